@@ -1,0 +1,192 @@
+"""Small MLIR builders the payloads and the passes share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor
+
+from conv_compiler.dtypes import DType
+
+Map = Sequence[ir.AffineExpr]
+
+
+def element_type(dtype: DType) -> ir.Type:
+    """The MLIR type of a row of DTYPES."""
+    return ir.Type.parse(dtype.mlir)
+
+
+def shape_of(value: ir.Value) -> list[int]:
+    """Static shape of a ranked tensor."""
+    return list(ir.RankedTensorType(value.type).shape)
+
+
+def zero(type: ir.Type) -> ir.Value:
+    """The constant 0 of a scalar type."""
+    attribute = (
+        ir.IntegerAttr.get(type, 0) if isinstance(type, ir.IntegerType) else ir.FloatAttr.get(type, 0.0)
+    )
+    return arith.ConstantOp(type, attribute).result
+
+
+def filled(shape: Sequence[int], type: ir.Type) -> ir.Value:
+    """A tensor of zeros."""
+    empty = tensor.EmptyOp(shape, type).result
+    return linalg.fill(zero(type), outs=[empty])
+
+
+def generic(
+    inputs: Sequence[ir.Value],
+    output: ir.Value,
+    maps: Sequence[Map],
+    dims: int,
+    reductions: int,
+    body: Callable[..., ir.Value],
+    attributes: dict[str, ir.Attribute] | None = None,
+) -> ir.Value:
+    """One linalg.generic with a single result; the last `reductions` loops are reductions.
+
+    `maps` are the index expressions of the inputs, then of the output; `body` receives their
+    scalars in the same order and returns the value to yield.
+    """
+    kinds = ["parallel"] * (dims - reductions) + ["reduction"] * reductions
+    iterators = ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds])
+    affine = ir.ArrayAttr.get(
+        [ir.AffineMapAttr.get(ir.AffineMap.get(dims, 0, list(results))) for results in maps]
+    )
+    op = linalg.GenericOp([output.type], inputs, [output], affine, iterators)
+    scalars = [ir.RankedTensorType(v.type).element_type for v in (*inputs, output)]
+    block = op.regions[0].blocks.append(*scalars)
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([body(*block.arguments)])
+    for name, value in (attributes or {}).items():
+        op.operation.attributes[name] = value
+    result: ir.Value = op.results[0]
+    return result
+
+
+def pad(value: ir.Value, low: Sequence[int], high: Sequence[int]) -> ir.Value:
+    """The tensor with zeros around it; the tensor itself where there is nothing to add."""
+    if not any((*low, *high)):
+        return value
+    type = ir.RankedTensorType(value.type)
+    shape = [lo + size + hi for lo, size, hi in zip(low, type.shape, high, strict=True)]
+    fill = zero(type.element_type)
+    op = tensor.PadOp(
+        ir.RankedTensorType.get(shape, type.element_type),
+        value,
+        [],
+        [],
+        ir.DenseI64ArrayAttr.get(list(low)),
+        ir.DenseI64ArrayAttr.get(list(high)),
+    )
+    block = op.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))
+    with ir.InsertionPoint(block):
+        tensor.YieldOp(fill)
+    result: ir.Value = op.result
+    return result
+
+
+def reshape(value: ir.Value, shape: Sequence[int], groups: Sequence[Sequence[int]]) -> ir.Value:
+    """Expand or collapse by reassociation `groups`; the value itself where nothing changes."""
+    type = ir.RankedTensorType(value.type)
+    if list(type.shape) == list(shape):
+        return value
+    target = ir.RankedTensorType.get(list(shape), type.element_type)
+    reassociation = ir.ArrayAttr.get(
+        [ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i) for i in g]) for g in groups]
+    )
+    if len(shape) < len(type.shape):
+        return tensor.CollapseShapeOp(target, value, reassociation).result
+    sizes = ir.DenseI64ArrayAttr.get(list(shape))
+    return tensor.ExpandShapeOp(target, value, reassociation, [], sizes).result
+
+
+def split_axis(value: ir.Value, axis: int, sizes: Sequence[int]) -> ir.Value:
+    """The view in which one axis becomes several, outermost first."""
+    shape = shape_of(value)
+    if math.prod(sizes) != shape[axis]:
+        raise ValueError(f"axis of {shape[axis]}: not the product of {sizes}")
+    if len(sizes) == 1:
+        return value
+    extra = len(sizes) - 1
+    groups = [[i] for i in range(axis)]
+    groups.append(list(range(axis, axis + len(sizes))))
+    groups += [[i + extra] for i in range(axis + 1, len(shape))]
+    return reshape(value, [*shape[:axis], *sizes, *shape[axis + 1 :]], groups)
+
+
+def merge_axes(value: ir.Value, first: int, count: int) -> ir.Value:
+    """The view in which `count` neighbouring axes become one."""
+    if count == 1:
+        return value
+    shape = shape_of(value)
+    merged = math.prod(shape[first : first + count])
+    groups = [[i] for i in range(first)]
+    groups.append(list(range(first, first + count)))
+    groups += [[i] for i in range(first + count, len(shape))]
+    return reshape(value, [*shape[:first], merged, *shape[first + count :]], groups)
+
+
+def convert(value: ir.Value, to: ir.Type) -> ir.Value:
+    """A scalar in another type: exact when it grows; rounded to nearest even, or saturated for
+    integers, when it shrinks."""
+    source = value.type
+    if source == to:
+        return value
+    if isinstance(source, ir.IntegerType):
+        wide, narrow = ir.IntegerType(source).width, ir.IntegerType(to).width
+        if wide < narrow:
+            return arith.ExtSIOp(to, value).result
+        top = 2 ** (narrow - 1)
+        upper = arith.ConstantOp(source, ir.IntegerAttr.get(source, top - 1)).result
+        lower = arith.ConstantOp(source, ir.IntegerAttr.get(source, -top)).result
+        clamped = arith.MaxSIOp(arith.MinSIOp(value, upper).result, lower).result
+        return arith.TruncIOp(to, clamped).result
+    grows = _float_bits(source) < _float_bits(to)
+    return (arith.ExtFOp if grows else arith.TruncFOp)(to, value).result
+
+
+def _float_bits(type: ir.Type) -> int:
+    return int(ir.FloatType(type).width)
+
+
+def multiply_add(a: ir.Value, b: ir.Value, accumulator: ir.Value) -> ir.Value:
+    """accumulator + a * b, with a and b widened to the accumulator's type first."""
+    a, b = convert(a, accumulator.type), convert(b, accumulator.type)
+    if isinstance(accumulator.type, ir.IntegerType):
+        return arith.AddIOp(accumulator, arith.MulIOp(a, b).result).result
+    return arith.AddFOp(accumulator, arith.MulFOp(a, b).result).result
+
+
+def add(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a + b of one scalar type."""
+    is_integer = isinstance(a.type, ir.IntegerType)
+    return (arith.AddIOp if is_integer else arith.AddFOp)(a, b).result
+
+
+def convert_tensor(value: ir.Value, to: ir.Type) -> ir.Value:
+    """The tensor in another element type, as an elementwise generic of its own."""
+    type = ir.RankedTensorType(value.type)
+    if type.element_type == to:
+        return value
+    rank = len(type.shape)
+    dims = [ir.AffineDimExpr.get(i) for i in range(rank)]
+    output = tensor.EmptyOp(type.shape, to).result
+    return generic(
+        [value],
+        output,
+        [dims, dims],
+        rank,
+        0,
+        lambda x, _: convert(x, to),
+        {"conv_compiler.role": ir.StringAttr.get("epilogue")},
+    )
+
+
+def string_array(names: Sequence[str]) -> Any:
+    """An array attribute of strings."""
+    return ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])

@@ -1,0 +1,48 @@
+"""Every way a user can be refused: one type per kind, all with exit code 2 at the command line.
+
+A message reads `<what> <value>: <rule broken>; <what would do>`.
+"""
+
+
+class ConvError(Exception):
+    """Base of all errors a user can cause or must be told about in one line."""
+
+
+class UnsupportedProblem(ConvError):
+    """The convolution is not well formed, or uses a row (layout, type) that no table holds."""
+
+
+class UnsupportedTarget(ConvError):
+    """The chip is unknown, or lacks what the problem or the strategy needs."""
+
+
+class UnsupportedStrategy(ConvError):
+    """The strategy, tile or split-K asked for does not fit the problem on this target."""
+
+
+class CompileFailed(ConvError):
+    """iree-compile refused the module; the message names the stage and its first error line."""
+
+
+class StrategyNotApplied(ConvError):
+    """The kernel was compiled, but not as the strategy promised.
+
+    Raised when the schedule left no trace in the configured module, when a promised matrix
+    instruction is absent, and when a kernel of ours uses scratch memory or spills registers.
+    """
+
+
+class InvalidArtifact(ConvError):
+    """A `.vmfb` that is corrupt, foreign, or built for another chip."""
+
+
+class DeviceUnavailable(ConvError):
+    """The runtime has no such device."""
+
+
+class InvalidArray(ConvError):
+    """An array whose shape or type is not the one the problem states."""
+
+
+class Mismatch(ConvError):
+    """A kernel ran and its numbers are wrong."""

@@ -1,0 +1,250 @@
+"""What is to be computed: one grouped convolution gradient, checked when it is made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from conv_compiler.dtypes import DTYPES, DType, check_pair, default_weight_dtype
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.layouts import Layout, find_layout
+
+DIRECTIONS = ("bwd_weight",)
+_MAX_INDEX = 2**62
+
+
+def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
+    """A per-dimension tuple from an int (repeated) or a sequence, or UnsupportedProblem."""
+    values = (value,) * ndim if isinstance(value, int) else tuple(value)
+    if len(values) != ndim or not all(type(v) is int for v in values):
+        raise UnsupportedProblem(f"{name} {value}: not {ndim} integers; give one a dimension")
+    if min(values) < lowest:
+        raise UnsupportedProblem(f"{name} {value}: below {lowest}; use {lowest} or more")
+    return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvProblem:
+    """The weight gradient of one grouped convolution.
+
+    d_weight[g, k, f, c] = sum over n and o of
+    d_output[n, o, g, k] * input[n, o * stride + f * dilation - pad_low, g, c],
+    with input 0 outside the image. Sizes are elements; `c` and `k` are channels per group; the
+    spatial tuples run from the outermost dimension (D, H, W) to the innermost. An int given for
+    stride, dilation or a pad is repeated over the dimensions; left out, strides and dilations are 1,
+    pads are 0, and `pad_high` is `pad_low`.
+
+    Raises UnsupportedProblem when a size is below its least value, the output would have no size,
+    or the layout or the types are in no table.
+    """
+
+    n: int
+    k: int
+    c: int
+    image: tuple[int, ...]
+    filter: tuple[int, ...]
+    g: int = 1
+    stride: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    pad_low: tuple[int, ...] = ()
+    pad_high: tuple[int, ...] = ()
+    layout: str = "NHWGC_GKYXC_NHWGK"
+    dtype: str = "f16"
+    weight_dtype: str = ""
+    direction: str = "bwd_weight"
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            raise UnsupportedProblem(
+                f"direction {self.direction}: not built; known: {', '.join(DIRECTIONS)}"
+            )
+        for name in ("n", "g", "k", "c"):
+            if type(size := getattr(self, name)) is not int or size < 1:
+                raise UnsupportedProblem(f"{name} {size}: not a size; use an integer of 1 or more")
+        image = (self.image,) if isinstance(self.image, int) else tuple(self.image)
+        ndim = len(image)
+        unit, zero = (1,) * ndim, (0,) * ndim
+        if ndim not in (1, 2, 3):
+            raise UnsupportedProblem(f"image {self.image}: {ndim} dimensions; give 1, 2 or 3")
+        pad_low = zero if self.pad_low == () else self.pad_low
+        pad_high = pad_low if self.pad_high == () else self.pad_high
+        settings = {
+            "image": _spatial("image", image, ndim, 1),
+            "filter": _spatial("filter", self.filter, ndim, 1),
+            "stride": _spatial("stride", unit if self.stride == () else self.stride, ndim, 1),
+            "dilation": _spatial("dilation", unit if self.dilation == () else self.dilation, ndim, 1),
+            "pad_low": _spatial("pad_low", pad_low, ndim, 0),
+            "pad_high": _spatial("pad_high", pad_high, ndim, 0),
+            "layout": find_layout(self.layout, ndim).spell(ndim),
+            "weight_dtype": self.weight_dtype or default_weight_dtype(self.dtype),
+        }
+        for name, value in settings.items():
+            object.__setattr__(self, name, value)
+        check_pair(self.dtype, self.weight_dtype)
+        for padded, extent in zip(self.padded_image, self.filter_extent, strict=True):
+            if padded < extent:
+                raise UnsupportedProblem(
+                    f"filter {self.filter}: spans {self.filter_extent} of a padded image of "
+                    f"{self.padded_image}, so the output has no size; shrink it or pad more"
+                )
+        if max(math.prod(self.input_shape), math.prod(self.output_shape)) > _MAX_INDEX:
+            raise UnsupportedProblem(f"problem {self.name}: a tensor of over 2^62 elements")
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions, 1 to 3."""
+        return len(self.image)
+
+    @cached_property
+    def padded_image(self) -> tuple[int, ...]:
+        """Image with both pads, in elements."""
+        return tuple(
+            i + lo + hi for i, lo, hi in zip(self.image, self.pad_low, self.pad_high, strict=True)
+        )
+
+    @cached_property
+    def filter_extent(self) -> tuple[int, ...]:
+        """Elements the dilated filter spans."""
+        return tuple((f - 1) * d + 1 for f, d in zip(self.filter, self.dilation, strict=True))
+
+    @cached_property
+    def out_image(self) -> tuple[int, ...]:
+        """Spatial size of the output (Do, Ho, Wo)."""
+        return tuple(
+            (p - e) // s + 1
+            for p, e, s in zip(self.padded_image, self.filter_extent, self.stride, strict=True)
+        )
+
+    @cached_property
+    def layout_row(self) -> Layout:
+        """The row of LAYOUTS in force."""
+        return find_layout(self.layout, self.ndim)
+
+    @property
+    def data_type(self) -> DType:
+        """Row of the input and of the output gradient."""
+        return DTYPES[self.dtype]
+
+    @property
+    def weight_type(self) -> DType:
+        """Row of the weight gradient."""
+        return DTYPES[self.weight_dtype]
+
+    @property
+    def accumulator_type(self) -> DType:
+        """Row sums are kept in: f32, or i32 for integers."""
+        return DTYPES[self.data_type.accumulator]
+
+    def shape(self, letters: str) -> tuple[int, ...]:
+        """Tensor shape for a layout word; without G, C and K are totals over the groups."""
+        fold = 1 if "G" in letters else self.g
+        is_weight = "N" not in letters
+        # Of a folded weight only the K axis carries the groups.
+        sizes = {
+            "N": self.n,
+            "G": self.g,
+            "C": self.c if is_weight else self.c * fold,
+            "K": self.k * fold,
+        }
+        space = self.filter if is_weight else self.out_image if "K" in letters else self.image
+        out: list[int] = []
+        for letter in letters:
+            out += list(space) if letter == "*" else [sizes[letter]]
+        return tuple(out)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of the input as the user holds it."""
+        return self.shape(self.layout_row.input)
+
+    @property
+    def weight_shape(self) -> tuple[int, ...]:
+        """Shape of the weight gradient as the user holds it."""
+        return self.shape(self.layout_row.weight)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of the output gradient as the user holds it."""
+        return self.shape(self.layout_row.output)
+
+    @property
+    def gemm_m(self) -> int:
+        """GEMM rows per group: output channels."""
+        return self.k
+
+    @property
+    def gemm_n(self) -> int:
+        """GEMM columns per group: filter taps times input channels."""
+        return self.c * math.prod(self.filter)
+
+    @property
+    def gemm_k(self) -> int:
+        """Length of the sum behind one weight: batch times output pixels."""
+        return self.n * math.prod(self.out_image)
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether input and output pixels pair off one to one (1x1, stride 1, no pads)."""
+        unit = (1,) * self.ndim
+        return self.filter == unit and self.stride == unit and self.image == self.out_image
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations, two a multiply-add (Composable Kernel's count)."""
+        return 2 * self.g * self.gemm_m * self.gemm_n * self.gemm_k
+
+    @property
+    def bytes(self) -> int:
+        """Input, output gradient and weight gradient, each moved once."""
+        data = math.prod(self.input_shape) + math.prod(self.output_shape)
+        weight = math.prod(self.weight_shape)
+        return data * self.data_type.bytes + weight * self.weight_type.bytes
+
+    @property
+    def name(self) -> str:
+        """A short readable name; equal problems have equal names."""
+
+        def times(values: tuple[int, ...]) -> str:
+            return "x".join(map(str, values))
+
+        unit, zero = (1,) * self.ndim, (0,) * self.ndim
+        parts = [f"{self.direction}_n{self.n}g{self.g}k{self.k}c{self.c}", f"i{times(self.image)}"]
+        parts.append(f"f{times(self.filter)}")
+        if self.stride != unit:
+            parts.append(f"s{times(self.stride)}")
+        if self.dilation != unit:
+            parts.append(f"d{times(self.dilation)}")
+        if (self.pad_low, self.pad_high) != (zero, zero):
+            high = "" if self.pad_low == self.pad_high else f"-{times(self.pad_high)}"
+            parts.append(f"p{times(self.pad_low)}{high}")
+        parts += [self.layout.lower().replace("_", "-"), self.dtype]
+        if self.weight_dtype != default_weight_dtype(self.dtype):
+            parts.append(self.weight_dtype)
+        return "_".join(parts)
+
+    def with_batch(self, n: int) -> ConvProblem:
+        """The same convolution over another batch size."""
+        return replace(self, n=n)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `from_json` reads back."""
+        fields = self.__dataclass_fields__
+        values = {name: getattr(self, name) for name in fields}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> ConvProblem:
+        """The problem a JSON object states; unknown keys are refused.
+
+        Raises UnsupportedProblem for unknown or missing keys and for bad values.
+        """
+        if not isinstance(values, dict):
+            raise UnsupportedProblem(f"problem {values!r}: not a JSON object; give name: value pairs")
+        known = cls.__dataclass_fields__
+        if unknown := sorted(set(values) - set(known)):
+            raise UnsupportedProblem(f"key {unknown[0]}: not of a problem; known: {', '.join(known)}")
+        if missing := sorted({"n", "k", "c", "image", "filter"} - set(values)):
+            raise UnsupportedProblem(f"problem: {missing[0]} is missing; every size must be given")
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})

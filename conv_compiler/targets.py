@@ -1,0 +1,312 @@
+"""Where a kernel can run: one row a chip, one row a matrix instruction.
+
+Chip facts are those of IREE's `compiler/src/iree/compiler/Codegen/Dialect/GPU/TargetUtils/
+KnownTargets.cpp` (which cites AMD's and NVIDIA's product pages); `conv-compiler list targets
+--check` compares them with what the compiler reports. Cycles are those of AMD's matrix instruction
+calculator (ROCm/amd_matrix_instruction_calculator) and of LLVM's scheduling models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from conv_compiler.errors import UnsupportedTarget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mma:
+    """One matrix instruction D(m, n) += A(m, k) B(k, n), named as IREE names it.
+
+    `instruction` is how its mnemonic starts in the chip's assembly; `subgroup_cycles` is how long
+    one instruction keeps a SIMD's matrix unit.
+    """
+
+    name: str
+    dtype: str
+    m: int
+    n: int
+    k: int
+    instruction: str
+    subgroup_cycles: int
+
+
+def _mfma(
+    dtype: str, iree: str, shape: tuple[int, int, int], cycles: int, accumulator: str = "F32"
+) -> Mma:
+    m, n, k = shape
+    name = f"MFMA_{accumulator}_{m}x{n}x{k}_{iree}"
+    instruction = f"v_mfma_{accumulator.lower()}_{m}x{n}x{k}"
+    return Mma(
+        name=name, dtype=dtype, m=m, n=n, k=k, instruction=instruction, subgroup_cycles=cycles
+    )
+
+
+def _wmma(generation: int, cycles: int) -> tuple[Mma, ...]:
+    return tuple(
+        Mma(
+            name=f"WMMAR{generation}_{accumulator}_16x16x16_{iree}",
+            dtype=dtype,
+            m=16,
+            n=16,
+            k=16,
+            instruction=f"v_wmma_{accumulator.lower()}_16x16x16",
+            subgroup_cycles=cycles,
+        )
+        for dtype, iree, accumulator in (
+            ("f16", "F16", "F32"),
+            ("bf16", "BF16", "F32"),
+            ("i8", "I8", "I32"),
+        )
+    )
+
+
+_NV_MMA = tuple(
+    Mma(
+        name=f"NV_MMA_SYNC_F32_16x8x16_{dtype.upper()}",
+        dtype=dtype,
+        m=16,
+        n=8,
+        k=16,
+        instruction="mma.sync.aligned.m16n8k16",
+        subgroup_cycles=8,
+    )
+    for dtype in ("f16", "bf16")
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One chip, or the host CPU.
+
+    `backend` picks compiler flags, runtime driver and schedules (a row of BACKENDS). `compute_units`
+    counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on NVIDIA), and
+    `vector_flops_per_clock` the f32 operations one of them retires in a clock (an fma counts two).
+    """
+
+    name: str
+    backend: str
+    chip: str = ""
+    subgroup_size: int = 1
+    lds_bytes: int = 0
+    compute_units: int = 1
+    simds_per_unit: int = 1
+    vgprs: int = 0
+    clock_ghz: float = 0.0
+    memory_gb_per_s: float = 0.0
+    vector_flops_per_clock: int = 0
+    mma: tuple[Mma, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise ValueError(f"target {self.name}: backend {self.backend} is not in BACKENDS")
+        if len({row.name for row in self.mma}) != len(self.mma):
+            raise ValueError(f"target {self.name}: an MMA row stands twice")
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether kernels run as workgroups on a GPU."""
+        return self.subgroup_size > 1
+
+    def mma_for(self, dtype: str) -> tuple[Mma, ...]:
+        """Matrix instructions for a data type, in order of preference; empty where it has none."""
+        return tuple(row for row in self.mma if row.dtype == dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """How a family of targets is compiled for and run.
+
+    `{chip}` stands for the row's chip in `flags`; `driver` is the runtime's name for it; `assembly`
+    is the suffix of the dumped machine-code text; `object` that of the code object.
+    """
+
+    flags: tuple[str, ...]
+    driver: str
+    assembly: str
+    object: str
+
+
+BACKENDS = MappingProxyType(
+    {
+        "llvm-cpu": Backend(
+            flags=(
+                "--iree-hal-target-device=local",
+                "--iree-hal-local-target-device-backends=llvm-cpu",
+                "--iree-llvmcpu-target-cpu={chip}",
+            ),
+            driver="local-task",
+            assembly="s",
+            object="o",
+        ),
+        "rocm": Backend(
+            flags=("--iree-hal-target-device=hip", "--iree-rocm-target={chip}"),
+            driver="hip",
+            assembly="rocmasm",
+            object="hsaco",
+        ),
+        "cuda": Backend(
+            flags=("--iree-hal-target-device=cuda", "--iree-cuda-target={chip}"),
+            driver="cuda",
+            assembly="ptx",
+            object="ptx",
+        ),
+    }
+)
+
+_GFX90A_MMA = (
+    _mfma("f16", "F16", (16, 16, 16), 32),
+    _mfma("f16", "F16", (32, 32, 8), 64),
+    _mfma("bf16", "BF16", (16, 16, 8), 32),
+    _mfma("bf16", "BF16", (32, 32, 4), 64),
+    _mfma("f32", "F32", (16, 16, 4), 32),
+    _mfma("i8", "I8", (16, 16, 16), 32, "I32"),
+)
+_GFX942_MMA = (
+    _mfma("f16", "F16", (16, 16, 16), 16),
+    _mfma("f16", "F16", (32, 32, 8), 32),
+    _mfma("bf16", "BF16", (16, 16, 16), 16),
+    _mfma("bf16", "BF16", (32, 32, 8), 32),
+    _mfma("f32", "F32", (16, 16, 4), 32),
+    _mfma("i8", "I8", (16, 16, 32), 16, "I32"),
+    _mfma("i8", "I8", (32, 32, 16), 32, "I32"),
+)
+_GFX950_MMA = (
+    _mfma("f16", "F16", (16, 16, 32), 16),
+    _mfma("f16", "F16", (32, 32, 16), 32),
+    _mfma("f16", "F16", (16, 16, 16), 16),
+    _mfma("bf16", "BF16", (16, 16, 32), 16),
+    _mfma("bf16", "BF16", (32, 32, 16), 32),
+    _mfma("bf16", "BF16", (16, 16, 16), 16),
+    _mfma("f32", "F32", (16, 16, 4), 32),
+    _mfma("i8", "I8", (16, 16, 64), 16, "I32"),
+    _mfma("i8", "I8", (16, 16, 32), 16, "I32"),
+)
+
+TARGETS = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            Target(name="cpu", backend="llvm-cpu", chip="host"),
+            Target(
+                name="gfx90a",
+                backend="rocm",
+                chip="gfx90a",
+                subgroup_size=64,
+                lds_bytes=65536,
+                compute_units=110,  # one of MI250X's two dies: a HIP device of its own
+                simds_per_unit=4,
+                vgprs=512,
+                clock_ghz=1.7,
+                memory_gb_per_s=1600,
+                vector_flops_per_clock=128,
+                mma=_GFX90A_MMA,
+            ),
+            Target(
+                name="gfx942",
+                backend="rocm",
+                chip="gfx942",
+                subgroup_size=64,
+                lds_bytes=65536,
+                compute_units=304,
+                simds_per_unit=4,
+                vgprs=512,
+                clock_ghz=2.1,
+                memory_gb_per_s=5300,
+                vector_flops_per_clock=256,
+                mma=_GFX942_MMA,
+            ),
+            Target(
+                name="gfx950",
+                backend="rocm",
+                chip="gfx950",
+                subgroup_size=64,
+                lds_bytes=163840,
+                compute_units=256,
+                simds_per_unit=4,
+                vgprs=512,
+                clock_ghz=2.4,
+                memory_gb_per_s=8000,
+                vector_flops_per_clock=256,
+                mma=_GFX950_MMA,
+            ),
+            Target(
+                name="gfx1100",
+                backend="rocm",
+                chip="gfx1100",
+                subgroup_size=32,
+                lds_bytes=65536,
+                compute_units=96,
+                simds_per_unit=2,
+                vgprs=1536,
+                clock_ghz=2.5,
+                memory_gb_per_s=960,
+                vector_flops_per_clock=256,
+                mma=_wmma(3, 32),
+            ),
+            Target(
+                name="gfx1201",
+                backend="rocm",
+                chip="gfx1201",
+                subgroup_size=32,
+                lds_bytes=65536,
+                compute_units=64,
+                simds_per_unit=2,
+                vgprs=1536,
+                clock_ghz=2.97,
+                memory_gb_per_s=640,
+                vector_flops_per_clock=256,
+                mma=_wmma(4, 16),
+            ),
+            Target(
+                name="sm_80",
+                backend="cuda",
+                chip="sm_80",
+                subgroup_size=32,
+                lds_bytes=166912,
+                compute_units=108,
+                simds_per_unit=4,
+                vgprs=512,
+                clock_ghz=1.41,
+                memory_gb_per_s=2039,
+                vector_flops_per_clock=128,
+                mma=_NV_MMA,
+            ),
+            Target(
+                name="sm_86",
+                backend="cuda",
+                chip="sm_86",
+                subgroup_size=32,
+                lds_bytes=101376,
+                compute_units=84,
+                simds_per_unit=4,
+                vgprs=512,
+                clock_ghz=1.7,
+                memory_gb_per_s=936,
+                vector_flops_per_clock=256,
+                mma=_NV_MMA,
+            ),
+            Target(
+                name="sm_89",
+                backend="cuda",
+                chip="sm_89",
+                subgroup_size=32,
+                lds_bytes=101376,
+                compute_units=128,
+                simds_per_unit=4,
+                vgprs=512,
+                clock_ghz=2.52,
+                memory_gb_per_s=1008,
+                vector_flops_per_clock=256,
+                mma=_NV_MMA,
+            ),
+        )
+    }
+)
+
+
+def find_target(name: str) -> Target:
+    """The row of a chip, or UnsupportedTarget naming those there are."""
+    if row := TARGETS.get(name):
+        return row
+    raise UnsupportedTarget(f"target {name}: not in the table; known: {', '.join(TARGETS)}")
