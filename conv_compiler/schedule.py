@@ -1,0 +1,91 @@
+"""What rides on the ops: configuration, pass pipeline and the transform library it enters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conv_compiler.errors import StrategyNotApplied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from iree.compiler import ir
+
+ROLE = "conv_compiler.role"
+SCRIPTS = Path(__file__).parent / "mlir"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompilationInfo:
+    """The configuration of one op.
+
+    `pipeline` holds pass texts and `@name` entries, which run a named sequence of the schedule's
+    library on the kernel's function; `workgroup_size` counts threads.
+    """
+
+    lowering_config: str
+    pipeline: tuple[str, ...]
+    workgroup_size: tuple[int, int, int] | None = None
+    subgroup_size: int | None = None
+
+    def attribute(self, library: Path) -> str:
+        """The `#iree_codegen.compilation_info` text; sequences are looked up in `library`."""
+        entry = f"iree-transform-dialect-interpreter{{library-file-name={library} entry-point="
+        steps = [f"{entry}{step[1:]}}}" if step[0] == "@" else step for step in self.pipeline]
+        threads = ""
+        if self.workgroup_size:
+            threads += f" workgroup_size = {list(self.workgroup_size)}"
+        if self.subgroup_size:
+            threads += f" subgroup_size = {self.subgroup_size}"
+        return (
+            f"#iree_codegen.compilation_info<lowering_config = {self.lowering_config}, "
+            f"translation_info = #iree_codegen.translation_info<pipeline = "
+            f'#iree_codegen.pass_pipeline<"{",".join(steps)}">{threads}>>'
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """Configurations by role, the transform library they enter, and extra compiler flags."""
+
+    roles: Mapping[str, CompilationInfo]
+    library: str = ""
+    flags: tuple[str, ...] = field(default=())
+
+
+def ops_with_role(module: ir.Module, role: str) -> Iterator[ir.Operation]:
+    """Operations tagged `conv_compiler.role = role`, outermost first."""
+    from iree.compiler import ir
+
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if ROLE in op.attributes and ir.StringAttr(op.attributes[ROLE]).value == role:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return iter(found)
+
+
+def attach(module: ir.Module, schedule: Schedule, library: Path) -> None:
+    """Write the library and put each role's configuration on its ops.
+
+    Raises StrategyNotApplied when a role of the schedule is on no op.
+    """
+    from iree.compiler import ir
+
+    if schedule.library:
+        library.write_text(schedule.library)
+    for role, info in schedule.roles.items():
+        ops = list(ops_with_role(module, role))
+        if not ops:
+            raise StrategyNotApplied(
+                f"role {role}: on no op of the payload; the pass that makes it did not run"
+            )
+        for op in ops:
+            op.attributes["compilation_info"] = ir.Attribute.parse(
+                info.attribute(library), context=module.context
+            )

@@ -1,0 +1,80 @@
+"""How a problem is computed: a named schedule, its tile and its split of gemm_k."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuTiling:
+    """Numbers of a GPU schedule.
+
+    `workgroup` is the GEMM tile (m, n, gemm_k) one workgroup keeps per main-loop trip, `subgroups`
+    how many subgroups share its m and n, `mma` the matrix instruction in IREE's name (empty for
+    vector code), `thread` the elements (along m or n, along gemm_k) one thread copies to LDS at a
+    time (for vector code: the m and n one thread computes), `stages` the depth of the software
+    pipeline.
+    """
+
+    workgroup: tuple[int, int, int]
+    subgroups: tuple[int, int]
+    mma: str = ""
+    thread: tuple[int, int] = (8, 4)
+    stages: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuTiling:
+    """Numbers of a CPU schedule, one entry a loop of the contraction in its order.
+
+    `distribution` sizes the tiles handed to threads, `cache` the reduction tiles that stay in
+    cache, `vector_parallel` and `vector_reduction` the register tile; 0 leaves a loop whole.
+    """
+
+    distribution: tuple[int, ...] = ()
+    cache: tuple[int, ...] = ()
+    vector_parallel: tuple[int, ...] = ()
+    vector_reduction: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """A row of STRATEGIES with its numbers; `split_k` parts of gemm_k are summed in fixed order.
+
+    A candidate that leaves the split open has `split_k` 0.
+    """
+
+    name: str
+    tiling: GpuTiling | CpuTiling
+    split_k: int = 0
+
+    def with_split_k(self, split_k: int) -> Strategy:
+        """The same schedule over another number of parts."""
+        return replace(self, split_k=split_k)
+
+    @property
+    def mma(self) -> str:
+        """The matrix instruction promised, in IREE's name; empty for vector code."""
+        return getattr(self.tiling, "mma", "")
+
+    @property
+    def text(self) -> str:
+        """One line a person reads: name, tile, instruction, split."""
+        tiling = self.tiling
+        if isinstance(tiling, GpuTiling):
+            tile = "x".join(map(str, tiling.workgroup))
+        else:
+            tile = "x".join(map(str, tiling.vector_parallel)) or "-"
+        return f"{self.name} {tile}{' ' + self.mma if self.mma else ''} split_k={self.split_k}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `from_json` reads back."""
+        return {"name": self.name, "split_k": self.split_k, "tiling": asdict(self.tiling)}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Strategy:
+        """The strategy `to_json` wrote."""
+        fields = {k: tuple(v) if isinstance(v, list) else v for k, v in values["tiling"].items()}
+        kind = GpuTiling if "workgroup" in fields else CpuTiling
+        return cls(name=values["name"], split_k=values["split_k"], tiling=kind(**fields))

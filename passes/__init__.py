@@ -1,0 +1,36 @@
+"""Python passes over the payload: one frozen dataclass a file, listed here by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from iree.compiler import ir
+
+
+class Pass(Protocol):
+    """A rewrite of a payload module; the dataclass fields are its options."""
+
+    name: ClassVar[str]
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the module in place, or raise UnsupportedStrategy and leave it unusable."""
+
+
+# name -> (module, class): imported on use, as each pass pulls in the MLIR bindings.
+PASSES = MappingProxyType(
+    {
+        "collapse-pointwise": ("collapse_pointwise", "CollapsePointwise"),
+        "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),
+        "implicit-gemm": ("implicit_gemm", "ImplicitGemm"),
+    }
+)
+
+
+def find_pass(name: str) -> type[Pass]:
+    """The class of a pass by its command-line name; KeyError for an unknown one."""
+    module, kind = PASSES[name]
+    found: type[Pass] = getattr(import_module(f"{__name__}.{module}"), kind)
+    return found
