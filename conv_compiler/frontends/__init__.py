@@ -1,0 +1,22 @@
+"""Problems as users write them: MIOpenDriver lines, ckProfiler lines, our flags, files and JSON."""
+
+from conv_compiler.frontends.files import (
+    parse_json,
+    parse_line,
+    parse_tokens,
+    read_file,
+    starts_line,
+)
+from conv_compiler.frontends.request import ALL_SPLITS, Request, SplitK, parse_split_k
+
+__all__ = [
+    "ALL_SPLITS",
+    "Request",
+    "SplitK",
+    "parse_json",
+    "parse_line",
+    "parse_split_k",
+    "parse_tokens",
+    "read_file",
+    "starts_line",
+]

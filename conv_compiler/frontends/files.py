@@ -1,0 +1,123 @@
+"""Problems in files and in JSON: one line a problem, or JSON objects with ConvProblem's fields."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.frontends import ckprofiler, flags, miopen
+from conv_compiler.frontends.request import Request, parse_split_k
+from conv_compiler.problem import ConvProblem
+
+# A comment starts at a word's beginning: `-# 2` is MIOpenDriver's depth stride.
+_COMMENT = re.compile(r"(?:^|\s)#\s*(.*)$")
+
+
+def starts_line(word: str) -> bool:
+    """Whether a word opens a MIOpenDriver or ckProfiler line."""
+    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler")
+
+
+def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
+    """The requests of one line in any of the forms, recognised by its first word."""
+    first = tokens[0] if tokens else ""
+    program = first.rpartition("/")[2]
+    if program == "MIOpenDriver" or first in miopen.OPERATIONS:
+        return miopen.parse(tokens)
+    if program == "ckProfiler" or first in ckprofiler.OPERATIONS:
+        return ckprofiler.parse(tokens)
+    if first.startswith("-"):
+        return flags.parse(tokens)
+    # An operation of either program that is not built gets that program's own reason.
+    if "conv_" in first:
+        return ckprofiler.parse(tokens)
+    if first.startswith("conv"):
+        return miopen.parse(tokens)
+    raise UnsupportedProblem(
+        f"{first or 'line'}: starts no problem; use a MIOpenDriver line, a ckProfiler line, our "
+        "flags, or JSON"
+    )
+
+
+def parse_line(text: str) -> tuple[Request, ...]:
+    """The requests of one line of text; a comment behind it becomes their label."""
+    if text.lstrip().startswith(("{", "[")):
+        return parse_json(text)
+    comment = _COMMENT.search(text)
+    body = text[: comment.start()] if comment else text
+    try:
+        tokens = shlex.split(body)
+    except ValueError as error:
+        raise UnsupportedProblem(f"line {body.strip()}: {error}; close the quote") from None
+    label = comment.group(1).strip() if comment else ""
+    return tuple(replace(request, label=label) for request in parse_tokens(tokens))
+
+
+def parse_json(text: str) -> tuple[Request, ...]:
+    """The requests of a JSON object or list; `split_k` and `label` may stand in each object."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UnsupportedProblem(f"JSON: {error}; mend it") from None
+    return tuple(_from_object(item) for item in (value if isinstance(value, list) else [value]))
+
+
+def _from_object(item: Any) -> Request:
+    values = dict(item) if isinstance(item, dict) else item
+    split_k: Any = None
+    label = ""
+    if isinstance(values, dict):
+        split_k = values.pop("split_k", None)
+        label = str(values.pop("label", ""))
+    return Request(
+        problem=ConvProblem.from_json(values),
+        split_k=() if split_k is None else parse_split_k(split_k, "split_k"),
+        label=label,
+    )
+
+
+def read_file(path: Path) -> tuple[Request, ...]:
+    """The requests of a file: JSON as a whole, or a problem a line, `#` opening a comment.
+
+    Raises UnsupportedProblem with file and line for the first unsound line, for a file that cannot
+    be read and for one that holds no problem.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise UnsupportedProblem(f"file {path}: {reason}; name a file of problems") from None
+    found = tuple(_parse_text(text, str(path)))
+    if not found:
+        raise UnsupportedProblem(f"file {path}: holds no problem; write one a line")
+    return found
+
+
+def _parse_text(text: str, name: str) -> Iterator[Request]:
+    if _is_json_document(text):
+        try:
+            yield from parse_json(text)
+        except UnsupportedProblem as error:
+            raise UnsupportedProblem(f"{name}: {error}") from None
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            yield from parse_line(line)
+        except UnsupportedProblem as error:
+            raise UnsupportedProblem(f"{name}:{number}: {error}") from None
+
+
+def _is_json_document(text: str) -> bool:
+    """Whether the text is one JSON value, not one a line."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(lines) == 1 or not lines[0].rstrip().endswith("}")

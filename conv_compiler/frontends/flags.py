@@ -1,0 +1,130 @@
+"""Our own flags: `--image 56x56 --filter 3x3 -n 32 -g 1 -k 64 -c 64 --layout ... --dtype f16`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.frontends.request import Request, parse_split_k
+from conv_compiler.problem import ConvProblem
+
+_UNKNOWN = "unrecognized arguments: "  # argparse's own words
+_NEEDED = ("n", "k", "c", "image", "filter")
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser without abbreviations whose refusals are UnsupportedProblem."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print together with its usage."""
+        text = message.removeprefix("argument ")
+        if text.startswith(_UNKNOWN):
+            text = f"{text.removeprefix(_UNKNOWN).split()[0]}: not known here; see --help"
+        raise UnsupportedProblem(text)
+
+
+class _Once(argparse.Action):
+    """Store a value; the same flag with another value is refused."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        earlier = getattr(namespace, self.dest, None)
+        if earlier is not None and earlier != values:
+            parser.error(f"{option_string}: contradicts an earlier value; give it once")
+        setattr(namespace, self.dest, values)
+
+
+def _sizes(text: str) -> tuple[int, ...] | int:
+    """`56x56` as a tuple; a lone number stays a number."""
+    parts = text.replace(",", "x").split("x")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise argparse.ArgumentTypeError(f"{text}: not sizes; write them as 56x56")
+    values = tuple(map(int, parts))
+    return values[0] if len(values) == 1 else values
+
+
+def _size(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise argparse.ArgumentTypeError(f"{text}: not a size; use an integer of 1 or more")
+    return int(text)
+
+
+def add_problem_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that state a problem, each absent from the namespace's values as None."""
+    group = parser.add_argument_group("problem", "channels are per group; spatial sizes as HxW")
+
+    def add(*names: str, type: Any = str, metavar: str, help: str) -> None:
+        group.add_argument(*names, action=_Once, type=type, metavar=metavar, help=help)
+
+    add("-n", type=_size, metavar="N", help="batch size")
+    add("-g", type=_size, metavar="G", help="groups (1)")
+    add("-k", type=_size, metavar="K", help="output channels per group")
+    add("-c", type=_size, metavar="C", help="input channels per group")
+    add("--image", type=_sizes, metavar="HxW", help="input image: W, HxW or DxHxW")
+    add("--filter", type=_sizes, metavar="YxX", help="filter, as many dimensions as the image")
+    add("--stride", type=_sizes, metavar="S", help="one for all dimensions, or one each (1)")
+    add("--dilation", type=_sizes, metavar="S", help="likewise (1)")
+    add("--pad", type=_sizes, metavar="S", help="zeros on both sides, likewise (0)")
+    add("--pad-low", type=_sizes, metavar="S", help="zeros before the image")
+    add("--pad-high", type=_sizes, metavar="S", help="zeros after the image (as --pad-low)")
+    add("--layout", metavar="NAME", help="see conv-compiler list layouts (NHWGC_GKYXC_NHWGK)")
+    add("--dtype", metavar="TYPE", help="type of input and output gradient (f16)")
+    add("--weight-dtype", metavar="TYPE", help="type of the weight gradient")
+    add("--direction", metavar="WORD", help="bwd_weight")
+
+
+_FIELDS = (
+    *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
+    *("layout", "dtype", "weight_dtype", "direction"),
+)
+
+
+def stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The problem flags a user gave, by field; empty when there are none."""
+    return {name: values[name] for name in _FIELDS if values.get(name) is not None}
+
+
+def from_values(given: Mapping[str, Any]) -> ConvProblem:
+    """The problem of the flags `stated` found.
+
+    Raises UnsupportedProblem for a missing or contradictory flag and for an unsound problem.
+    """
+    for name in _NEEDED:
+        if name not in given:
+            dash = "-" if len(name) == 1 else "--"
+            raise UnsupportedProblem(f"{dash}{name}: missing; every size must be given")
+    values = dict(given)
+    if (pad := values.pop("pad", None)) is not None:
+        for name in ("pad_low", "pad_high"):
+            if name in values:
+                flag = f"--{name.replace('_', '-')}"
+                raise UnsupportedProblem(f"{flag}: contradicts --pad; give one of them")
+        values["pad_low"] = values["pad_high"] = pad
+    ndim = 1 if isinstance(values["image"], int) else len(values["image"])
+    if isinstance(values["filter"], int) and ndim > 1:
+        raise UnsupportedProblem(
+            f"--filter {values['filter']}: not {ndim} dimensions; write one size for each"
+        )
+    if "pad_high" in values and "pad_low" not in values:
+        values["pad_low"] = 0
+    return ConvProblem(**values)
+
+
+def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
+    """The request of a line of our flags, with `--split-k` among them."""
+    parser = Parser(prog="problem", add_help=False)
+    add_problem_flags(parser)
+    parser.add_argument("--split-k", action=_Once)
+    values = vars(parser.parse_args(list(tokens)))
+    split_k = parse_split_k(values["split_k"]) if values["split_k"] else ()
+    return (Request(problem=from_values(stated(values)), split_k=split_k),)

@@ -1,0 +1,281 @@
+"""MIOpenDriver lines: `MIOpenDriver convfp16 -n 32 -c 256 -H 14 -W 14 -k 256 -y 3 ... -F 4`.
+
+Flags, their short forms and their defaults are those of MIOpen's driver/conv_driver.hpp. Channels
+are totals over the groups; tensors are NCHW, NHWC and their kin, so every problem has a folded
+layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.frontends.request import Request
+from conv_compiler.layouts import LAYOUTS, Layout
+from conv_compiler.problem import ConvProblem
+
+# The driver's operation -> our data type.
+OPERATIONS = MappingProxyType(
+    {"conv": "f32", "convfp16": "f16", "convbfp16": "bf16", "convint8": "i8"}
+)
+_UNBUILT_OPERATIONS = ("convfp8", "convbfp8", "convfp64")
+
+# Bit of -F -> direction.
+DIRECTION_BITS = MappingProxyType({1: "fwd", 2: "bwd_data", 4: "bwd_weight"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag:
+    """One flag of the driver.
+
+    `only` holds the values we can honour, with the `reason` for the others; a flag with `ignored`
+    says how the driver measures, not what it computes.
+    """
+
+    name: str
+    short: str
+    default: str = ""
+    only: tuple[str, ...] = ()
+    reason: str = ""
+    ignored: bool = False
+
+
+def _per_dimension(
+    names: tuple[str, str, str], shorts: str, default: str, kind: str
+) -> tuple[Flag, ...]:
+    reason = f"is the {kind} of a dimension that --spatial_dim leaves out"
+    return tuple(
+        Flag(name=name, short=short, default=default, reason=reason)
+        for name, short in zip(names, shorts, strict=True)
+    )
+
+
+# Per-dimension flags, outermost dimension first.
+_SPATIAL = MappingProxyType(
+    {
+        "image": _per_dimension(("in_d", "in_h", "in_w"), "!HW", "32", "image"),
+        "filter": _per_dimension(("fil_d", "fil_h", "fil_w"), "@yx", "3", "filter"),
+        "stride": _per_dimension(
+            ("conv_stride_d", "conv_stride_h", "conv_stride_w"), "#uv", "1", "stride"
+        ),
+        "pad_low": _per_dimension(("pad_d", "pad_h", "pad_w"), "$pq", "0", "pad"),
+        "dilation": _per_dimension(
+            ("dilation_d", "dilation_h", "dilation_w"), "^lj", "1", "dilation"
+        ),
+    }
+)
+# What such a flag may say of a dimension the problem does not have.
+_NEUTRAL = MappingProxyType(
+    {"image": "1", "filter": "1", "stride": "1", "pad_low": "0", "dilation": "1"}
+)
+
+_TRANSPOSED = "belongs to transposed convolutions, which are not built"
+_NO_FILES = "reads or writes a file in MIOpen's own format; use conv-compiler run with .npy files"
+_NO_CAST = "casts a tensor to fp8, which is not built"
+
+_FLAGS = (
+    *(flag for flags in _SPATIAL.values() for flag in flags),
+    Flag(name="spatial_dim", short="_", default="2"),
+    Flag(name="forw", short="F", default="0"),
+    Flag(name="batchsize", short="n", default="100"),
+    Flag(name="in_channels", short="c", default="3"),
+    Flag(name="out_channels", short="k", default="32"),
+    Flag(name="group_count", short="g", default="1"),
+    Flag(name="in_layout", short="I"),
+    Flag(name="out_layout", short="O"),
+    Flag(name="fil_layout", short="f"),
+    Flag(
+        name="pad_mode",
+        short="z",
+        default="default",
+        only=("default", "conv", "same", "valid"),
+        reason="is not a padding mode",
+    ),
+    Flag(name="mode", short="m", default="conv", only=("conv",), reason=_TRANSPOSED),
+    Flag(name="trans_output_pad_d", short="%", default="0", only=("0",), reason=_TRANSPOSED),
+    Flag(name="trans_output_pad_h", short="Y", default="0", only=("0",), reason=_TRANSPOSED),
+    Flag(name="trans_output_pad_w", short="X", default="0", only=("0",), reason=_TRANSPOSED),
+    Flag(name="pad_val", short="r", default="0", only=("0",), reason="pads with another value"),
+    Flag(name="tensor_vect", short="Z", default="0", only=("0",), reason="packs channels"),
+    Flag(name="vector_length", short="L", default="1", only=("1",), reason="packs channels"),
+    Flag(name="bias", short="b", only=("", "0"), reason="asks for a bias gradient too"),
+    Flag(name="in_cast_type", short="U", default="-1", only=("-1",), reason=_NO_CAST),
+    Flag(name="out_cast_type", short="T", default="-1", only=("-1",), reason=_NO_CAST),
+    Flag(name="wei_cast_type", short="R", default="-1", only=("-1",), reason=_NO_CAST),
+    Flag(name="in_data", short="d", only=("",), reason=_NO_FILES),
+    Flag(name="weights", short="e", only=("",), reason=_NO_FILES),
+    Flag(name="in_bias", short="a", only=("",), reason=_NO_FILES),
+    Flag(name="dout_data", short="D", only=("",), reason=_NO_FILES),
+    Flag(name="dump_output", short="o", default="0", only=("0",), reason=_NO_FILES),
+    Flag(name="iter", short="i", ignored=True),
+    Flag(name="verify", short="V", ignored=True),
+    Flag(name="verification_cache", short="C", ignored=True),
+    Flag(name="time", short="t", ignored=True),
+    Flag(name="wall", short="w", ignored=True),
+    Flag(name="search", short="s", ignored=True),
+    Flag(name="printconv", short="P", ignored=True),
+    Flag(name="solution", short="S", ignored=True),
+    Flag(name="gpualloc", short="G", ignored=True),
+)
+_BY_SPELLING = MappingProxyType(
+    {spelled: flag for flag in _FLAGS for spelled in (f"--{flag.name}", f"-{flag.short}")}
+)
+
+
+def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
+    """The requests of one line, with or without the leading program name.
+
+    Raises UnsupportedProblem naming the flag for unknown, repeated, contradictory or unbuilt ones.
+    """
+    words = list(tokens)
+    if words and words[0].rpartition("/")[2] == "MIOpenDriver":
+        words = words[1:]
+    operation = words[0] if words else ""
+    if operation not in OPERATIONS:
+        why = (
+            "not built" if operation in _UNBUILT_OPERATIONS else "not an operation of MIOpenDriver"
+        )
+        raise UnsupportedProblem(f"{operation or 'line'}: {why}; use {', '.join(OPERATIONS)}")
+    given = _read(words[1:])
+    values = {flag.name: flag.default for flag in _FLAGS} | given
+    ndim = _dimensions(values)
+    _check_direction(values)
+    groups = _integer(values, "group_count", lowest=1)
+    fields: dict[str, Any] = {}
+    for field, flags in _SPATIAL.items():
+        for flag in flags[: 3 - ndim]:
+            if given.get(flag.name, _NEUTRAL[field]) != _NEUTRAL[field]:
+                raise UnsupportedProblem(
+                    f"--{flag.name} {given[flag.name]}: {flag.reason}; "
+                    "add --spatial_dim 3 or drop it"
+                )
+        fields[field] = tuple(_integer(values, flag.name) for flag in flags[3 - ndim :])
+    fields["pad_low"] = _padding(values["pad_mode"], fields, given)
+    problem = ConvProblem(
+        n=_integer(values, "batchsize"),
+        g=groups,
+        k=_per_group(values, "out_channels", groups),
+        c=_per_group(values, "in_channels", groups),
+        layout=_layout(values, ndim),
+        dtype=OPERATIONS[operation],
+        **fields,
+    )
+    return (Request(problem=problem),)
+
+
+def _read(words: Sequence[str]) -> dict[str, str]:
+    """Flag values by long name; ignored flags are left out."""
+    given: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        spelled, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        flag = _BY_SPELLING.get(spelled)
+        if flag is None:
+            raise UnsupportedProblem(f"{word}: not a flag of MIOpenDriver conv; drop it")
+        if not equals:
+            following = next(rest, None)
+            if following is None or following in _BY_SPELLING:
+                raise UnsupportedProblem(
+                    f"{word}: has no value; every flag of MIOpenDriver takes one"
+                )
+            value = following
+        if flag.only and value not in flag.only:
+            allowed = " or ".join(text for text in flag.only if text)
+            raise UnsupportedProblem(
+                f"{spelled} {value}: {flag.reason}; {f'use {allowed}' if allowed else 'drop it'}"
+            )
+        if given.get(flag.name, value) != value:
+            raise UnsupportedProblem(
+                f"{spelled} {value}: contradicts the earlier {given[flag.name]}; give it once"
+            )
+        if not flag.ignored:
+            given[flag.name] = value
+    return given
+
+
+def _integer(values: Mapping[str, str], name: str, lowest: int = 0) -> int:
+    text = values[name]
+    if not (text.isascii() and text.isdigit()) or int(text) < lowest:
+        raise UnsupportedProblem(f"--{name} {text}: not a size; use an integer of {lowest} or more")
+    return int(text)
+
+
+def _dimensions(values: Mapping[str, str]) -> int:
+    ndim = _integer(values, "spatial_dim")
+    if ndim not in (1, 2, 3):
+        raise UnsupportedProblem(f"--spatial_dim {ndim}: not a number of dimensions; use 1, 2 or 3")
+    return ndim
+
+
+def _check_direction(values: Mapping[str, str]) -> None:
+    bits = _integer(values, "forw")
+    asked = [name for bit, name in DIRECTION_BITS.items() if not bits or bits & bit]
+    if bits > 7 or asked != ["bwd_weight"]:
+        what = ", ".join(asked) if bits <= 7 else "an unknown direction"
+        raise UnsupportedProblem(
+            f"-F {bits}: asks for {what}, and only bwd_weight is built; use -F 4"
+        )
+
+
+def _per_group(values: Mapping[str, str], name: str, groups: int) -> int:
+    total = _integer(values, name, lowest=1)
+    if total % groups:
+        raise UnsupportedProblem(
+            f"--{name} {total}: not divisible by --group_count {groups}; MIOpenDriver's channels "
+            f"are totals over the groups, so use a multiple of {groups}"
+        )
+    return total // groups
+
+
+def _padding(
+    mode: str, fields: Mapping[str, tuple[int, ...]], given: Mapping[str, str]
+) -> tuple[int, ...]:
+    """Pads of both sides; `same` and `valid` compute them as the driver does."""
+    if mode in ("default", "conv"):
+        return fields["pad_low"]
+    if stated := [flag.name for flag in _SPATIAL["pad_low"] if given.get(flag.name, "0") != "0"]:
+        raise UnsupportedProblem(
+            f"--{stated[0]} {given[stated[0]]}: contradicts --pad_mode {mode}; give one of them"
+        )
+    if mode == "valid":
+        return fields["pad_low"]
+    if any(d > 1 for d in fields["dilation"]) and any(f > 1 for f in fields["filter"]):
+        raise UnsupportedProblem(
+            f"--pad_mode {mode}: MIOpenDriver ignores it for dilated filters; give the pads"
+        )
+    sizes = zip(fields["image"], fields["filter"], fields["stride"], strict=True)
+    return tuple(max(f - (i % s or s), 0) // 2 if s else 0 for i, f, s in sizes)
+
+
+def _layout(values: Mapping[str, str], ndim: int) -> str:
+    """Name of the folded layout row the three layout flags state."""
+    letters: dict[str, str] = {}
+    for name in ("in_layout", "fil_layout", "out_layout"):
+        space = "DHW"[-ndim:]
+        text = values[name] or f"NC{space}"
+        # The driver's 2D words are accepted for 1D problems, which it does not have itself.
+        words = {word: kind for kind in ("NC*", "N*C") for word in _spellings(kind, ndim)}
+        if text not in words:
+            raise UnsupportedProblem(
+                f"--{name} {text}: not built for {ndim}D; use NC{space} or N{space}C"
+            )
+        letters[name] = words[text]
+    row = Layout(
+        input=letters["in_layout"],
+        weight=letters["fil_layout"].replace("N", "K"),
+        output=letters["out_layout"].replace("C", "K"),
+    )
+    if row not in LAYOUTS:
+        raise UnsupportedProblem(
+            f"--out_layout {values['out_layout'] or 'NCHW'}: differs from --in_layout "
+            f"{values['in_layout'] or 'NCHW'}; use the same for both"
+        )
+    return row.spell(ndim)
+
+
+def _spellings(kind: str, ndim: int) -> tuple[str, ...]:
+    spaces = ("W", "HW") if ndim == 1 else ("DHW"[-ndim:],)
+    return tuple(kind.replace("*", space) for space in spaces)

@@ -1,0 +1,76 @@
+"""What a user asks for: a problem and the split-K values to build it with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem import ConvProblem
+
+SplitK = int | Literal["auto"]
+
+# ckProfiler's sweep for the word `all`, in its order; -1 is its word for "auto".
+ALL_SPLITS: tuple[SplitK, ...] = ("auto", 1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One problem and its wanted split-K values, in order.
+
+    `split_k` is empty when the user named none; `label` is a name of the user's own, such as a
+    layer's.
+    """
+
+    problem: ConvProblem
+    split_k: tuple[SplitK, ...] = ()
+    label: str = ""
+
+    @property
+    def splits(self) -> tuple[SplitK, ...]:
+        """The values to build: those asked for, or "auto"."""
+        return self.split_k or ("auto",)
+
+    def with_split_k(self, split_k: tuple[SplitK, ...]) -> Request:
+        """The request with split-K values from elsewhere on the command line.
+
+        Raises UnsupportedProblem when the request already names others.
+        """
+        if not split_k or split_k == self.split_k:
+            return self
+        if self.split_k:
+            raise UnsupportedProblem(
+                f"--split-k {_spell(split_k)}: the problem itself asks for "
+                f"{_spell(self.split_k)}; give it once"
+            )
+        return replace(self, split_k=split_k)
+
+    def with_batch(self, n: int | None) -> Request:
+        """The request over another batch size; unchanged for None."""
+        return self if n is None else replace(self, problem=self.problem.with_batch(n))
+
+
+def parse_split_k(value: Any, name: str = "--split-k") -> tuple[SplitK, ...]:
+    """Split-K values from `auto`, -1 (auto), `all`, a number, `1,2,4`, or a list of these.
+
+    Raises UnsupportedProblem, naming the flag `name`, for anything else and for numbers below 1.
+    """
+    parts = value if isinstance(value, list | tuple) else str(value).split(",")
+    found: list[SplitK] = []
+    for part in parts:
+        text = str(part).strip()
+        if text == "all":
+            found += ALL_SPLITS
+        elif text in ("auto", "-1"):
+            found.append("auto")
+        elif text.isascii() and text.isdigit() and int(text) >= 1:
+            found.append(int(text))
+        else:
+            raise UnsupportedProblem(
+                f"{name} {text}: not a split; use auto (or -1), all, or numbers of 1 or more"
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _spell(split_k: tuple[SplitK, ...]) -> str:
+    return ",".join(map(str, split_k))

@@ -1,0 +1,285 @@
+"""Problems as users write them: golden lines, refusals that name the flag, round trips."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conv_compiler.dtypes import TYPE_PAIRS
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.frontends import ALL_SPLITS, Request, parse_line, parse_split_k, read_file
+from conv_compiler.frontends import ckprofiler as ck
+from conv_compiler.layouts import LAYOUTS, find_layout
+from conv_compiler.problem import ConvProblem
+
+# Lines as published: ROCm/composable_kernel's example and profiler defaults, iree-org/iree #23524.
+GOLDEN = {
+    "MIOpenDriver convfp16 -n 32 -c 256 -H 200 -W 200 -k 256 -y 1 -x 1 -p 0 -q 0 -u 1 -v 1 -l 1 "
+    "-j 1 -g 1 -m conv -F 4 -t 1 --in_layout NHWC --fil_layout NHWC --out_layout NHWC": (
+        "bwd_weight_n32g1k256c256_i200x200_f1x1_nhwc-kyxc-nhwk_f16",
+        (),
+    ),
+    "convfp16 -n 32 -c 256 -H 7 -W 7 -k 2376 -y 3 -x 3 -p 1 -q 1 -F 4": (
+        "bwd_weight_n32g1k2376c256_i7x7_f3x3_p1x1_nchw-kcyx-nkhw_f16",
+        (),
+    ),
+    "./bin/MIOpenDriver convbfp16 -n 4 -c 64 -k 128 -g 32 -H 9 -W 9 -! 5 -@ 1 -_ 3 -# 2 -$ 0 "
+    "-p 1 -q 1 -F 4 -I NDHWC -O NDHWC -f NCDHW -V 1 -i 10 -S -1": (
+        "bwd_weight_n4g32k4c2_i5x9x9_f1x3x3_s2x1x1_p0x1x1_ndhwc-kczyx-ndhwk_bf16",
+        (),
+    ),
+    "MIOpenDriver convint8 -n 1 -c 8 -H 9 -W 9 -k 8 -y 3 -x 3 -u 2 -v 2 -z same -F 4": (
+        "bwd_weight_n1g1k8c8_i9x9_f3x3_s2x2_p1x1_nchw-kcyx-nkhw_i8",
+        (),
+    ),
+    "MIOpenDriver conv --spatial_dim 1 --in_layout NHWC --out_layout NWC --fil_layout NWC "
+    "-n 2 -c 3 -k 4 -W 10 -H 1 -x 3 -y 1 -F 4": (
+        "bwd_weight_n2g1k4c3_i10_f3_nwc-kxc-nwk_f32",
+        (),
+    ),
+    "ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 2 1 32 256 256 1 1 200 200 1 1 1 1 0 0 0 0 "
+    "-1": (
+        "bwd_weight_n32g1k256c256_i200x200_f1x1_nhwgc-gkyxc-nhwgk_f16",
+        ("auto",),
+    ),
+    "ckProfiler grouped_conv_bwd_weight 1 2 0 2 0 1 2 1 32 2376 256 3 3 100 100 1 1 1 1 1 1 1 1 "
+    "all": (
+        "bwd_weight_n32g1k2376c256_i100x100_f3x3_p1x1_nhwgc-gkyxc-nhwgk_f16",
+        ALL_SPLITS,
+    ),
+    "grouped_conv_bwd_weight 2 1 1 1 0 0 3 4 1 128 256 3 3 3 14 14 14 1 1 1 1 1 1 1 1 1 1 0 1 8": (
+        "bwd_weight_n1g4k128c256_i14x14x14_f3x3x3_p1x1x1-1x0x1_gndhwc-gkzyxc-gndhwk_bf16_f32",
+        (8,),
+    ),
+    "grouped_conv_bwd_weight 4 4 1 1 0 0 1 2 3 5 7 3 11 2 1 0 1 2": (
+        "bwd_weight_n3g2k5c7_i11_f3_s2_p0-1_ngcw-gkcx-ngkw_i8_i8",
+        (2,),
+    ),
+    "-n 32 -k 64 -c 64 --image 56x56 --filter 3x3 --layout NHWGC_GKYXC_NHWGK --dtype f16": (
+        "bwd_weight_n32g1k64c64_i56x56_f3x3_nhwgc-gkyxc-nhwgk_f16",
+        (),
+    ),
+    "-n 2 -g 3 -k 4 -c 5 --image 9 --filter 3 --pad-low 1 --stride 2 --split-k 1,2,-1": (
+        "bwd_weight_n2g3k4c5_i9_f3_s2_p1_nwgc-gkxc-nwgk_f16",
+        (1, 2, "auto"),
+    ),
+    '{"n": 2, "k": 4, "c": 5, "image": [9, 8], "filter": [3, 2], "split_k": "all"}': (
+        "bwd_weight_n2g1k4c5_i9x8_f3x2_nhwgc-gkyxc-nhwgk_f16",
+        ALL_SPLITS,
+    ),
+}
+
+
+@pytest.mark.parametrize("line", GOLDEN)
+def test_golden(line: str) -> None:
+    (request,) = parse_line(line)
+    assert (request.problem.name, request.split_k) == GOLDEN[line]
+
+
+CK = "ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 1 32 8 8 3 20 1 1 1 1"
+OURS = "-n 2 -k 4 -c 4 --image 8x8 --filter 3x3"
+
+# line -> how the one-line error starts, then a word of its reason
+REFUSED = {
+    "convfp16 -n 4 -c 65 -k 64 -g 32 -F 4": ("--in_channels 65", "not divisible"),
+    "convfp16 -n 4 -c 64 -k 65 -g 32 -F 4": ("--out_channels 65", "not divisible"),
+    "convfp16 -n 4": ("-F 0", "only bwd_weight is built"),
+    "convfp16 -F 1": ("-F 1: asks for fwd,", "use -F 4"),
+    "convfp16 -F 2": ("-F 2: asks for bwd_data,", "use -F 4"),
+    "convfp16 -F 6": ("-F 6: asks for bwd_data, bwd_weight,", "use -F 4"),
+    "convfp16 -F 8": ("-F 8", "unknown direction"),
+    "convfp16 -F 4 --wat 2": ("--wat", "not a flag"),
+    "convfp16 -F 4 -n": ("-n", "has no value"),
+    "convfp16 -F 4 -n -c 3": ("-n", "has no value"),
+    "convfp16 -F 4 -n 2 --batchsize 3": ("--batchsize 3", "contradicts the earlier 2"),
+    "convfp16 -F 4 -n x": ("--batchsize x", "not a size"),
+    "convfp16 -F 4 -n 0": ("n 0", "not a size"),
+    "convfp16 -F 4 -@ 5": ("--fil_d 5", "--spatial_dim"),
+    "convfp16 -F 4 -_ 4": ("--spatial_dim 4", "not a number"),
+    "convfp16 -F 4 -m trans": ("-m trans", "not built"),
+    "convfp16 -F 4 -z wat": ("-z wat", "not a padding mode"),
+    "convfp16 -F 4 -z valid -p 1": ("--pad_h 1", "contradicts"),
+    "convfp16 -F 4 -z same -l 2": ("--pad_mode same", "dilated"),
+    "convfp16 -F 4 -r 1": ("-r 1", "another value"),
+    "convfp16 -F 4 -U fp8": ("-U fp8", "not built"),
+    "convfp16 -F 4 -d x.bin": ("-d x.bin", "conv-compiler run"),
+    "convfp16 -F 4 -I NHWC": ("--out_layout NCHW", "differs"),
+    "convfp16 -F 4 -I CHWN": ("--in_layout CHWN", "not built"),
+    "convfp16 -F 4 -u 0": ("stride", "below 1"),
+    "convfp16 -F 4 -y 50": ("filter", "no size"),
+    "convfp8 -F 4": ("convfp8", "not built"),
+    "MIOpenDriver bnorm -F 4": ("bnorm", "not an operation"),
+    CK: ("grouped_conv_bwd_weight", "it takes 18"),
+    f"{CK} 1 1": ("grouped_conv_bwd_weight", "it takes 18"),
+    f"{CK} 0": ("splitK 0", "not a split"),
+    f"{CK} -2": ("splitK -2", "not a split"),
+    f"{CK} 1".replace("weight 1 2", "weight 3 2"): ("dtype 3", "bf8"),
+    f"{CK} 1".replace("weight 1 2", "weight 7 2"): ("dtype 7", "not in the table"),
+    f"{CK} 1".replace("weight 1 2", "weight 1 0"): ("layout 0", "GNCHW"),
+    f"{CK} 1".replace("32 8 8", "32 x 8"): ("k x", "not an integer"),
+    "ckProfiler grouped_conv_bwd_weight 1 2": ("verify", "missing"),
+    "ckProfiler conv_bwd_data 1 1": ("conv_bwd_data", "not built"),
+    "ckProfiler gemm 1 1": ("gemm", "not an operation"),
+    f"{OURS} --wat 1": ("--wat", "not known"),
+    f"{OURS} --imag 1": ("--imag", "not known"),
+    f"{OURS} -n 3": ("-n", "contradicts"),
+    f"{OURS} --pad 1 --pad-high 0": ("--pad-high", "contradicts --pad"),
+    f"{OURS} --split-k 0": ("--split-k 0", "not a split"),
+    f"{OURS} --dtype f8": ("dtype f8", "not a data type"),
+    f"{OURS} --weight-dtype i32": ("weight dtype i32", "not possible"),
+    f"{OURS} --layout HWNC": ("layout HWNC", "not in the table"),
+    f"{OURS} --direction fwd": ("direction fwd", "not built"),
+    "-n 2 -k 4 -c 4 --image 8x8": ("--filter", "missing"),
+    "-k 4 -c 4 --image 8x8 --filter 1x1": ("-n", "missing"),
+    "-n 2 -k 4 -c 4 --image 8xa --filter 1x1": ("--image: 8xa", "not sizes"),
+    "-n 2 -k 4 -c 4 --image 8x8 --filter 3": ("--filter 3", "not 2 dimensions"),
+    "-n 2 -k 4 -c 4 --image 8x8 --filter 9x9": ("filter", "no size"),
+    "what is this": ("what", "starts no problem"),
+    "-n '2": ("line", "close the quote"),
+    "{": ("JSON", "mend"),
+    "[1]": ("problem 1", "not a JSON object"),
+    '{"n": 1}': ("problem", "missing"),
+    '{"nn": 1}': ("key nn", "known"),
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_refused_with_the_flag_and_the_reason(line: str) -> None:
+    start, reason = REFUSED[line]
+    with pytest.raises(UnsupportedProblem) as caught:
+        parse_line(line)
+    message = str(caught.value)
+    assert message.startswith(start)
+    assert reason in message
+    assert "\n" not in message
+
+
+def test_file_of_lines_comments_and_json(tmp_path) -> None:
+    path = tmp_path / "problems.txt"
+    lines = [f"{line}  # p{i}" for i, line in enumerate(GOLDEN) if not line.startswith("{")]
+    path.write_text("\n".join(["# all of them", "", *lines, [*GOLDEN][-1], ""]))
+    found = read_file(path)
+    assert [r.problem.name for r in found] == [name for name, _ in GOLDEN.values()]
+    assert found[2].label == "p2"
+    assert found[2].problem.stride == (2, 1, 1)  # `-# 2` is no comment
+
+
+def test_file_errors_name_the_line(tmp_path) -> None:
+    path = tmp_path / "problems.txt"
+    path.write_text("# one\nconvfp16 -F 4\nconvfp16 -F 4 --wat 1\n")
+    with pytest.raises(UnsupportedProblem, match=r"problems.txt:3: --wat: not a flag"):
+        read_file(path)
+    path.write_text("# nothing\n")
+    with pytest.raises(UnsupportedProblem, match="holds no problem"):
+        read_file(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UnsupportedProblem, match="not text"):
+        read_file(path)
+    with pytest.raises(UnsupportedProblem, match="No such file"):
+        read_file(tmp_path / "none.txt")
+
+
+def test_split_k_from_two_places() -> None:
+    (request,) = parse_line(f"{CK} 2")
+    assert request.with_split_k(()).split_k == (2,)
+    assert request.with_split_k((2,)).split_k == (2,)
+    with pytest.raises(UnsupportedProblem, match="give it once"):
+        request.with_split_k((4,))
+    assert parse_split_k("1,1,all")[:3] == (1, "auto", 2)
+    assert Request(problem=request.problem).splits == ("auto",)
+
+
+@st.composite
+def problems(draw: st.DrawFn, layouts=LAYOUTS, pairs=TYPE_PAIRS) -> ConvProblem:
+    ndim = draw(st.integers(1, 3))
+    size = st.integers(1, 9)
+
+    def each(values: st.SearchStrategy[int]) -> tuple[int, ...]:
+        return tuple(draw(values) for _ in range(ndim))
+
+    filter, dilation = each(st.integers(1, 3)), each(st.integers(1, 2))
+    image = tuple(
+        (f - 1) * d + 1 + draw(st.integers(0, 9)) for f, d in zip(filter, dilation, strict=True)
+    )
+    dtype, weight_dtype = draw(st.sampled_from(pairs))
+    return ConvProblem(
+        n=draw(size),
+        g=draw(size),
+        k=draw(size),
+        c=draw(size),
+        image=image,
+        filter=filter,
+        stride=each(st.integers(1, 3)),
+        dilation=dilation,
+        pad_low=each(st.integers(0, 2)),
+        pad_high=each(st.integers(0, 2)),
+        layout=draw(st.sampled_from(layouts)).spell(ndim),
+        dtype=dtype,
+        weight_dtype=weight_dtype,
+    )
+
+
+def _only(text: str) -> ConvProblem:
+    (request,) = parse_line(text)
+    return request.problem
+
+
+@given(problems())
+@settings(max_examples=100, deadline=None)
+def test_flags_and_json_round_trip(problem: ConvProblem) -> None:
+    words = []
+    for name, value in problem.to_json().items():
+        flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+        words += [flag, "x".join(map(str, value)) if isinstance(value, list) else str(value)]
+    assert _only(shlex.join(words)) == problem
+    assert _only(json.dumps(problem.to_json())) == problem
+
+
+CK_ROWS = tuple(find_layout(name, 2) for name in ck.LAYOUTS.values())
+
+
+@given(problems(CK_ROWS, tuple(ck.DTYPES.values())))
+@settings(max_examples=100, deadline=None)
+def test_ckprofiler_round_trip(problem: ConvProblem) -> None:
+    types = {pair: digit for digit, pair in ck.DTYPES.items()}
+    dtype = types[problem.dtype, problem.weight_dtype]
+    layout = [*ck.LAYOUTS][CK_ROWS.index(problem.layout_row)]
+    words = ["grouped_conv_bwd_weight", dtype, layout, *"1101"]
+    words += [problem.ndim, problem.g, problem.n, problem.k, problem.c, *problem.filter]
+    words += [*problem.image, *problem.stride, *problem.dilation]
+    words += [*problem.pad_low, *problem.pad_high, 1]
+    assert _only(" ".join(map(str, words))) == problem
+
+
+FOLDED = tuple(row for row in LAYOUTS if row.folded)
+NAMES = {
+    "image": ("in_d", "in_h", "in_w"),
+    "filter": ("fil_d", "fil_h", "fil_w"),
+    "stride": ("conv_stride_d", "conv_stride_h", "conv_stride_w"),
+    "dilation": ("dilation_d", "dilation_h", "dilation_w"),
+    "pad_low": ("pad_d", "pad_h", "pad_w"),
+}
+
+
+@given(problems(FOLDED, (("f32", "f32"), ("f16", "f16"), ("bf16", "bf16"), ("i8", "i32"))))
+@settings(max_examples=100, deadline=None)
+def test_miopen_round_trip(problem: ConvProblem) -> None:
+    problem = ConvProblem.from_json({**problem.to_json(), "pad_high": list(problem.pad_low)})
+    operation = {"f32": "conv", "f16": "convfp16", "bf16": "convbfp16", "i8": "convint8"}
+    space = "DHW"[-problem.ndim :]
+    row = problem.layout_row
+    words = [
+        f"{operation[problem.dtype]} -F 4 --spatial_dim {problem.ndim} -n {problem.n}",
+        f"-g {problem.g} -c {problem.g * problem.c} -k {problem.g * problem.k}",
+        f"-I {row.input.replace('*', space)}",
+        f"-f {row.weight.replace('K', 'N').replace('*', space)}",
+        f"-O {row.output.replace('K', 'C').replace('*', space)}",
+    ]
+    for field, names in NAMES.items():
+        for name, value in zip(names[-problem.ndim :], getattr(problem, field), strict=True):
+            words.append(f"--{name} {value}")
+    assert _only(" ".join(words)) == problem
