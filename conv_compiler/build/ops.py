@@ -190,3 +190,27 @@ def convert_tensor(value: ir.Value, to: ir.Type) -> ir.Value:
 def string_array(names: Sequence[str]) -> Any:
     """An array attribute of strings."""
     return ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])
+
+
+def transpose(value: ir.Value, order: Sequence[int]) -> ir.Value:
+    """The tensor with axis `order[i]` as its axis i; the tensor itself for the order it has."""
+    if list(order) == list(range(len(order))):
+        return value
+    shape = shape_of(value)
+    element = ir.RankedTensorType(value.type).element_type
+    empty = tensor.EmptyOp([shape[i] for i in order], element).result
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(order))]
+    source = [dims[list(order).index(axis)] for axis in range(len(order))]
+    return generic([value], empty, [source, dims], len(order), 0, lambda x, _: x)
+
+
+def leading(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """The corner of `shape` at index 0; the tensor itself where that is all of it."""
+    if shape_of(value) == list(shape):
+        return value
+    element = ir.RankedTensorType(value.type).element_type
+    sizes, zeros, ones = (
+        ir.DenseI64ArrayAttr.get(list(v)) for v in (shape, [0] * len(shape), [1] * len(shape))
+    )
+    type = ir.RankedTensorType.get(list(shape), element)
+    return tensor.ExtractSliceOp(type, value, [], [], [], zeros, sizes, ones).result
