@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
 
@@ -33,7 +34,7 @@ class DType:
         """Storage size of one element in bytes."""
         return self.bits // 8
 
-    def to_numpy(self):  # type: ignore[no-untyped-def]
+    def to_numpy(self) -> Any:
         """The numpy dtype (ml_dtypes for the types numpy lacks)."""
         import numpy
 

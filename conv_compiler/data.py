@@ -1,0 +1,99 @@
+"""Which data a kernel is tried on: integers that must come out exactly, or random floats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.reference import reorder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conv_compiler.dtypes import DType
+    from conv_compiler.problem import ConvProblem
+
+    Array = NDArray[Any]
+
+# Composable Kernel's tests draw from [-5, 5); float weights are compared in their own precision.
+_WIDEST_FLOAT = 4
+_WIDEST_INTEGER = 127
+
+
+def _exact_limit(accumulator: DType) -> int:
+    """Up to where every integer is a value of the type."""
+    if accumulator.is_integer:
+        return int(2 ** (accumulator.bits - 1) - 1)
+    return int(2 ** (accumulator.mantissa_bits + 1))
+
+
+def _integers(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The widest range of integers that keeps sums exact and mostly within the weight's own range.
+
+    Where even +-1 would not, d_output is mostly zeros.
+    """
+    limit = _exact_limit(problem.accumulator_type)
+    weight = problem.weight_type
+    spread = _exact_limit(weight) / (3 if weight.is_integer else 4)
+    widest = _WIDEST_INTEGER if problem.data_type.is_integer else _WIDEST_FLOAT
+    top = 1
+    for a in range(2, widest + 1):
+        # a (a + 1) / 3 is the variance of integers drawn evenly from [-a, a].
+        typical = math.sqrt(problem.gemm_k) * a * (a + 1) / 3
+        if problem.gemm_k * a * a <= limit and typical <= spread:
+            top = a
+    numpy = problem.data_type.to_numpy()
+    image = rng.integers(-top, top + 1, problem.input_shape, dtype=np.int8)
+    gradient = rng.integers(-top, top + 1, problem.output_shape, dtype=np.int8)
+    if (share := limit / (2 * problem.gemm_k)) < 1:
+        gradient *= rng.random(problem.output_shape, dtype=np.float32) < share
+    return image.astype(numpy), gradient.astype(numpy)
+
+
+def _random(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Floats drawn evenly from [-1, 1); integers stay integers."""
+    if problem.data_type.is_integer:
+        return _integers(problem, rng)
+    numpy = problem.data_type.to_numpy()
+    image = rng.random(problem.input_shape, dtype=np.float32) * 2 - 1
+    gradient = rng.random(problem.output_shape, dtype=np.float32) * 2 - 1
+    return image.astype(numpy), gradient.astype(numpy)
+
+
+DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[Array, Array]]] = (
+    MappingProxyType({"integers": _integers, "random": _random})
+)
+
+
+def is_exact(problem: ConvProblem, input: Array, d_output: Array) -> bool:
+    """Whether integer-valued arrays sum exactly in the accumulator, in any order.
+
+    No partial sum can pass the largest |input| times the sum of |d_output| over one output channel.
+    """
+    letters = problem.layout_row.grouped.output
+    gradient = np.abs(d_output.astype(np.float64)).reshape(problem.shape(letters))
+    per_channel = reorder(gradient, letters, "GKN*", problem.ndim)
+    sums = per_channel.reshape(problem.g * problem.k, -1).sum(axis=1)
+    largest = np.abs(input.astype(np.float64)).max() * sums.max()
+    return bool(largest <= _exact_limit(problem.accumulator_type))
+
+
+def inputs(problem: ConvProblem, data: str = "integers", seed: int = 0) -> tuple[Array, Array]:
+    """(input, d_output) in the problem's shapes and type; `data` is a row of DATA.
+
+    Raises UnsupportedProblem when integer data would not be exact, InvalidArray for unknown data.
+    """
+    if data not in DATA:
+        raise InvalidArray(f"data {data}: not in the table; known: {', '.join(DATA)}")
+    drawn = DATA[data](problem, np.random.default_rng(seed))
+    if (data == "integers" or problem.data_type.is_integer) and not is_exact(problem, *drawn):
+        raise UnsupportedProblem(
+            f"gemm_k {problem.gemm_k}: integer data would not be exact in "
+            f"{problem.accumulator_type.name}; use random data"
+        )
+    return drawn

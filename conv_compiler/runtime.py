@@ -1,0 +1,241 @@
+"""Load compiled kernels, call them with numpy or device arrays, and time them.
+
+Imports the IREE runtime only. A `.vmfb` is judged by itself: it states the device it was built for
+and the shapes of its `@main`, and its archive carries checksums, so a file from plain
+`iree-compile` can be loaded too.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import iree.runtime as iree
+import numpy as np
+
+from conv_compiler.dtypes import DTYPES
+from conv_compiler.errors import DeviceUnavailable, InvalidArray, InvalidArtifact
+
+if TYPE_CHECKING:
+    from conv_compiler.compile import Artifact
+
+_LOADED_KERNELS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """One device name users write (`hip`, or `hip://1` where `numbered`).
+
+    `driver` is the IREE runtime's name for it, `built_for` the device target a `.vmfb` names. The
+    first row of a device target is its default device.
+    """
+
+    name: str
+    driver: str
+    built_for: str
+    numbered: bool = True
+
+
+DEVICES = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            Device(name="cpu", driver="local-task", built_for="local", numbered=False),
+            Device(name="hip", driver="hip", built_for="hip"),
+            Device(name="cuda", driver="cuda", built_for="cuda"),
+        )
+    }
+)
+
+
+def find_device(name: str) -> Device:
+    """The row of a device name, or DeviceUnavailable naming those there are."""
+    base, slashes, number = name.partition("://")
+    row = DEVICES.get(base)
+    if row is None:
+        raise DeviceUnavailable(f"device {name}: not in the table; known: {', '.join(DEVICES)}")
+    if slashes and not (row.numbered and number.isdecimal()):
+        form = f"{base} or {base}://0" if row.numbered else base
+        raise DeviceUnavailable(f"device {name}: no such number; write {form}")
+    return row
+
+
+def _reason(error: Exception) -> str:
+    """The part of an IREE error a person can use, on one line."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    found = re.search(r"[A-Z_]+; (.*)", lines[0])
+    text = found[1] if found else lines[0]
+    return text.split(" #hal.", 1)[0].rstrip("; :")[:160]
+
+
+@lru_cache
+def _config(name: str) -> Any:
+    """The IREE runtime's configuration of a device, made once; DeviceUnavailable if it cannot."""
+    uri = find_device(name).driver + "".join(name.partition("://")[1:])
+    try:
+        return iree.Config(device=iree.get_device(uri))
+    except (RuntimeError, ValueError) as error:
+        raise DeviceUnavailable(
+            f"device {name}: cannot be opened ({_reason(error)}); "
+            "see that its driver is installed, or use cpu"
+        ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tensor:
+    """Shape and type of one operand of a kernel; None stands for a dimension of any size."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Tensor:
+        """The operand an MLIR tensor type such as `2x3xf16` states."""
+        *sizes, element = text.split("x")
+        return cls(
+            name=name,
+            shape=tuple(None if size == "?" else int(size) for size in sizes),
+            dtype=DTYPES[element].to_numpy(),
+        )
+
+    def check(self, array: Any) -> None:
+        """Raise InvalidArray unless the array has this shape and type."""
+        shape, dtype = tuple(array.shape), array.dtype
+        if len(shape) != len(self.shape) or any(
+            want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
+        ):
+            raise InvalidArray(f"{self.name} {shape}: not the kernel's shape; give {self.shape}")
+        if dtype != self.dtype:
+            raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
+
+
+class Kernel:
+    """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
+
+    numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
+    result. Calls return when the device is done.
+    """
+
+    __slots__ = ("_config", "_invoke", "device", "operands", "path", "result")
+
+    def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
+        self.path, self.device = path, device
+        self._config = config = _config(device)
+        try:
+            module = iree.VmModule.copy_buffer(config.vm_instance, data)
+            context = iree.VmContext(
+                instance=config.vm_instance, modules=[*config.default_vm_modules, module]
+            )
+            function = module.lookup_function("main")
+            declaration = function.reflection["iree.abi.declaration"]
+            arguments, results = declaration.split("->")
+            operands, (result,) = (
+                re.findall(r"tensor<([^>]*)>", part) for part in (arguments, results)
+            )
+            names = ("input", "d_output", *(f"operand {i}" for i in range(2, len(operands))))
+            self.operands = tuple(map(Tensor.parse, names, operands))
+            self.result = Tensor.parse("d_weight", result)
+        except (RuntimeError, ValueError, KeyError, AttributeError) as error:
+            raise InvalidArtifact(
+                f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
+                f"({_reason(error)}); compile it for that device"
+            ) from error
+        self._invoke = iree.FunctionInvoker(context, config.device, function)
+
+    def __call__(self, *operands: Any) -> Any:
+        """Run once. Raises InvalidArray when a shape or type is not the kernel's."""
+        if len(operands) != len(self.operands):
+            raise InvalidArray(f"operands {len(operands)}: not {len(self.operands)}; give them all")
+        on_device = False
+        for tensor, array in zip(self.operands, operands, strict=True):
+            if isinstance(array, iree.DeviceArray):
+                on_device = True
+            elif not isinstance(array, np.ndarray):
+                raise InvalidArray(
+                    f"{tensor.name} {type(array).__name__}: not a numpy or device array; "
+                    "convert it with numpy.asarray"
+                )
+            tensor.check(array)
+        result = self._invoke(*operands)
+        return result if on_device else result.to_host()
+
+    def put(self, array: Any) -> Any:
+        """A device array holding a copy of a numpy array."""
+        return iree.asdevicearray(self._config.device, array, implicit_host_transfer=True)
+
+    def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:
+        """Median time of one call with its operands on the device.
+
+        Calls at least `least` times after a warm-up, and on until `budget` seconds are spent.
+        """
+        placed = [
+            array if isinstance(array, iree.DeviceArray) else self.put(array) for array in operands
+        ]
+        self(*placed)
+        times: list[float] = []
+        while len(times) < least or sum(times) < budget:
+            start = time.perf_counter()
+            self(*placed)
+            times.append(time.perf_counter() - start)
+        return statistics.median(times)
+
+
+def _built_for(path: Path, data: bytes) -> tuple[str, str]:
+    """The device target and the chip a `.vmfb` names; InvalidArtifact where it is corrupt."""
+    try:
+        # iree-compile writes a zip archive around the module; its checksums tell cut-off files.
+        with zipfile.ZipFile(path) as archive:
+            broken = archive.testzip()
+    except Exception as error:  # a flipped bit can come out as any error of the reader
+        broken = str(error)
+    target = re.search(rb'#hal\.device\.target<"([\w-]+)"', data)
+    if broken or target is None:
+        why = broken or "it names no device"
+        raise InvalidArtifact(
+            f"artifact {path.name}: corrupt or not compiled code ({why}); compile it again"
+        )
+    chip = re.search(rb'(?:arch|target_triple) = "(\w+)', data)
+    return target[1].decode(), (chip or target)[1].decode()
+
+
+@lru_cache(maxsize=_LOADED_KERNELS)
+def _load(path: Path, device: str | None, _stamp: tuple[int, int]) -> Kernel:
+    data = path.read_bytes()
+    built_for, chip = _built_for(path, data)
+    fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
+    name = device or next(iter(fitting), built_for)
+    if find_device(name).built_for != built_for:
+        raise InvalidArtifact(
+            f"artifact {path.name}: built for {chip}, which device {name} is not; "
+            f"use {' or '.join(fitting) or 'another device'}, or compile it for {name}"
+        )
+    return Kernel(path, data, name, chip)
+
+
+def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
+    """The kernel of an artifact or of a `.vmfb`, ready to be called.
+
+    `device` is a name of DEVICES, `hip://1` for the second of its kind; left out, it is the one the
+    file was built for. A file loaded before and unchanged since is not loaded again. Raises
+    InvalidArtifact (missing, corrupt, or built for another chip) and DeviceUnavailable.
+    """
+    path = Path(artifact if isinstance(artifact, str | Path) else artifact.vmfb)
+    if not path.is_file():
+        raise InvalidArtifact(f"artifact {path}: no such file; compile it first")
+    stat = path.stat()
+    return _load(path, device, (stat.st_mtime_ns, stat.st_size))
+
+
+def run(
+    artifact: Artifact | Path | str, input: Any, d_output: Any, device: str | None = None
+) -> Any:
+    """d_weight of one call; see `load` and `Kernel` for devices, arrays and errors."""
+    return load(artifact, device)(input, d_output)

@@ -1,0 +1,231 @@
+"""Is a kernel right? Runs it on known data and holds the result against the reference.
+
+Integer-valued data must come out exactly: `inputs` keeps it so small that every partial sum, in any
+order, is exact in the accumulator. Random data must come out within `tolerance`, which knows the
+problem only: every split factor, strategy and target is held to the same figure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conv_compiler.data import inputs as inputs
+from conv_compiler.errors import InvalidArray, Mismatch
+from conv_compiler.reference import reference
+from conv_compiler.runtime import load
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conv_compiler.compile import Artifact
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.strategy import Strategy
+
+    Array = NDArray[Any]
+
+_CONFIDENCE = 8.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """|got - reference| may be up to relative * |reference| + absolute; 0 and 0 mean equal."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but equality passes."""
+        return self.relative == self.absolute == 0.0
+
+
+def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
+    """How far a right kernel may be from the reference, on data of `inputs`.
+
+    Integers must be equal. Random data, with u the unit roundoff of a type and n = gemm_k:
+        relative = u(weight)
+        absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n)
+    The first is the one rounding into the weight type. The second bounds the n roundings of the
+    sum in any order: n u is the worst case (N. J. Higham, Accuracy and Stability of Numerical
+    Algorithms, 2nd ed., section 4.2; Composable Kernel's tests use it too), 8 sqrt(n) u holds but
+    for one sum in 10**13 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4 with
+    lambda = 8). Both are relative to the size of the partial sums: at most about sqrt(n), as
+    products of data from [-1, 1) have a deviation of 1/3. Sums split into parts have fewer
+    roundings in a row, so a split factor needs no more and is given no more.
+    """
+    if data == "integers" or problem.data_type.is_integer:
+        return Tolerance()
+    n = problem.gemm_k
+    roundings = min(n, _CONFIDENCE * math.sqrt(n))
+    sums = math.sqrt(n) * 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
+    return Tolerance(
+        relative=2.0 ** -(problem.weight_type.mantissa_bits + 1), absolute=roundings * sums
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How a weight gradient differs from the reference."""
+
+    weights: int
+    wrong: int
+    max_error: float
+    worst: str
+
+
+def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -> Comparison:
+    """Hold a kernel's d_weight against the reference's; NaN and infinity are wrong.
+
+    `max_error` is the largest |got - reference|, with the reference rounded to the weight type
+    where equality is asked for; `worst` says where the worst wrong weight lies. Raises InvalidArray
+    for another shape or type.
+    """
+    dtype = problem.weight_type.to_numpy()
+    if got.shape != want.shape or got.dtype != dtype:
+        raise InvalidArray(
+            f"d_weight {got.shape} {got.dtype}: not the problem's; expected {want.shape} {dtype}"
+        )
+    wanted = want.astype(dtype).astype(np.float64) if allowed.exact else want.astype(np.float64)
+    error = np.abs(got.astype(np.float64) - wanted)
+    excess = error - (allowed.absolute + allowed.relative * np.abs(wanted))
+    wrong = ~(excess <= 0)
+    worst = ""
+    if wrong.any():
+        at = np.unravel_index(np.where(np.isnan(excess), np.inf, excess).argmax(), excess.shape)
+        index = ", ".join(map(str, at))
+        worst = f"[{index}] is {float(got[at])!r}, expected {float(wanted[at])!r}"
+    return Comparison(
+        weights=wrong.size, wrong=int(wrong.sum()), max_error=float(error.max()), worst=worst
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What `verify` found; `repeatable` says whether all runs gave the same bits."""
+
+    problem: ConvProblem
+    target: str
+    device: str
+    strategy: str
+    split_k: int
+    data: str
+    seed: int
+    tolerance: Tolerance
+    comparison: Comparison
+    runs: int
+    repeatable: bool
+    seconds: float
+    artifact: Artifact
+
+    @property
+    def passed(self) -> bool:
+        """Whether no weight is wrong and all runs agree."""
+        return self.comparison.wrong == 0 and self.repeatable
+
+    @property
+    def gflops(self) -> float:
+        """10^9 operations a second, by the problem's count; 0 where no time was taken."""
+        return self.problem.flops / self.seconds / 1e9 if self.seconds else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a few words."""
+        found = self.comparison
+        if found.wrong:
+            return f"WRONG: {found.wrong} of {found.weights} weights, worst {found.worst}"
+        if not self.repeatable:
+            return f"WRONG: {self.runs} runs gave different bits"
+        how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
+        return f"right ({how})"
+
+    @property
+    def text(self) -> str:
+        """One line a person reads."""
+        speed = f", {self.seconds * 1e3:.3f} ms, {self.gflops:.1f} GFLOP/s" if self.seconds else ""
+        return f"{self.problem.name} on {self.device}, {self.strategy}: {self.verdict}{speed}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for machines; floats may be NaN where a kernel gave NaN."""
+        names = ("target", "device", "strategy", "split_k", "data", "seed", "runs", "repeatable")
+        return {
+            "problem": self.problem.to_json(),
+            **{name: getattr(self, name) for name in names},
+            "passed": self.passed,
+            "tolerance": asdict(self.tolerance),
+            **asdict(self.comparison),
+            "seconds": self.seconds,
+            "gflops": self.gflops,
+            "artifact": self.artifact.to_json(),
+        }
+
+    def require(self) -> Report:
+        """The report itself; raises Mismatch unless it passed."""
+        if not self.passed:
+            raise Mismatch(f"kernel {self.problem.name}: {self.verdict}; {self.strategy}")
+        return self
+
+
+def verify_artifact(
+    artifact: Artifact,
+    data: str = "integers",
+    seed: int = 0,
+    device: str | None = None,
+    runs: int = 2,
+    budget: float = 0.0,
+) -> Report:
+    """Run an artifact `runs` times on `inputs` and compare.
+
+    `budget` seconds go to timing it; with none its time is 0.
+    """
+    problem = artifact.problem
+    kernel = load(artifact, device)
+    operands = inputs(problem, data, seed)
+    allowed = tolerance(problem, data)
+    placed = [kernel.put(array) for array in operands]
+    first = np.asarray(kernel(*placed))
+    repeatable = all(
+        np.array_equal(first.view(np.uint8), np.asarray(kernel(*placed)).view(np.uint8))
+        for _ in range(runs - 1)
+    )
+    return Report(
+        problem=problem,
+        target=artifact.target,
+        device=kernel.device,
+        strategy=artifact.strategy.text,
+        split_k=artifact.strategy.split_k,
+        data=data,
+        seed=seed,
+        tolerance=allowed,
+        comparison=compare(problem, first, reference(problem, *operands), allowed),
+        runs=runs,
+        repeatable=repeatable,
+        seconds=kernel.median_seconds(*placed, budget=budget) if budget else 0.0,
+        artifact=artifact,
+    )
+
+
+def verify(
+    problem: ConvProblem,
+    target: str = "cpu",
+    strategy: Strategy | str | None = None,
+    split_k: int | str = "auto",
+    *,
+    data: str = "integers",
+    seed: int = 0,
+    device: str | None = None,
+    runs: int = 2,
+    budget: float = 0.2,
+) -> Report:
+    """Compile a problem, run it and compare it with the reference.
+
+    The report tells a wrong kernel; `verify(...).require()` raises Mismatch for one. Raises what
+    `compile` and `load` raise.
+    """
+    from conv_compiler.compile import compile
+
+    artifact = compile(problem, target, strategy, split_k)
+    return verify_artifact(artifact, data, seed, device, runs, budget)
