@@ -1,0 +1,98 @@
+"""Random problems small enough to compile and run in about a second."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from conv_compiler.dtypes import TYPE_PAIRS
+from conv_compiler.layouts import LAYOUTS
+from conv_compiler.problem import ConvProblem
+
+MOST_MULTIPLY_ADDS = 2**22
+# How far an image may reach beyond the least that gives an output, by number of dimensions.
+_SPARE = {1: 40, 2: 12, 3: 5}
+_FILTER = {1: 7, 2: 5, 3: 3}
+
+CHANNELS = st.one_of(st.integers(1, 9), st.sampled_from([16, 17, 31, 32, 48, 64, 65]))
+GROUPS = st.one_of(st.just(1), st.integers(2, 5), st.sampled_from([8, 16, 24]))
+BATCHES = st.one_of(st.integers(1, 5), st.sampled_from([8, 13, 16, 32]))
+
+
+def _shrink(problem: ConvProblem) -> ConvProblem:
+    """The problem with its largest of n, g, k, c halved until it is quick."""
+    while problem.flops > 2 * MOST_MULTIPLY_ADDS:
+        name = max(("n", "g", "k", "c"), key=lambda size: getattr(problem, size))
+        problem = replace(problem, **{name: getattr(problem, name) // 2})
+    return problem
+
+
+@st.composite
+def problems(draw: st.DrawFn, ndim: int | None = None, dtype: str | None = None) -> ConvProblem:
+    """A problem of any dimension, layout, type, stride, dilation, pads, groups and odd sizes."""
+    ndim = ndim or draw(st.integers(1, 3))
+    pairs = [pair for pair in TYPE_PAIRS if dtype in (None, pair[0])]
+    data, weight = draw(st.sampled_from(pairs))
+    axes: dict[str, list[int]] = {}
+    for _ in range(ndim):
+        taps, spread = draw(st.integers(1, _FILTER[ndim])), draw(st.integers(1, 3))
+        low, high = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        least = max(1, (taps - 1) * spread + 1 - low - high)
+        axis = {
+            "filter": taps,
+            "dilation": spread,
+            "pad_low": low,
+            "pad_high": high,
+            "stride": draw(st.integers(1, 3)),
+            "image": least + draw(st.integers(0, _SPARE[ndim])),
+        }
+        for name, value in axis.items():
+            axes.setdefault(name, []).append(value)
+    is_depthwise = draw(st.sampled_from([False] * 4 + [True]))
+    one = st.just(1)
+    return _shrink(
+        ConvProblem(
+            n=draw(BATCHES),
+            g=draw(st.integers(2, 40) if is_depthwise else GROUPS),
+            k=draw(one if is_depthwise else CHANNELS),
+            c=draw(one if is_depthwise else CHANNELS),
+            layout=draw(st.sampled_from(LAYOUTS)).spell(ndim),
+            dtype=data,
+            weight_dtype=weight,
+            **{name: tuple(values) for name, values in axes.items()},
+        )
+    )
+
+
+@st.composite
+def problems_with_split(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
+    """A problem and a split-K: "auto", or a number of parts that may not divide gemm_k."""
+    problem = draw(problems())
+    most = min(problem.gemm_k, 12)
+    return problem, draw(st.one_of(st.just("auto"), st.integers(1, most)))
+
+
+@st.composite
+def tiny_problems(draw: st.DrawFn) -> ConvProblem:
+    """A problem the definition computes in well under a second."""
+    problem = draw(problems())
+    steps = math.prod(problem.filter) * math.prod(problem.out_image)
+    while steps > 3000:
+        image = tuple(
+            max(1, extent - low - high, size // 2)
+            for size, extent, low, high in zip(
+                problem.image,
+                problem.filter_extent,
+                problem.pad_low,
+                problem.pad_high,
+                strict=True,
+            )
+        )
+        problem = replace(problem, image=image)
+        fewer = math.prod(problem.filter) * math.prod(problem.out_image)
+        if fewer == steps:
+            break
+        steps = fewer
+    return problem

@@ -1,0 +1,214 @@
+"""The judge is judged: data is exact, tolerances hold, wrong kernels are caught."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from conv_compiler.data import is_exact
+from conv_compiler.dtypes import TYPE_PAIRS
+from conv_compiler.errors import InvalidArray, Mismatch, UnsupportedProblem
+from conv_compiler.problem import ConvProblem
+from conv_compiler.reference import reference
+from conv_compiler.verify import Tolerance, compare, inputs, tolerance, verify
+from tests.problems import problems
+
+PROBLEM = ConvProblem(n=4, g=2, k=8, c=4, image=(9, 9), filter=(3, 3), pad_low=(1, 1))
+
+
+def typed(dtype, weight_dtype="", **sizes):
+    values = {"dtype": dtype, "weight_dtype": weight_dtype, **sizes}
+    return ConvProblem.from_json({**PROBLEM.to_json(), **values})
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems())
+def test_inputs_have_the_problems_shapes_and_are_exact(problem):
+    for data in ("integers", "random"):
+        image, gradient = inputs(problem, data, seed=3)
+        assert (image.shape, gradient.shape) == (problem.input_shape, problem.output_shape)
+        assert image.dtype == gradient.dtype == problem.data_type.to_numpy()
+        again = inputs(problem, data, seed=3)
+        assert np.array_equal(image, again[0])
+        assert np.array_equal(gradient, again[1])
+    image, gradient = (array.astype(np.float64) for array in inputs(problem))
+    assert np.array_equal(image, np.rint(image))
+    assert is_exact(problem, image, gradient)
+
+
+def test_seeds_differ():
+    image, _ = inputs(PROBLEM, "random", seed=0)
+    assert not np.array_equal(image, inputs(PROBLEM, "random", seed=1)[0])
+
+
+@pytest.mark.parametrize(("dtype", "weight_dtype"), TYPE_PAIRS)
+def test_integer_sums_fit_the_weight_type(dtype, weight_dtype):
+    problem = typed(dtype, weight_dtype, image=[40, 40], n=8)
+    want = reference(problem, *inputs(problem))
+    assert np.abs(want).max() > 10
+    rounded = want.astype(problem.weight_type.to_numpy()).astype(np.float64)
+    assert np.mean(rounded == want) > 0.9
+
+
+def test_very_long_sums_get_sparse_integers():
+    problem = ConvProblem(n=1, k=1, c=1, image=(2**25,), filter=(1,), dtype="f32")
+    image, gradient = inputs(problem)
+    assert is_exact(problem, image, gradient)
+    assert 0 < np.mean(gradient != 0) < 0.5
+
+
+def test_integers_that_would_not_be_exact_are_refused(monkeypatch):
+    monkeypatch.setattr("conv_compiler.data.is_exact", lambda *_: False)
+    with pytest.raises(UnsupportedProblem, match="would not be exact in f32; use random data"):
+        inputs(PROBLEM)
+
+
+def test_is_exact_sees_one_long_channel():
+    problem = ConvProblem(n=1, k=2, c=1, image=(2**20,), filter=(1,), dtype="f32")
+    image = np.full(problem.input_shape, 4, np.float32)
+    gradient = np.zeros(problem.output_shape, np.float32)
+    gradient[..., 1] = 4
+    assert is_exact(problem, image, gradient)  # 2**20 * 16 = 2**24
+    image[0] = 5
+    assert not is_exact(problem, image, gradient)
+
+
+def test_unknown_data():
+    with pytest.raises(InvalidArray, match="data ones: not in the table; known: integers, random"):
+        inputs(PROBLEM, "ones")
+
+
+def test_tolerance_by_hand():
+    short = typed("bf16", image=[1, 1], n=4)
+    assert short.gemm_k == 4
+    assert tolerance(short) == Tolerance(relative=2.0**-8, absolute=2.0**-24 * 4 * 2)
+    long = typed("f16", "f32", image=[32, 32], n=16)
+    assert long.gemm_k == 2**14
+    assert tolerance(long) == Tolerance(relative=2.0**-24, absolute=2.0**-24 * 8 * 2**14)
+
+
+@pytest.mark.parametrize(("dtype", "data"), [("f16", "integers"), ("i8", "random")])
+def test_integers_must_be_equal(dtype, data):
+    assert tolerance(typed(dtype), data).exact
+
+
+@pytest.mark.parametrize("gemm_k", [1, 7, 100, 4096, 30000])
+@pytest.mark.parametrize("parts", [1, 5])
+def test_tolerance_holds_for_f32_sums_in_any_order(gemm_k, parts):
+    problem = ConvProblem(n=1, k=16, c=64, image=(gemm_k,), filter=(1,), dtype="f32")
+    image, gradient = inputs(problem, "random")
+    columns, rows = image.reshape(gemm_k, 64), gradient.reshape(gemm_k, 16)
+    partial = np.zeros((parts, 16, 64), np.float32)
+    for i in range(gemm_k):
+        partial[i % parts] += np.outer(rows[i], columns[i])
+    got = partial.sum(axis=0, dtype=np.float32).reshape(problem.weight_shape)
+    found = compare(problem, got, reference(problem, image, gradient), tolerance(problem))
+    assert found.wrong == 0
+
+
+@pytest.mark.parametrize("rounding", [np.float16, "bf16"])
+def test_sums_kept_in_16_bits_are_caught(rounding):
+    problem = ConvProblem(n=1, k=16, c=64, image=(1000,), filter=(1,), weight_dtype="f32")
+    narrow = typed(rounding).data_type.to_numpy() if rounding == "bf16" else rounding
+    image, gradient = inputs(problem, "random")
+    columns, rows = (a.reshape(1000, -1).astype(np.float32) for a in (image, gradient))
+    got = np.zeros((16, 64), np.float32)
+    for i in range(1000):
+        got = (got + np.outer(rows[i], columns[i])).astype(narrow).astype(np.float32)
+    want = reference(problem, image, gradient)
+    found = compare(problem, got.reshape(want.shape), want, tolerance(problem))
+    assert found.wrong > 0
+
+
+def test_two_parts_rounded_to_bf16_are_caught():
+    problem = ConvProblem(n=2, k=16, c=64, image=(500,), filter=(1,), weight_dtype="f32")
+    image, gradient = inputs(problem, "random")
+    half = problem.with_batch(1)
+    bf16 = typed("bf16").data_type.to_numpy()
+    parts = [reference(half, image[i : i + 1], gradient[i : i + 1]).astype(bf16) for i in (0, 1)]
+    got = parts[0].astype(np.float32) + parts[1].astype(np.float32)
+    found = compare(problem, got, reference(problem, image, gradient), tolerance(problem))
+    assert found.wrong > 0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1.0])
+def test_one_wrong_weight_is_found_and_named(bad):
+    want = reference(PROBLEM, *inputs(PROBLEM))
+    got = want.astype(np.float16)
+    assert compare(PROBLEM, got, want, Tolerance()).wrong == 0
+    got[1, 2, 0, 1, 3] += np.float16(bad)
+    found = compare(PROBLEM, got, want, Tolerance())
+    assert found.wrong == 1
+    assert found.worst.startswith("[1, 2, 0, 1, 3] is ")
+
+
+def test_compare_refuses_another_type_or_shape():
+    want = reference(PROBLEM, *inputs(PROBLEM))
+    with pytest.raises(InvalidArray, match="float64: not the problem's"):
+        compare(PROBLEM, want, want, Tolerance())
+    with pytest.raises(InvalidArray, match="expected"):
+        compare(PROBLEM, want[0].astype(np.float16), want, Tolerance())
+
+
+@pytest.fixture(scope="module")
+def report():
+    return verify(PROBLEM, budget=0.01)
+
+
+def test_a_right_kernel(report):
+    assert report.passed
+    assert report.require() is report
+    assert report.device == "cpu"
+    assert report.tolerance.exact
+    assert report.gflops > 0
+    assert "right (exact)" in report.text
+    assert "\n" not in report.text
+
+
+def test_random_data_and_no_timing():
+    report = verify(PROBLEM, data="random", budget=0.0)
+    assert report.passed
+    assert report.seconds == report.gflops == 0.0
+    assert 0 < report.comparison.max_error < 0.1
+
+
+def test_json_is_plain(report):
+    values = json.loads(json.dumps(report.to_json()))
+    assert values["passed"] is True
+    assert values["wrong"] == 0
+    assert ConvProblem.from_json(values["problem"]) == PROBLEM
+    assert values["tolerance"] == {"relative": 0.0, "absolute": 0.0}
+
+
+def test_a_wrong_kernel_raises_on_request(report):
+    wrong = replace(report.comparison, wrong=3, worst="[0] is 1.0, expected 2.0")
+    bad = replace(report, comparison=wrong)
+    assert not bad.passed
+    with pytest.raises(Mismatch, match=r"WRONG: 3 of \d+ weights, worst \[0\] is 1.0, expected 2"):
+        bad.require()
+
+
+def test_runs_that_differ_raise_on_request(report):
+    with pytest.raises(Mismatch, match="2 runs gave different bits"):
+        replace(report, repeatable=False).require()
+
+
+def test_a_kernel_that_changes_its_mind_is_found(monkeypatch):
+    from conv_compiler import runtime
+
+    calls = iter(range(10))
+    honest = runtime.Kernel.__call__
+
+    def drifting(self, *operands):
+        result = np.array(honest(self, *operands))
+        result.flat[0] += next(calls)
+        return result
+
+    monkeypatch.setattr(runtime.Kernel, "__call__", drifting)
+    report = verify(PROBLEM, runs=3, budget=0.0)
+    assert not report.repeatable
+    assert report.comparison.wrong == 0
