@@ -12,15 +12,17 @@ class GpuTiling:
 
     `workgroup` is the GEMM tile (m, n, gemm_k) one workgroup keeps per main-loop trip, `subgroups`
     how many subgroups share its m and n, `mma` the matrix instruction in IREE's name (empty for
-    vector code), `thread` the elements (along m or n, along gemm_k) one thread copies to LDS at a
-    time (for vector code: the m and n one thread computes), `stages` the depth of the software
-    pipeline.
+    vector code), `copy_a` and `copy_b` the elements (along m or n, along gemm_k) of an operand that
+    one thread brings to LDS at a time, `piece` the m and n one thread of vector code computes,
+    `stages` the depth of the software pipeline.
     """
 
     workgroup: tuple[int, int, int]
     subgroups: tuple[int, int]
     mma: str = ""
-    thread: tuple[int, int] = (8, 4)
+    copy_a: tuple[int, int] = (0, 0)
+    copy_b: tuple[int, int] = (0, 0)
+    piece: tuple[int, int] = (0, 0)
     stages: int = 2
 
 

@@ -1,0 +1,106 @@
+"""What a kernel turned out to be: registers, LDS, spills and matrix instructions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+# Lines of AMD assembly or PTX that name a matrix instruction.
+_MMA = re.compile(r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+)", re.MULTILINE)
+_LABEL = re.compile(r"^(\w+):", re.MULTILINE)
+_NOTE_KERNELS = "amdhsa.kernels"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelFacts:
+    """One kernel of an artifact.
+
+    Register counts are per lane, LDS and scratch in bytes (scratch per lane), `spills` counts
+    spilled vector and scalar registers; `mma` counts matrix instructions by mnemonic in the
+    kernel's text. Fields the target's object does not state are None.
+    """
+
+    name: str
+    role: str
+    mma: dict[str, int] = field(default_factory=dict)
+    vgprs: int | None = None
+    agprs: int | None = None
+    sgprs: int | None = None
+    lds_bytes: int | None = None
+    scratch_bytes: int | None = None
+    spills: int | None = None
+    workgroup_size: int | None = None
+
+    @property
+    def mma_count(self) -> int:
+        """Matrix instructions in the kernel's text."""
+        return sum(self.mma.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `KernelFacts(**values)` reads back."""
+        return asdict(self)
+
+
+def mma_by_kernel(assembly: str, kernels: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Matrix instructions by mnemonic between a kernel's label and the next kernel's."""
+    wanted = set(kernels)
+    starts = [(m.start(), m[1]) for m in _LABEL.finditer(assembly) if m[1] in wanted]
+    ends = [start for start, _ in starts[1:]] + [len(assembly)]
+    return {
+        name: dict(Counter(_MMA.findall(assembly[start:end])))
+        for (start, name), end in zip(starts, ends, strict=True)
+    }
+
+
+def code_object_kernels(path: Path) -> list[dict[str, Any]]:
+    """The `amdhsa.kernels` records of an AMD code object (LLVM AMDGPU usage, code object V5)."""
+    import msgpack
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import NoteSection
+
+    with path.open("rb") as stream:
+        for section in ELFFile(stream).iter_sections():
+            if not isinstance(section, NoteSection):
+                continue
+            for note in section.iter_notes():
+                if note["n_name"] == "AMDGPU":
+                    records: list[dict[str, Any]] = msgpack.unpackb(note["n_descdata"])[_NOTE_KERNELS]
+                    return records
+    return []
+
+
+def amd_facts(code_object: Path, assembly: str, roles: dict[str, str]) -> list[KernelFacts]:
+    """Facts of every kernel of one code object; `roles` names kernels by what they do."""
+    records = code_object_kernels(code_object)
+    mma = mma_by_kernel(assembly, [record[".name"] for record in records])
+    return [
+        KernelFacts(
+            name=record[".name"],
+            role=roles.get(record[".name"], "other"),
+            mma=mma.get(record[".name"], {}),
+            vgprs=record[".vgpr_count"],
+            agprs=record.get(".agpr_count", 0),
+            sgprs=record[".sgpr_count"],
+            lds_bytes=record[".group_segment_fixed_size"],
+            scratch_bytes=record[".private_segment_fixed_size"],
+            spills=record[".vgpr_spill_count"] + record[".sgpr_spill_count"],
+            workgroup_size=record[".max_flat_workgroup_size"],
+        )
+        for record in records
+    ]
+
+
+def text_facts(assembly: str, names: Iterable[str], roles: dict[str, str]) -> list[KernelFacts]:
+    """Facts from assembly text alone: PTX, whose registers are assigned by the driver, and CPUs."""
+    names = list(names)
+    mma = mma_by_kernel(_ptx_labels(assembly), names)
+    return [KernelFacts(name=n, role=roles.get(n, "other"), mma=mma.get(n, {})) for n in names]
+
+
+def _ptx_labels(assembly: str) -> str:
+    """PTX with its `.entry name(` headers turned into labels."""
+    return re.sub(r"^\.visible \.entry (\w+)\(", r"\1:\n(", assembly, flags=re.MULTILINE)

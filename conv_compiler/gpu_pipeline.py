@@ -1,0 +1,125 @@
+"""IREE's passes between and after our scripts, as pipeline text.
+
+The order is that of IREE 3.13's TileAndFuse pipeline (`compiler/src/iree/compiler/Codegen/LLVMGPU/
+Passes.cpp`, addGPUTileAndFusePassPipeline) from the point where its tiling ends, with one change:
+bufferization runs as the registered pipeline, because the registered single pass refuses private
+allocations. `iree-codegen-combine-source-layout-transformation` is left out: it would undo the
+transposed copy to LDS.
+"""
+
+from __future__ import annotations
+
+# A pack becomes reshapes and a transpose, which the next script distributes.
+_UNPACK = (
+    "iree-codegen-decompose-pack-unpack-ops{tile-outer-to-one=false use-only-reshapes=true}",
+    "iree-gpu-expand-undistributed-inner-tiles",
+    "iree-codegen-propagate-reshapes-by-expansion",
+    "iree-codegen-config-tracking-canonicalize",
+    "cse",
+)
+_FUSE = (
+    "iree-codegen-normalize-loop-bounds{normalize-for=false normalize-forall=true}",
+    "iree-codegen-config-tracking-canonicalize",
+    "cse",
+    "iree-loop-invariant-code-motion",
+    "iree-codegen-gpu-bubble-resource-casts",
+    "iree-codegen-optimize-tensor-insert-extract-slices{fold-identity-slices=true}",
+    "iree-codegen-gpu-fuse-and-hoist-parallel-loops",
+    "iree-codegen-combine-result-layout-transformation{scope=workgroup}",
+    "iree-codegen-gpu-greedily-distribute-to-threads",
+    "iree-codegen-tile-large-tensors{max-vector-size=64}",
+    "canonicalize",
+    "cse",
+    "iree-codegen-propagate-dispatch-size-bounds",
+    "iree-loop-invariant-code-motion",
+    "iree-codegen-gpu-combine-value-semantic-barriers",
+)
+_VECTORIZE = (
+    # Offsets as affine maps show that they are multiples of a vector: im2col then reads vectors.
+    "affine-expand-index-ops-as-affine",
+    "canonicalize",
+    "cse",
+    "iree-codegen-materialize-vector-tile-sizes",
+    "iree-codegen-generic-vectorization{enable-cleanup=false enable-vector-masking=true "
+    "fold-cast-into-contract=true vectorize-copies=false vectorize-map-store=true}",
+    "iree-linalg-ext-decompose-im2col{unroll=true}",
+    "canonicalize",
+    "cse",
+    "iree-codegen-optimize-tensor-insert-extract-slices{fold-identity-slices=true}",
+    "canonicalize",
+    "cse",
+    "iree-codegen-materialize-vector-masking{decompose-masks=false}",
+    "iree-codegen-cleanup-buffer-alloc-view",
+    "iree-codegen-gpu-combine-value-semantic-barriers",
+)
+_BUFFERIZE = (
+    "iree-eliminate-empty-tensors",
+    "empty-tensor-to-alloc-tensor",
+    "iree-codegen-gpu-infer-memory-space",
+    "iree-rocdl-configure-buffer-instructions",
+    "iree-codegen-gpu-bubble-resource-casts",
+    "iree-codegen-gpu-alloc-private-memory-for-dps-ops",
+    "iree-codegen-llvmgpu-bufferization-pipeline",
+    "iree-rocdl-buffer-instructions-optimization",
+    "canonicalize",
+    "cse",
+)
+_RESOLVE = (
+    "iree-linalg-ext-decompose-map-store",
+    "iree-codegen-gpu-distribute-copy-using-forall",
+    "iree-codegen-normalize-loop-bounds{normalize-for=false normalize-forall=true}",
+    "iree-codegen-gpu-verify-distribution",
+    "iree-codegen-gpu-distribute-forall",
+    "iree-codegen-vectorize-memref-copy",
+    "iree-gpu-unroll-to-intrinsics",
+    "canonicalize",
+    "cse",
+    "iree-rocdl-load-to-transpose-load",
+    "iree-codegen-flatten-swizzle-hint-allocs",
+    "iree-codegen-propagate-dispatch-size-bounds",
+    "iree-gpu-lower-ops",
+    "iree-codegen-unroll-annotated-loops",
+    "iree-loop-invariant-code-motion",
+    "iree-codegen-gpu-reduce-bank-conflicts{padding-bits=64}",
+    "iree-codegen-hoist-statically-bound-allocations",
+)
+_PIPELINE = (
+    "iree-codegen-absorb-swizzle-hint-to-alloc",
+    "iree-codegen-fission-transfer-ops-in-control-flow",
+    "iree-codegen-remove-single-iteration-loop",
+    "iree-llvmgpu-prefetch-shared-memory{{num-stages={stages}}}",
+)
+_FINISH = (
+    "iree-codegen-fold-memref-alias-ops",
+    "canonicalize",
+    "cse",
+    "iree-codegen-optimize-vector-transfer",
+    "iree-codegen-hoist-statically-bound-allocations",
+    "canonicalize",
+    "cse",
+)
+# What only the AMD back end understands; the prefetch pass waits on its barriers.
+_ROCM_ONLY = ("iree-rocdl-", "iree-llvmgpu-prefetch-shared-memory")
+
+
+def _for_backend(backend: str, steps: tuple[str, ...]) -> tuple[str, ...]:
+    if backend == "rocm":
+        return steps
+    return tuple(step for step in steps if not step.startswith(_ROCM_ONLY))
+
+
+def lowering(backend: str, entries: tuple[str, ...], stages: int) -> tuple[str, ...]:
+    """Scripts `entries` (the packs are lowered before the last) and the way down to LLVM.
+
+    `stages` is the depth of the software pipeline; below 2 there is none.
+    """
+    *first, last = (f"@{entry}" for entry in entries)
+    deep = tuple(step.format(stages=stages) for step in _PIPELINE) if stages > 1 else ()
+    tail = (*_FUSE, *_VECTORIZE, *_BUFFERIZE, *_RESOLVE, *deep, *_FINISH)
+    return (*first, *_UNPACK, last, *_for_backend(backend, tail))
+
+
+def lowering_vector(backend: str, entries: tuple[str, ...]) -> tuple[str, ...]:
+    """Scripts that distribute to threads themselves, and the way down to LLVM."""
+    tail = (*_FUSE, *_VECTORIZE, *_BUFFERIZE, *_RESOLVE, *_FINISH)
+    return (*(f"@{entry}" for entry in entries), *_for_backend(backend, tail))

@@ -1,0 +1,154 @@
+// Implicit GEMM on matrix units: P[s, g, m, n] += A[g, s, k, m] * B[g, s, k, n].
+//
+// Before, per kernel:             After:
+//   for s, g, m, n, k               forall s, g, m tile, n tile            workgroups
+//     P += A * B                      acc = 0                              registers
+//   A, B: im2col of a tensor          for k tile                           software pipelined
+//                                       forall threads: im2col -> registers, transposed -> LDS
+//                                       forall subgroups, lanes: acc += mma(LDS A, LDS B)
+//                                     P[s, g, m tile, n tile] = acc
+//
+// The LDS tile of an operand is [k step][m or n step][m or n][k]: a lane finds the k elements of
+// its fragment side by side and reads them with one instruction.
+//
+// Sizes come from the caller as parameters; gemm_k of a part must hold two k tiles or more, or
+// there is no loop to pipeline.
+module attributes { transform.with_named_sequence } {
+
+transform.named_sequence private @cleanup(%func: !transform.any_op {transform.readonly})
+transform.named_sequence private @slices_to_producers(
+    %func: !transform.any_op {transform.readonly})
+
+// Move one operand's im2col into the loop over workgroups; it fails where no slice of it is taken,
+// as in a grid of one workgroup.
+transform.named_sequence @a_into_grid(%func: !transform.any_op {transform.readonly}) {
+  %a = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
+  %grid = transform.structured.match ops{["scf.forall"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %a_in, %grid_1 = transform.structured.fuse_into_containing_op %a into %grid
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+transform.named_sequence @b_into_grid(%func: !transform.any_op {transform.readonly}) {
+  %b = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "b"} in %func : (!transform.any_op) -> !transform.any_op
+  %grid = transform.structured.match ops{["scf.forall"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %b_in, %grid_1 = transform.structured.fuse_into_containing_op %b into %grid
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// 1. One (m, n) tile of one part of one group per workgroup; the operands' im2col moves inside and
+//    the unit loops s and g go away.
+transform.named_sequence @workgroup_tile(
+    %func: !transform.any_op {transform.readonly},
+    %m: !transform.param<i64> {transform.readonly},
+    %n: !transform.param<i64> {transform.readonly}) {
+  %gemm = transform.structured.match ops{["linalg.generic"]}
+      attributes{conv_compiler.role = "contraction"} in %func
+      : (!transform.any_op) -> !transform.any_op
+  //                                                             s  g   m   n  k
+  %tile, %grid = transform.structured.tile_using_forall %gemm tile_sizes [1, 1, %m, %n, 0]
+      (mapping = [#iree_codegen.workgroup_mapping<z:1>, #iree_codegen.workgroup_mapping<z>,
+                  #iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  %fill = transform.structured.match ops{["linalg.fill"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %fill_in, %grid_1 = transform.structured.fuse_into_containing_op %fill into %grid
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
+
+  transform.include @a_into_grid failures(suppress) (%func) : (!transform.any_op) -> ()
+  transform.include @b_into_grid failures(suppress) (%func) : (!transform.any_op) -> ()
+  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
+
+  transform.apply_patterns to %func {
+    transform.apply_patterns.linalg.fold_unit_extent_dims_via_reshapes
+    transform.apply_patterns.tensor.bubble_up_extract_slice
+    transform.apply_patterns.tensor.merge_consecutive_insert_extract_slice
+    transform.apply_patterns.linalg.swap_extract_slice_with_fill
+    transform.apply_patterns.canonicalization
+  } : !transform.any_op
+  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.yield
+}
+
+// 2. The main loop: `k_steps` matrix instructions deep, operand packs inside. The caller has packed
+//    the (m, n, k) loops to the instruction's shape; `mma` is the packed op.
+transform.named_sequence @main_loop(
+    %func: !transform.any_op {transform.readonly},
+    %mma: !transform.any_op {transform.consumed},
+    %k_steps: !transform.param<i64> {transform.readonly}) {
+  %a = transform.get_producer_of_operand %mma[0] : (!transform.any_op) -> !transform.any_op
+  %b = transform.get_producer_of_operand %mma[1] : (!transform.any_op) -> !transform.any_op
+  //                                                           m  n  k
+  %step, %loop = transform.structured.tile_using_for %mma tile_sizes [0, 0, %k_steps]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+  %a_in, %loop_1 = transform.structured.fuse_into_containing_op %a into %loop
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %b_in, %loop_2 = transform.structured.fuse_into_containing_op %b into %loop_1
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.yield
+}
+
+// 3. Distribute, after the packs have become reshapes and transposes: a thread copies (and
+//    transposes, in registers) an `elements` (of m or n) by `depth` (of k) piece of each operand; subgroups share the
+//    instructions of a tile, lanes their fragments.
+transform.named_sequence @distribute(
+    %func: !transform.any_op {transform.readonly},
+    %a_elements: !transform.param<i64> {transform.readonly},
+    %a_depth: !transform.param<i64> {transform.readonly},
+    %b_elements: !transform.param<i64> {transform.readonly},
+    %b_depth: !transform.param<i64> {transform.readonly},
+    %subgroup_m: !transform.param<i64> {transform.readonly},
+    %subgroup_n: !transform.param<i64> {transform.readonly}) {
+  %mma = transform.structured.match ops{["iree_codegen.inner_tiled"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %loop = transform.get_parent_op %mma <op_name = "scf.for">
+      : (!transform.any_op) -> !transform.any_op
+  %copies = transform.structured.match ops{["linalg.transpose"]} in %loop
+      : (!transform.any_op) -> !transform.any_op
+  %a, %b = transform.split_handle %copies
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  //                                                        k step, m step, m, k
+  %a_piece, %a_threads = transform.structured.tile_using_forall %a
+      tile_sizes [1, 1, %a_elements, %a_depth]
+      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
+                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  %b_piece, %b_threads = transform.structured.tile_using_forall %b
+      tile_sizes [1, 1, %b_elements, %b_depth]
+      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
+                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
+  %a_source = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
+  %b_source = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "b"} in %func : (!transform.any_op) -> !transform.any_op
+  %a_read, %a_threads_1 = transform.structured.fuse_into_containing_op %a_source into %a_threads
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %b_read, %b_threads_1 = transform.structured.fuse_into_containing_op %b_source into %b_threads
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+
+  %mma_1 = transform.structured.match ops{["iree_codegen.inner_tiled"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %share, %subgroups = transform.structured.tile_using_forall %mma_1
+      tile_sizes [%subgroup_m, %subgroup_n]
+      (mapping = [#gpu.warp<linear_dim_1>, #gpu.warp<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  %lanes = transform.iree.distribute_inner_tiled %share
+      : (!transform.any_op) -> !transform.any_op
+  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.yield
+}
+}

@@ -1,0 +1,40 @@
+"""Give the contraction a dispatch of its own, so that nothing is fused into what its tiles were
+made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from conv_compiler.loop_nest import find_nests
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormDispatch:
+    """Wrap the contraction and the fill of its result in a `flow.dispatch.region`."""
+
+    name: ClassVar[str] = "form-dispatch"
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the module in place."""
+        for nest in find_nests(module):
+            with nest.op.location:
+                _wrap(nest.op)
+
+
+def _wrap(op: ir.Operation) -> None:
+    region = ir.Operation.create(
+        "flow.dispatch.region",
+        results=[op.results[0].type],
+        regions=2,  # the second would count workgroups; tiling does
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+        ip=ir.InsertionPoint(op),
+    )
+    op.results[0].replace_all_uses_with(region.results[0])
+    with ir.InsertionPoint(region.regions[0].blocks.append()):
+        end = ir.Operation.create("flow.return", operands=[op.results[0]])
+    op.move_before(end)
+    for value in list(op.operands)[2:]:
+        value.owner.move_before(op)

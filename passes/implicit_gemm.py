@@ -1,0 +1,219 @@
+"""Rewrite a tagged convolution contraction as a batched GEMM on whole tiles, split over gemm_k.
+
+Before: one linalg.generic with the loops (g, k, taps, c | n, pixels).
+After, in a dispatch region of its own:
+
+    A[g, gemm_k, m]   output gradient, m = k                       (view, or im2col with window 1)
+    B[g, gemm_k, n]   input windows,   n = (taps, c)               (iree_linalg_ext.im2col)
+    P[s, g, m, n] = sum over the gemm_k of part s: A * B           role `contraction`
+
+and, outside it, the sum over s in rising order, which also brings n to the weight's axis order:
+role `reduction`. m, n and gemm_k are rounded up to whole tiles; what is added reads as zero and is
+sliced off P. The output gradient is operand 0: IREE 3.13 miscompiles the other order on CUDA
+(a contraction whose operand 0 carries the last result dimension).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor
+
+from conv_compiler.build import ops
+from conv_compiler.passes.contraction import Contraction, find_contraction
+
+
+def _ceil(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _i64s(values: Sequence[int]) -> ir.Attribute:
+    return ir.DenseI64ArrayAttr.get(list(values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImplicitGemm:
+    """Options: the workgroup tile (elements) and the number of parts gemm_k is split into."""
+
+    name: ClassVar[str] = "implicit-gemm"
+    tile_m: int
+    tile_n: int
+    tile_k: int
+    split_k: int = 1
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the module's one contraction; raises UnsupportedStrategy if it has none."""
+        with module.context, ir.Location.unknown():
+            contraction = find_contraction(module)
+            op = contraction.op
+            with ir.InsertionPoint(op):
+                partials = self._region(contraction)
+                weight = _reduce(contraction, partials, self.split_k)
+            op.results[0].replace_all_uses_with(weight)
+            _erase_dead(op)
+
+    def _region(self, conv: Contraction) -> ir.Value:
+        """The dispatch region that computes P[s, g, m, n]."""
+        m, n = _ceil(conv.gemm_m, self.tile_m), _ceil(conv.gemm_n, self.tile_n)
+        part = _ceil(-(-conv.gemm_k // self.split_k), self.tile_k)
+        type = ir.RankedTensorType.get([self.split_k, conv.groups, m, n], conv.accumulator)
+        region = ir.Operation.create(
+            "flow.dispatch.region",
+            results=[type],
+            regions=2,  # the second would count workgroups; the schedule's tiling does
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+        )
+        with ir.InsertionPoint(region.regions[0].blocks.append()):
+            a = _gradient_operand(conv, part * self.split_k, m)
+            b = _window_operand(conv, part * self.split_k, n)
+            # [g, gemm_k, x] -> [g, s, part, x]
+            a, b = (ops.split_axis(x, 1, (self.split_k, part)) for x in (a, b))
+            s, g, i, j, k = (ir.AffineDimExpr.get(d) for d in range(5))
+            product = ops.generic(
+                [a, b],
+                ops.filled(type.shape, conv.accumulator),
+                [[g, s, k, i], [g, s, k, j], [s, g, i, j]],
+                5,
+                1,
+                ops.multiply_add,
+                {"conv_compiler.role": ir.StringAttr.get("contraction")},
+            )
+            ir.Operation.create("flow.return", operands=[product])
+        result: ir.Value = region.results[0]
+        return result
+
+
+def _gradient_operand(conv: Contraction, gemm_k: int, m: int) -> ir.Value:
+    """A[g, gemm_k, m] from the output gradient."""
+    unit = [1] * (1 + conv.ndim)
+    return _im2col(
+        "a",
+        conv.gradient,
+        conv.gradient_axes,
+        strides=unit,
+        dilations=unit,
+        window=unit,
+        pads=None,
+        sizes=(conv.groups, conv.pixels, conv.gemm_m),
+        padded=(gemm_k, m),
+    )
+
+
+def _window_operand(conv: Contraction, gemm_k: int, n: int) -> ir.Value:
+    """B[g, gemm_k, n] from the image."""
+    return _im2col(
+        "b",
+        conv.image,
+        conv.image_axes,
+        strides=[1, *conv.strides],
+        dilations=[1, *conv.dilations],
+        window=[1, *conv.taps],
+        pads=(conv.pad_low, conv.pad_high),
+        sizes=(conv.groups, conv.pixels, conv.channels),
+        padded=(gemm_k, n),
+    )
+
+
+def _im2col(
+    operand: str,
+    source: ir.Value,
+    axes: tuple[int, tuple[int, ...], int],
+    *,
+    strides: list[int],
+    dilations: list[int],
+    window: list[int],
+    pads: tuple[Sequence[int], Sequence[int]] | None,
+    sizes: tuple[int, tuple[int, ...], int],
+    padded: tuple[int, int],
+) -> ir.Value:
+    """One iree_linalg_ext.im2col with result [g, gemm_k, columns], zero where nothing is read.
+
+    It is tagged `conv_compiler.operand`, by which the scripts tell the two apart.
+    `axes` are the source's axes of (group, (batch, space...), channel) and `sizes` their extents
+    in the GEMM; `padded` is the result's (gemm_k, columns).
+    """
+    group_axis, pixel_axes, channel_axis = axes
+    groups, pixels, channels = sizes
+    element = ir.RankedTensorType(source.type).element_type
+    shape = [groups, *padded]
+    low, high = pads or ((), ())
+    extra = [0, padded[0] - math.prod(pixels), padded[1] - math.prod(window) * channels]
+    op = ir.Operation.create(
+        "iree_linalg_ext.im2col",
+        results=[ir.RankedTensorType.get(shape, element)],
+        operands=[source, tensor.EmptyOp(shape, element).result, ops.zero(element)],
+        attributes={
+            "conv_compiler.operand": ir.StringAttr.get(operand),
+            "strides": _i64s(strides),
+            "dilations": _i64s(dilations),
+            "static_kernel_size": _i64s(window),
+            "static_offsets": _i64s([0, 0, 0]),
+            "static_output_sizes": ir.ArrayAttr.get(
+                [_i64s([groups]), _i64s(pixels), _i64s([*window, channels])]
+            ),
+            "batch_pos": _i64s([group_axis]),
+            "m_pos": _i64s(pixel_axes),
+            "k_pos": _i64s([channel_axis]),
+            "input_k_perm": _i64s(range(len(window) + 1)),
+            "output_perm": _i64s([0, 1, 2]),
+            "static_input_pad_low": _i64s(low),
+            "static_input_pad_high": _i64s(high),
+            "static_output_pad_low": _i64s([0, 0, 0]),
+            "static_output_pad_high": _i64s(extra),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0, 0, 0, 0, 0, 0, 0, 1]),
+        },
+    )
+    result: ir.Value = op.results[0]
+    return result
+
+
+def _reduce(conv: Contraction, partials: ir.Value, split_k: int) -> ir.Value:
+    """Slice P to its valid part, sum it over s in rising order, in the weight's axis order."""
+    shape = [split_k, conv.groups, conv.gemm_m, conv.gemm_n]
+    rank = len(shape)
+    if ops.shape_of(partials) != shape:
+        slice_op = tensor.ExtractSliceOp(
+            ir.RankedTensorType.get(shape, conv.accumulator),
+            partials,
+            [],
+            [],
+            [],
+            _i64s([0] * rank),
+            _i64s(shape),
+            _i64s([1] * rank),
+        )
+        partials = slice_op.result
+    partials = ops.split_axis(partials, 3, (*conv.taps, conv.channels))
+    # P is [s, g, k, taps..., c]; the weight's loops come in the order of its axes.
+    order = [conv.weight_loops.index(name) for name in conv.weight_order]
+    if split_k == 1:
+        partials = ops.merge_axes(partials, 0, 2)
+        if conv.weight_loops == conv.weight_order:
+            return partials
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(order) + (split_k > 1))]
+    read = [dims[conv.weight_order.index(name)] for name in conv.weight_loops]
+    return ops.generic(
+        [partials],
+        ops.filled(ops.shape_of(conv.op.results[0]), conv.accumulator),
+        [[dims[-1], *read] if split_k > 1 else read, dims[: len(order)]],
+        len(dims),
+        int(split_k > 1),
+        lambda part, total: ops.add(total, part) if split_k > 1 else part,
+        {"conv_compiler.role": ir.StringAttr.get("reduction")},
+    )
+
+
+def _erase_dead(op: ir.Operation) -> None:
+    """Erase an unused op and then its operands' makers, as far as they are unused too."""
+    makers = [operand.owner for operand in op.operands]
+    op.erase()
+    for maker in makers:
+        if isinstance(maker, ir.Block):
+            continue
+        maker = getattr(maker, "operation", maker)
+        if not any(list(result.uses) for result in maker.results):
+            _erase_dead(maker)
