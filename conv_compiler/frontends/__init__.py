@@ -3,6 +3,7 @@
 from conv_compiler.frontends.files import (
     parse_json,
     parse_line,
+    parse_text,
     parse_tokens,
     read_file,
     starts_line,
@@ -16,6 +17,7 @@ __all__ = [
     "parse_json",
     "parse_line",
     "parse_split_k",
+    "parse_text",
     "parse_tokens",
     "read_file",
     "starts_line",

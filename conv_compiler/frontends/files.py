@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,41 +83,44 @@ def _from_object(item: Any) -> Request:
 
 
 def read_file(path: Path) -> tuple[Request, ...]:
-    """The requests of a file: JSON as a whole, or a problem a line, `#` opening a comment.
+    """The requests of a file; see `parse_text`.
 
-    Raises UnsupportedProblem with file and line for the first unsound line, for a file that cannot
-    be read and for one that holds no problem.
+    Raises UnsupportedProblem for a file that cannot be read or that holds no sound problem.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise UnsupportedProblem(f"file {path}: {reason}; name a file of problems") from None
-    found = tuple(_parse_text(text, str(path)))
+    return parse_text(text, str(path))
+
+
+def parse_text(text: str, name: str) -> tuple[Request, ...]:
+    """The requests of a text: JSON as a whole, or a problem a line, `#` opening a comment.
+
+    Raises UnsupportedProblem, with `name` and the line where there is a name, for the first unsound
+    line and for a text without problems.
+    """
+    at = f"{name}:" if name else ""
+    found: list[Request] = []
+    lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if _is_problem(line)]
+    whole = _is_json_document([line for _, line in lines])
+    for number, line in [(1, text)] if whole else lines:
+        try:
+            found += parse_json(line) if whole else parse_line(line)
+        except UnsupportedProblem as error:
+            raise UnsupportedProblem(f"{at}{number}: {error}" if at else str(error)) from None
     if not found:
-        raise UnsupportedProblem(f"file {path}: holds no problem; write one a line")
-    return found
+        raise UnsupportedProblem(f"{name or 'text'}: holds no problem; write one a line")
+    return tuple(found)
 
 
-def _parse_text(text: str, name: str) -> Iterator[Request]:
-    if _is_json_document(text):
-        try:
-            yield from parse_json(text)
-        except UnsupportedProblem as error:
-            raise UnsupportedProblem(f"{name}: {error}") from None
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        try:
-            yield from parse_line(line)
-        except UnsupportedProblem as error:
-            raise UnsupportedProblem(f"{name}:{number}: {error}") from None
+def _is_problem(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-def _is_json_document(text: str) -> bool:
-    """Whether the text is one JSON value, not one a line."""
-    if not text.lstrip().startswith(("{", "[")):
+def _is_json_document(lines: Sequence[str]) -> bool:
+    """Whether the lines are one JSON value, not one a line."""
+    if not lines or not lines[0].lstrip().startswith(("{", "[")):
         return False
-    lines = [line for line in text.splitlines() if line.strip()]
     return len(lines) == 1 or not lines[0].rstrip().endswith("}")

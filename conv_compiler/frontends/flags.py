@@ -53,7 +53,8 @@ def _sizes(text: str) -> tuple[int, ...] | int:
     return values[0] if len(values) == 1 else values
 
 
-def _size(text: str) -> int:
+def size(text: str) -> int:
+    """A count of 1 or more, for argparse."""
     if not (text.isascii() and text.isdigit() and int(text) >= 1):
         raise argparse.ArgumentTypeError(f"{text}: not a size; use an integer of 1 or more")
     return int(text)
@@ -66,10 +67,10 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     def add(*names: str, type: Any = str, metavar: str, help: str) -> None:
         group.add_argument(*names, action=_Once, type=type, metavar=metavar, help=help)
 
-    add("-n", type=_size, metavar="N", help="batch size")
-    add("-g", type=_size, metavar="G", help="groups (1)")
-    add("-k", type=_size, metavar="K", help="output channels per group")
-    add("-c", type=_size, metavar="C", help="input channels per group")
+    add("-n", type=size, metavar="N", help="batch size")
+    add("-g", type=size, metavar="G", help="groups (1)")
+    add("-k", type=size, metavar="K", help="output channels per group")
+    add("-c", type=size, metavar="C", help="input channels per group")
     add("--image", type=_sizes, metavar="HxW", help="input image: W, HxW or DxHxW")
     add("--filter", type=_sizes, metavar="YxX", help="filter, as many dimensions as the image")
     add("--stride", type=_sizes, metavar="S", help="one for all dimensions, or one each (1)")

@@ -1,0 +1,7 @@
+"""`python -m conv_compiler` is the command `conv-compiler`."""
+
+import sys
+
+from conv_compiler.cli import main
+
+sys.exit(main())

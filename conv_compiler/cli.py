@@ -1,0 +1,99 @@
+"""The command `conv-compiler`: finds the subcommand, turns every refusal into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import MappingProxyType
+
+from conv_compiler import __version__
+from conv_compiler.errors import ConvError
+from conv_compiler.frontends import starts_line
+from conv_compiler.frontends.flags import Parser
+
+# command -> what it does; each is the module of that name in conv_compiler.commands.
+COMMANDS = MappingProxyType(
+    {
+        "compile": "build problems for a target and keep the .vmfb",
+        "run": "run a problem or a .vmfb on .npy files",
+        "verify": "run problems on a device and compare with a float64 reference",
+        "inspect": "print the stages of a problem and the facts of its kernels",
+        "list": "list targets, layouts, types or strategies",
+        "cache": "show or clear the cache of compiled problems",
+        "demo": "build, run and verify the layers of ResNet-50",
+    }
+)
+
+_EPILOG = """\
+A problem is given by flags, by a MIOpenDriver or ckProfiler line (quoted, or unquoted as the last
+thing on the command line), by a file of such lines, or as JSON:
+
+  conv-compiler verify -n 4 -k 64 -c 64 --image 56x56 --filter 3x3 --pad 1
+  conv-compiler compile --target gfx942 MIOpenDriver convfp16 -n 32 -c 256 -H 14 -W 14 -k 256 -F 4
+  conv-compiler verify "ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 2 4 8 8 3 28 1 1 1 1 all"
+  conv-compiler verify problems.txt --json
+"""
+
+
+def build_parser(command: str) -> Parser:
+    """The parser of the whole command line, with the arguments of one command only.
+
+    The other commands' modules are not imported: start-up is on the way of every cached compile.
+    """
+    import argparse
+
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser(
+        prog="conv-compiler",
+        description="Compile, run and verify gradients of grouped convolutions.",
+        epilog=_EPILOG,
+        formatter_class=raw,
+    )
+    parser.add_argument("--version", action="version", version=f"conv-compiler {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, help in COMMANDS.items():
+        child = commands.add_parser(name, help=help, description=help, formatter_class=raw)
+        if name == command:
+            module = import_module(f"conv_compiler.commands.{name}")
+            module.configure(child)
+            child.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when all went well, 2 with one line on stderr when it was refused."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    # An unquoted MIOpenDriver or ckProfiler line takes the rest of the command line.
+    at = next((i for i, word in enumerate(words) if starts_line(word)), len(words))
+    words, line = words[:at], words[at:]
+    try:
+        parser = build_parser(next((word for word in words if word in COMMANDS), ""))
+        args = parser.parse_args(words)
+        args.line = line
+        status: int = args.run(args)
+        sys.stdout.flush()
+        return status
+    except ConvError as error:
+        return _refuse(str(error))
+    except BrokenPipeError:
+        # The reader (`| head`) is gone; keep the interpreter's last flush from complaining.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        what = f"file {error.filename or '-'}: {error.strerror or error}"
+        return _refuse(f"{what}; see that it exists and may be read or written")
+    except MemoryError:
+        return _refuse("memory: the problem does not fit; give a smaller --batch")
+    except KeyboardInterrupt:
+        return 130
+
+
+def _refuse(message: str) -> int:
+    print(f"conv-compiler: error: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""Arguments that several commands share: problems, targets, strategy, split-K, output."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
+from conv_compiler.frontends import (
+    Request,
+    SplitK,
+    parse_split_k,
+    parse_text,
+    parse_tokens,
+    read_file,
+)
+from conv_compiler.frontends.flags import add_problem_flags, from_values, size, stated
+from conv_compiler.problem import ConvProblem
+from conv_compiler.targets import TARGETS, Target, find_target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One thing to build: a problem, a target, a split."""
+
+    problem: ConvProblem
+    target: Target
+    split_k: SplitK
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the user calls it, else the problem's name."""
+        return self.label or self.problem.name
+
+    @property
+    def text(self) -> str:
+        """The name with what tells it from its neighbours."""
+        return f"{self.name} {self.target.name} split-K {self.split_k}"
+
+
+def add_problems(parser: argparse.ArgumentParser) -> None:
+    """Every way of giving problems, and `--batch` and `--split-k`."""
+    parser.add_argument(
+        "problems",
+        nargs="*",
+        metavar="PROBLEM",
+        help="a MIOpenDriver or ckProfiler line, JSON, or a file of these (- for stdin)",
+    )
+    add_problem_flags(parser)
+    parser.add_argument(
+        "--split-k", metavar="S", help="parts of gemm_k: auto, all, a number, or several: 1,2,4"
+    )
+    parser.add_argument(
+        "--batch", type=size, metavar="N", help="use this batch size instead of the problems' own"
+    )
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """Where to build for and how."""
+    parser.add_argument(
+        "--target", default="cpu", metavar="T", help="cpu, a chip, several (a,b), or all (cpu)"
+    )
+    parser.add_argument(
+        "--strategy", metavar="NAME", help="see conv-compiler list strategies (the best that fits)"
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """`--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def requests(args: argparse.Namespace) -> tuple[Request, ...]:
+    """The problems a command line asks for, in its order.
+
+    Raises UnsupportedProblem when there is none, when flags contradict another source, and for
+    whatever is wrong in a line or a file.
+    """
+    given = stated(vars(args))
+    found = [request for word in args.problems for request in _read(word)]
+    if args.line:
+        found += parse_tokens(args.line)
+    if given and found:
+        flag = next(iter(given))
+        flag = f"-{flag}" if len(flag) == 1 else f"--{flag.replace('_', '-')}"
+        raise UnsupportedProblem(f"{flag}: contradicts the problem given as a line; use one form")
+    if not found and not given:
+        raise UnsupportedProblem("problem: none given; use flags, a line, a file or JSON")
+    found = found or [Request(problem=from_values(given))]
+    split_k = parse_split_k(args.split_k) if args.split_k else ()
+    return tuple(request.with_split_k(split_k).with_batch(args.batch) for request in found)
+
+
+def _read(word: str) -> tuple[Request, ...]:
+    """The problems of one positional word: a line when it has blanks or braces, else a file."""
+    if word == "-":
+        return parse_text(sys.stdin.read(), "stdin")
+    if re.search(r"[\s{[]", word) and not Path(word).is_file():
+        return parse_text(word, "")
+    return read_file(Path(word))
+
+
+def targets(args: argparse.Namespace) -> tuple[Target, ...]:
+    """The rows `--target` names; UnsupportedTarget for one that is in no row."""
+    if args.target == "all":
+        return tuple(TARGETS.values())
+    names = [name for name in args.target.split(",") if name]
+    if not names:
+        raise UnsupportedTarget("target: none given; see conv-compiler list targets")
+    return tuple(find_target(name) for name in dict.fromkeys(names))
+
+
+def jobs(args: argparse.Namespace) -> tuple[Job, ...]:
+    """Every problem on every target with every split asked for."""
+
+    def every() -> Iterator[Job]:
+        for request in requests(args):
+            for target in targets(args):
+                for split_k in request.splits:
+                    yield Job(
+                        problem=request.problem,
+                        target=target,
+                        split_k=split_k,
+                        label=request.label,
+                    )
+
+    return tuple(every())
+
+
+def one(args: argparse.Namespace) -> Job:
+    """The only job; UnsupportedProblem when there are several."""
+    found = jobs(args)
+    if len(found) > 1:
+        raise UnsupportedProblem(
+            f"problem: {len(found)} given, counting targets and splits; {args.command} takes one"
+        )
+    return found[0]

@@ -1,0 +1,75 @@
+"""`conv-compiler compile`: problems to `.vmfb` files that any IREE runtime can run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs
+from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.report import left, progress, right, seconds, show
+
+if TYPE_CHECKING:
+    from conv_compiler.compile import Artifact
+
+COLUMNS = (
+    *PROBLEM,
+    *KERNEL,
+    right("time", "compile_seconds", seconds),
+    left("cached", "cached", lambda cached: "yes" if cached else "no"),
+    left("file", "vmfb"),
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add_problems(parser)
+    add_build(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="write x.vmfb, and its facts as x.json beside it; a folder takes several "
+        "(left in the cache)",
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compile every problem for every target and split asked for."""
+    from conv_compiler.compile import compile
+
+    wanted = jobs(args)
+    into = _folder(args.output, len(wanted))
+    rows: list[dict[str, Any]] = []
+    with progress(len(wanted), "compile") as step:
+        for job in wanted:
+            step(job.text)
+            artifact = compile(job.problem, job.target.name, args.strategy, job.split_k)
+            if args.output:
+                artifact = artifact.save(into / _file_name(job, artifact) if into else args.output)
+            rows.append(artifact_row(artifact, job.label))
+    show(rows, COLUMNS, args.json)
+    return 0
+
+
+def _folder(output: Path | None, count: int) -> Path | None:
+    """The folder to write into, made if need be; None when the output is a file or nothing."""
+    if output is None or (count == 1 and output.suffix == ".vmfb" and not output.is_dir()):
+        return None
+    if output.suffix == ".vmfb" or output.is_file():
+        raise UnsupportedProblem(
+            f"-o {output}: one file for {count} problems; name a folder"
+            if count > 1
+            else f"-o {output}: not a .vmfb; name x.vmfb or a folder"
+        )
+    output.mkdir(parents=True, exist_ok=True)
+    return output
+
+
+def _file_name(job: Job, artifact: Artifact) -> str:
+    strategy = artifact.strategy
+    return f"{job.problem.name}_{job.target.name}_{strategy.name}_s{strategy.split_k}.vmfb"

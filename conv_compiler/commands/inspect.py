@@ -1,0 +1,90 @@
+"""`conv-compiler inspect`: the stages of a problem as text, and the facts of its kernels."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conv_compiler.commands.arguments import add_build, add_json, add_problems, one
+from conv_compiler.report import left, right, show
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.strategy import Strategy
+    from conv_compiler.targets import Target
+
+COLUMNS = (
+    left("kernel", "name"),
+    left("role", "role"),
+    left("MMA", "mma", lambda mma: " ".join(f"{k} x{n}" for k, n in mma.items()) or "-"),
+    right("VGPRs", "vgprs"),
+    right("AGPRs", "agprs"),
+    right("SGPRs", "sgprs"),
+    right("LDS", "lds_bytes"),
+    right("scratch", "scratch_bytes"),
+    right("spills", "spills"),
+    right("threads", "workgroup_size"),
+)
+STAGES = ("payload", "normalised", "scheduled", "configured", "llvm", "isa")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add_problems(parser)
+    add_build(parser)
+    parser.add_argument(
+        "--stage",
+        action="append",
+        choices=STAGES,
+        help="print this stage's text; may be repeated (the kernels' facts)",
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
+    from conv_compiler.compile import Artifact, compile
+    from conv_compiler.select import choose
+    from conv_compiler.targets import find_target
+
+    if len(args.problems) == 1 and args.problems[0].endswith(".vmfb"):
+        artifact = Artifact.load(args.problems[0])
+        problem, target, strategy = artifact.problem, artifact.target, artifact.strategy
+    else:
+        job = one(args)
+        problem, target = job.problem, job.target.name
+        strategy = choose(problem, job.target, args.strategy, job.split_k)
+        if not args.stage:
+            artifact = compile(problem, target, strategy)
+    if args.stage:
+        _print_stages(args, problem, find_target(target), strategy)
+    elif args.json:
+        print(json.dumps({"vmfb": str(artifact.vmfb), **artifact.to_json()}, indent=1))
+    else:
+        print(f"problem   {problem.name}")
+        print(f"target    {target}")
+        print(f"strategy  {strategy.text}")
+        print(f"file      {artifact.vmfb}")
+        show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)
+    return 0
+
+
+def _print_stages(
+    args: argparse.Namespace, problem: ConvProblem, target: Target, strategy: Strategy
+) -> None:
+    """Run the stages as far as the last one asked for and print those asked for, in order."""
+    from conv_compiler.compile import stage_texts
+
+    wanted = [stage for stage in STAGES if stage in args.stage]
+    with tempfile.TemporaryDirectory() as folder:
+        texts = stage_texts(problem, target, strategy, Path(folder), wanted[-1])
+    if args.json:
+        print(json.dumps({stage: texts[stage] for stage in wanted}, indent=1))
+        return
+    for stage in wanted:
+        if len(wanted) > 1:
+            print(f"// ----- {stage} -----")
+        print(texts[stage])

@@ -1,0 +1,153 @@
+"""`conv-compiler list`: the rows of the tables."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+from conv_compiler.commands.arguments import add_json
+from conv_compiler.dtypes import DTYPES, TYPE_PAIRS
+from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.layouts import LAYOUTS
+from conv_compiler.report import Column, left, right, show
+from conv_compiler.targets import TARGETS
+
+Rows = list[dict[str, Any]]
+
+
+def _words(values: Any) -> str:
+    return " ".join(map(str, values)) or "-"
+
+
+def _targets() -> Rows:
+    return [
+        {
+            "name": row.name,
+            "backend": row.backend,
+            "compute_units": row.compute_units if row.is_gpu else None,
+            "subgroup_size": row.subgroup_size if row.is_gpu else None,
+            "lds_bytes": row.lds_bytes if row.is_gpu else None,
+            "mma": [mma.name for mma in row.mma],
+        }
+        for row in TARGETS.values()
+    ]
+
+
+def _layouts() -> Rows:
+    return [{f"{n}D": row.spell(n) for n in (1, 2, 3)} | {"folded": row.folded} for row in LAYOUTS]
+
+
+def _dtypes() -> Rows:
+    return [
+        {
+            "dtype": data,
+            "weight_dtype": weight,
+            "accumulator": DTYPES[data].accumulator,
+            "targets": [row.name for row in TARGETS.values() if row.mma_for(data)],
+        }
+        for data, weight in TYPE_PAIRS
+    ]
+
+
+def _strategies() -> Rows:
+    from conv_compiler.select import STRATEGIES
+
+    return [
+        {
+            "name": row.name,
+            "targets": [t.name for t in TARGETS.values() if t.backend in row.backends],
+            "description": row.description,
+        }
+        for row in STRATEGIES.values()
+    ]
+
+
+# what -> (its rows, its columns)
+LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = MappingProxyType(
+    {
+        "targets": (
+            _targets,
+            (
+                left("target", "name"),
+                left("backend", "backend"),
+                right("units", "compute_units"),
+                right("subgroup", "subgroup_size"),
+                right("LDS", "lds_bytes"),
+                left("matrix instructions", "mma", _words),
+            ),
+        ),
+        "layouts": (
+            _layouts,
+            (
+                left("1D", "1D"),
+                left("2D", "2D"),
+                left("3D", "3D"),
+                left("groups in channels", "folded", lambda folded: "yes" if folded else "no"),
+            ),
+        ),
+        "dtypes": (
+            _dtypes,
+            (
+                left("data", "dtype"),
+                left("weight", "weight_dtype"),
+                left("accumulator", "accumulator"),
+                left("matrix instructions on", "targets", _words),
+            ),
+        ),
+        "strategies": (
+            _strategies,
+            (
+                left("strategy", "name"),
+                left("targets", "targets", _words),
+                left("what it does", "description"),
+            ),
+        ),
+    }
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("what", choices=tuple(LISTS))
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="targets: compare every row with what the compiler reports of the chip",
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a table; with --check, UnsupportedTarget after it when a row is wrong."""
+    rows, columns = LISTS[args.what]
+    if not args.check:
+        show(rows(), columns, args.json)
+        return 0
+    if args.what != "targets":
+        raise UnsupportedTarget(f"--check: not for {args.what}; use it with list targets")
+    return _check(args.json)
+
+
+def _check(as_json: bool) -> int:
+    from conv_compiler.check_targets import check_target
+    from conv_compiler.report import progress
+
+    gpus = [row for row in TARGETS.values() if row.is_gpu]
+    rows: Rows = []
+    with progress(len(gpus), "check") as step:
+        for target in gpus:
+            step(target.name)
+            wrong = check_target(target)
+            rows.append({"name": target.name, "wrong": list(wrong), "right": not wrong})
+    columns = (
+        left("target", "name"),
+        left("against the compiler", "wrong", lambda wrong: "; ".join(wrong) or "right"),
+    )
+    show(rows, columns, as_json)
+    if bad := [row["name"] for row in rows if row["wrong"]]:
+        raise UnsupportedTarget(
+            f"targets {', '.join(bad)}: the table and the compiler differ; mend the rows"
+        )
+    return 0

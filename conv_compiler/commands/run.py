@@ -1,0 +1,100 @@
+"""`conv-compiler run`: one weight gradient from `.npy` files."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from conv_compiler.commands.arguments import add_build, add_json, add_problems, one
+from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.report import left, right, seconds, show
+
+COLUMNS = (
+    left("artifact", "vmfb"),
+    left("device", "device"),
+    left("d_weight", "output"),
+    left("shape", "shape", lambda shape: "x".join(map(str, shape))),
+    left("type", "dtype"),
+    right("time", "seconds", seconds),
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add_problems(parser)
+    add_build(parser)
+    parser.add_argument("--input", type=Path, required=True, metavar="NPY", help="input images")
+    parser.add_argument(
+        "--d-output", type=Path, required=True, metavar="NPY", help="gradient of the output"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="NPY", help="gradient of the weight"
+    )
+    parser.add_argument("--device", metavar="D", help="cpu, hip, hip://1, cuda (the target's)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a `.vmfb`, or a problem after compiling it; PROBLEM may name a `.vmfb`."""
+    from time import perf_counter
+
+    from conv_compiler.runtime import load
+
+    vmfb = _artifact(args)
+    kernel = load(vmfb, args.device)
+    operands = [
+        _read(path, tensor.dtype)
+        for path, tensor in zip((args.input, args.d_output), kernel.operands, strict=False)
+    ]
+    started = perf_counter()
+    d_weight = kernel(*operands)
+    elapsed = perf_counter() - started
+    _write(args.output, d_weight)
+    row = {
+        "vmfb": str(vmfb),
+        "device": kernel.device,
+        "output": str(args.output),
+        "shape": list(d_weight.shape),
+        "dtype": str(d_weight.dtype),
+        "seconds": elapsed,
+    }
+    show([row], COLUMNS, args.json)
+    return 0
+
+
+def _artifact(args: argparse.Namespace) -> Path:
+    """The `.vmfb` to run."""
+    given = [word for word in args.problems if word.endswith(".vmfb")]
+    if given:
+        if len(args.problems) > 1 or args.line:
+            raise UnsupportedProblem(f"{given[0]}: not the only problem given; run takes one")
+        return Path(given[0])
+    from conv_compiler.compile import compile
+
+    job = one(args)
+    return compile(job.problem, job.target.name, args.strategy, job.split_k).vmfb
+
+
+def _read(path: Path, dtype: Any) -> Any:
+    """The array of a `.npy`; the format stores ml_dtypes' types as raw bytes, which are viewed."""
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise InvalidArray(f"{path}: not a .npy file; write it with numpy.save") from None
+    if not isinstance(array, np.ndarray):
+        raise InvalidArray(f"{path}: holds several arrays; write one with numpy.save")
+    is_raw = array.dtype.kind == "V" and array.dtype.names is None
+    return array.view(dtype) if is_raw and array.dtype.itemsize == dtype.itemsize else array
+
+
+def _write(path: Path, array: Any) -> None:
+    """numpy.save, all or nothing."""
+    import numpy as np
+
+    with tempfile.TemporaryDirectory(dir=path.parent) as staging:
+        np.save(Path(staging) / "array.npy", array)
+        (Path(staging) / "array.npy").replace(path)

@@ -1,0 +1,48 @@
+"""What tables say of an artifact: its problem, its strategy and the facts of its main kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.report import Column, left, right
+
+if TYPE_CHECKING:
+    from conv_compiler.compile import Artifact
+
+PROBLEM: tuple[Column, ...] = (
+    left("problem", "name"),
+    left("target", "target"),
+    left("strategy", "strategy_name"),
+    right("split-K", "split_k"),
+)
+KERNEL: tuple[Column, ...] = (
+    left("MMA", "mma"),
+    right("count", "mma_count"),
+    right("VGPRs", "vgprs"),
+    right("LDS", "lds_bytes"),
+    right("spills", "spills"),
+)
+
+
+def artifact_row(artifact: Artifact, label: str = "") -> dict[str, Any]:
+    """A row for tables and JSON: the artifact's record, with what the tables show pulled out.
+
+    `spills` adds up all kernels; registers, LDS and matrix instructions are the main kernel's.
+    """
+    main = artifact.main_kernel
+    spills = [kernel.spills for kernel in artifact.kernels if kernel.spills is not None]
+    record = artifact.to_json()
+    record["compile_seconds"] = record.pop("seconds")
+    return {
+        "name": label or artifact.problem.name,
+        "strategy_name": artifact.strategy.name,
+        "split_k": artifact.strategy.split_k,
+        "mma": " ".join(main.mma) or None,
+        "mma_count": main.mma_count or None,
+        "vgprs": main.vgprs,
+        "lds_bytes": main.lds_bytes,
+        "spills": sum(spills) if spills else None,
+        "cached": artifact.cached,
+        "vmfb": str(artifact.vmfb),
+        **record,
+    }

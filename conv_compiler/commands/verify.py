@@ -1,0 +1,85 @@
+"""`conv-compiler verify`: run problems and hold every weight against the float64 reference."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.commands.arguments import add_build, add_json, add_problems, jobs
+from conv_compiler.commands.table import PROBLEM, artifact_row
+from conv_compiler.errors import Mismatch
+from conv_compiler.frontends.flags import size
+from conv_compiler.report import left, progress, right, seconds, show
+
+if TYPE_CHECKING:
+    from conv_compiler.verify import Report
+
+RESULT = (
+    right("max error", "max_error", lambda error: f"{error:.1e}" if error else "0"),
+    right("time", "seconds", seconds),
+    right("GFLOP/s", "gflops", lambda speed: f"{speed:.1f}"),
+    left("result", "verdict"),
+)
+COLUMNS = (*PROBLEM, left("device", "device"), *RESULT)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add_problems(parser)
+    add_build(parser)
+    parser.add_argument(
+        "--data",
+        choices=("integers", "random"),
+        default="integers",
+        help="integers must come out exactly, random floats within the tolerance (integers)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the data (0)")
+    parser.add_argument("--runs", type=size, default=2, metavar="R", help="must agree bitwise (2)")
+    parser.add_argument("--device", metavar="D", help="cpu, hip, hip://1, cuda (the target's)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify every problem asked for; Mismatch after the table when one of them is wrong."""
+    from conv_compiler.verify import verify
+
+    wanted = jobs(args)
+    rows: list[dict[str, Any]] = []
+    with progress(len(wanted), "verify") as step:
+        for job in wanted:
+            step(job.text)
+            report = verify(
+                job.problem,
+                job.target.name,
+                args.strategy,
+                job.split_k,
+                data=args.data,
+                seed=args.seed,
+                device=args.device,
+                runs=args.runs,
+            )
+            rows.append(report_row(report, job.label))
+    show(rows, COLUMNS, args.json)
+    require(rows)
+    return 0
+
+
+def report_row(report: Report, label: str = "") -> dict[str, Any]:
+    """A row for tables and JSON of one verification; `seconds` is the kernel's time."""
+    facts = report.to_json()
+    facts.pop("artifact")
+    return {
+        **facts,
+        **artifact_row(report.artifact, label),
+        "verdict": report.verdict,
+        "seconds": report.seconds or None,
+        "gflops": report.gflops or None,
+    }
+
+
+def require(rows: list[dict[str, Any]]) -> None:
+    """Raise Mismatch unless every row passed."""
+    if wrong := [row for row in rows if not row["passed"]]:
+        raise Mismatch(
+            f"{len(wrong)} of {len(rows)} wrong: {wrong[0]['name']}: {wrong[0]['verdict']}"
+        )
