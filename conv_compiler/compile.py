@@ -29,7 +29,8 @@ _COMPILE_SECONDS = 300
 class Artifact:
     """A compiled problem: where its `.vmfb` lies and what its kernels are.
 
-    `seconds` is what compiling took (when it was compiled); `cached` whether it was found ready.
+    `seconds` is what compiling took (when it was compiled); `cached` whether it was found ready;
+    `rejected` the better-ranked candidates whose machine code broke a promise, with the reason.
     """
 
     problem: ConvProblem
@@ -38,6 +39,7 @@ class Artifact:
     vmfb: Path
     kernels: tuple[KernelFacts, ...]
     seconds: float
+    rejected: tuple[str, ...] = ()
     cached: bool = False
 
     @property
@@ -53,6 +55,7 @@ class Artifact:
             "strategy": self.strategy.to_json(),
             "kernels": [kernel.to_json() for kernel in self.kernels],
             "seconds": self.seconds,
+            "rejected": list(self.rejected),
         }
 
     @classmethod
@@ -65,6 +68,7 @@ class Artifact:
             vmfb=vmfb,
             kernels=tuple(KernelFacts(**kernel) for kernel in record["kernels"]),
             seconds=record["seconds"],
+            rejected=tuple(record["rejected"]),
             cached=cached,
         )
 
@@ -103,50 +107,88 @@ def compile(
 ) -> Artifact:
     """Compile a problem for a target, or find it compiled.
 
-    `strategy` is a name, a Strategy or None for the best candidate; `split_k` a number of parts or
-    "auto". Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, or StrategyNotApplied when
-    the machine code is not what the strategy promises.
+    `strategy` is a whole Strategy, a name, or None for the best; `split_k` a number of parts or
+    "auto". Where the choice is left open, a candidate whose kernel would use scratch memory or
+    spill gives way to the next, and the artifact lists it as rejected. Raises UnsupportedTarget,
+    UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine code is what its
+    strategy promises.
     """
     row = find_target(target)
     chosen = choose(problem, row, strategy, split_k)
     cache = cache or Cache.default()
-    key = compilation_key(problem, row, chosen)
+    key = compilation_key(problem, row, chosen[0], len(chosen))
     if found := cache.get(key):
         return Artifact.from_record(*found, cached=True)
     with cache.lock(key), tempfile.TemporaryDirectory() as folder:
         if found := cache.get(key):  # another process compiled it while we waited
             return Artifact.from_record(*found, cached=True)
-        started = time.perf_counter()
-        work = Path(folder)
-        stage_texts(problem, row, chosen, work)
-        kernels = kernel_facts(row, work)
-        prove(row, chosen, kernels)
-        artifact = Artifact(
-            problem=problem,
-            target=row.name,
-            strategy=chosen,
-            vmfb=work / "module.vmfb",
-            kernels=tuple(kernels),
-            seconds=time.perf_counter() - started,
-        )
+        artifact = _first_proved(problem, row, chosen, Path(folder))
         vmfb, record = cache.put(key, artifact.vmfb, artifact.to_json())
         return Artifact.from_record(vmfb, record, cached=False)
 
 
-def compilation_key(problem: ConvProblem, target: Target, strategy: Strategy) -> str:
-    """The cache key of a compilation: problem, target row, strategy, flags, texts, versions."""
+def _first_proved(
+    problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
+) -> Artifact:
+    """Compile candidates in order until one keeps its promises; the last one's error is raised."""
+    started = time.perf_counter()
+    rejected: list[str] = []
+    for number, strategy in enumerate(candidates):
+        work = folder / str(number)
+        work.mkdir()
+        stage_texts(problem, target, strategy, work)
+        kernels = kernel_facts(target, work)
+        try:
+            prove(target, strategy, kernels)
+        except StrategyNotApplied as broken:
+            if strategy is candidates[-1]:
+                raise
+            rejected.append(str(broken))
+            continue
+        return Artifact(
+            problem=problem,
+            target=target.name,
+            strategy=strategy,
+            vmfb=work / "module.vmfb",
+            kernels=tuple(kernels),
+            seconds=time.perf_counter() - started,
+            rejected=tuple(rejected),
+        )
+    raise AssertionError("choose() returns at least one candidate")
+
+
+def compilation_key(
+    problem: ConvProblem, target: Target, strategy: Strategy, candidates: int = 1
+) -> str:
+    """The cache key of a compilation: problem, target row, strategy, flags, texts, versions.
+
+    `candidates` is how many may be tried, the first of them `strategy`.
+    """
     return key_of(
         {
             "problem": problem.to_json(),
             "target": asdict(target),
             "strategy": strategy.to_json(),
+            "candidates": candidates,
             "flags": compiler_flags(target),
+            "host": host_cpu() if target.chip == "host" else "",
         }
     )
 
 
+def host_cpu() -> str:
+    """What `host` means here: the processor's feature list, so that a cache may be shared."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        import platform
+
+        return platform.processor() or platform.machine()
+
+
 def compiler_flags(target: Target) -> list[str]:
-    """iree-compile's flags for a target. The CPU `host` is spelled out, so a cache may be shared."""
+    """iree-compile's flags for a target."""
     return [flag.format(chip=target.chip) for flag in BACKENDS[target.backend].flags]
 
 

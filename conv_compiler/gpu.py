@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 # registers of a subgroup allow and then smaller for small problems.
 MMA_TILES = tuple(
     ((m, n), (subgroups_m, subgroups_n))
-    for subgroups_m, subgroups_n in ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1))
+    for subgroups_m, subgroups_n in (
+        (2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2)
+    )
     for m in (1, 2, 4, 8)
     for n in (1, 2, 4, 8)
     if m % subgroups_m == 0 and n % subgroups_n == 0
 )
-# Accumulator registers a lane may hold; the rest go to operands, addresses and the loads in flight.
-MOST_ACCUMULATORS = 64
+# Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
+# loads in flight.
+ACCUMULATOR_SHARE = 8
+# Loads of single elements a thread may have in flight for one operand; more of them spill.
+MOST_SCALAR_LOADS = 16
 # One thread's piece of an operand on its way from memory to LDS: at most, as read, as written.
 MOST_COPY_BYTES = 64
 MEMORY_BYTES = 16
@@ -68,7 +73,10 @@ def copy_piece(
                 continue
             if rows * depth % (elements * along_k * threads):
                 continue
-            read = math.gcd(elements, channels) * item_bytes
+            vector = elements if channels % elements == 0 else 1
+            if rows * depth // (threads * vector) > MOST_SCALAR_LOADS:
+                continue
+            read = vector * item_bytes
             write = along_k * item_bytes
             choices.append(
                 ((min(read, MEMORY_BYTES), -abs(write - LDS_BYTES), elements), (elements, along_k))
@@ -103,7 +111,7 @@ def mma_tiling(
 ) -> GpuTiling | None:
     """A whole tiling for a workgroup tile, or None when registers or copies do not work out."""
     threads = math.prod(subgroups) * target.subgroup_size
-    if tile[0] * tile[1] // threads > MOST_ACCUMULATORS:
+    if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
         return None
     size = problem.data_type.bytes
     copy_a = copy_piece(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
@@ -156,8 +164,8 @@ def gemm_tiles(problem: ConvProblem, tiling: GpuTiling) -> tuple[int, int]:
 
 
 def k_multiple(tiling: GpuTiling) -> int:
-    """gemm_k of a part is rounded up to this: two main-loop trips where the loop is pipelined."""
-    return tiling.workgroup[2] * (2 if tiling.mma else 1)
+    """gemm_k of a part is rounded up to this: two main-loop trips, for there must be a loop."""
+    return 2 * tiling.workgroup[2]
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:

@@ -118,23 +118,29 @@ def choose(
     target: Target,
     strategy: Strategy | str | None = None,
     split_k: int | str = "auto",
-) -> Strategy:
-    """The strategy to compile, with its split decided.
+) -> tuple[Strategy, ...]:
+    """The strategies to try, best first, with their split decided; one if it was given whole.
 
     `strategy` is a whole Strategy, a name, or None for the best candidate; `split_k` is a number
     from 1 on (honoured or refused) or "auto" (also -1, as Composable Kernel writes it).
     """
-    chosen = (
-        strategy
-        if isinstance(strategy, Strategy)
-        else candidates(problem, target, strategy)[0]
-    )
-    if isinstance(strategy, Strategy) and strategy.name not in STRATEGIES:
-        raise UnsupportedStrategy(f"strategy {strategy.name}: not in the table")
+    if isinstance(strategy, Strategy):
+        if strategy.name not in STRATEGIES:
+            raise UnsupportedStrategy(
+                f"strategy {strategy.name}: not in the table; known: {', '.join(STRATEGIES)}"
+            )
+        found: tuple[Strategy, ...] = (strategy,)
+    else:
+        found = candidates(problem, target, strategy)
+    return tuple(_with_split(problem, target, one, split_k) for one in found)
+
+
+def _with_split(
+    problem: ConvProblem, target: Target, strategy: Strategy, split_k: int | str
+) -> Strategy:
     if split_k in ("auto", -1):
-        if chosen.split_k:
-            return chosen
-        return chosen.with_split_k(STRATEGIES[chosen.name].auto_split(problem, target, chosen))
+        parts = strategy.split_k or STRATEGIES[strategy.name].auto_split(problem, target, strategy)
+        return strategy.with_split_k(parts)
     if not isinstance(split_k, int):
         raise UnsupportedStrategy(f"split_k {split_k}: not a number; use 1 or more, or 'auto'")
-    return chosen.with_split_k(check_split_k(split_k, problem.gemm_k))
+    return strategy.with_split_k(check_split_k(split_k, problem.gemm_k))

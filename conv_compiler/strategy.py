@@ -28,12 +28,14 @@ class GpuTiling:
 
 @dataclass(frozen=True, kw_only=True)
 class CpuTiling:
-    """Numbers of a CPU schedule, one entry a loop of the contraction in its order.
+    """Numbers of a CPU schedule, one entry a loop of `loops`: 0 leaves a loop whole.
 
-    `distribution` sizes the tiles handed to threads, `cache` the reduction tiles that stay in
-    cache, `vector_parallel` and `vector_reduction` the register tile; 0 leaves a loop whole.
+    `loops` names those of the contraction, outermost first; the last parallel one runs in vector
+    lanes. `distribution` sizes the tiles handed to threads, `cache` the summed tiles that stay in
+    cache (the most; a divisor is used), `vector_parallel` and `vector_reduction` the register tile.
     """
 
+    loops: tuple[str, ...] = ()
     distribution: tuple[int, ...] = ()
     cache: tuple[int, ...] = ()
     vector_parallel: tuple[int, ...] = ()

@@ -80,8 +80,9 @@ class Target:
     """One chip, or the host CPU.
 
     `backend` picks compiler flags, runtime driver and schedules (a row of BACKENDS). `compute_units`
-    counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on NVIDIA), and
-    `vector_flops_per_clock` the f32 operations one of them retires in a clock (an fma counts two).
+    counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on NVIDIA),
+    `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation registers),
+    and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma counts two).
     """
 
     name: str
@@ -91,7 +92,7 @@ class Target:
     lds_bytes: int = 0
     compute_units: int = 1
     simds_per_unit: int = 1
-    vgprs: int = 0
+    vgprs_per_lane: int = 0
     clock_ghz: float = 0.0
     memory_gb_per_s: float = 0.0
     vector_flops_per_clock: int = 0
@@ -196,7 +197,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=65536,
                 compute_units=110,  # one of MI250X's two dies: a HIP device of its own
                 simds_per_unit=4,
-                vgprs=512,
+                vgprs_per_lane=512,
                 clock_ghz=1.7,
                 memory_gb_per_s=1600,
                 vector_flops_per_clock=128,
@@ -210,7 +211,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=65536,
                 compute_units=304,
                 simds_per_unit=4,
-                vgprs=512,
+                vgprs_per_lane=512,
                 clock_ghz=2.1,
                 memory_gb_per_s=5300,
                 vector_flops_per_clock=256,
@@ -224,7 +225,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=163840,
                 compute_units=256,
                 simds_per_unit=4,
-                vgprs=512,
+                vgprs_per_lane=512,
                 clock_ghz=2.4,
                 memory_gb_per_s=8000,
                 vector_flops_per_clock=256,
@@ -238,7 +239,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=65536,
                 compute_units=96,
                 simds_per_unit=2,
-                vgprs=1536,
+                vgprs_per_lane=256,
                 clock_ghz=2.5,
                 memory_gb_per_s=960,
                 vector_flops_per_clock=256,
@@ -252,7 +253,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=65536,
                 compute_units=64,
                 simds_per_unit=2,
-                vgprs=1536,
+                vgprs_per_lane=256,
                 clock_ghz=2.97,
                 memory_gb_per_s=640,
                 vector_flops_per_clock=256,
@@ -266,7 +267,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=166912,
                 compute_units=108,
                 simds_per_unit=4,
-                vgprs=512,
+                vgprs_per_lane=255,
                 clock_ghz=1.41,
                 memory_gb_per_s=2039,
                 vector_flops_per_clock=128,
@@ -280,7 +281,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=101376,
                 compute_units=84,
                 simds_per_unit=4,
-                vgprs=512,
+                vgprs_per_lane=255,
                 clock_ghz=1.7,
                 memory_gb_per_s=936,
                 vector_flops_per_clock=256,
@@ -294,7 +295,7 @@ TARGETS = MappingProxyType(
                 lds_bytes=101376,
                 compute_units=128,
                 simds_per_unit=4,
-                vgprs=512,
+                vgprs_per_lane=255,
                 clock_ghz=2.52,
                 memory_gb_per_s=1008,
                 vector_flops_per_clock=256,

@@ -37,11 +37,13 @@ transform.named_sequence @parallel_tile(
       : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
   // Neighbouring threads take neighbouring groups, then n, then m: in channels-last tensors that
   // is the order of memory.
-  //                                                                         s  g  m  n  k
-  %piece, %threads = transform.structured.tile_using_forall %tile
-      tile_sizes [1, 1, %thread_m, %thread_n, 0]
-      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_0>,
-                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>])
+  %ordered = transform.structured.interchange %tile iterator_interchange = [0, 2, 3, 1, 4]
+      : (!transform.any_op) -> !transform.any_op
+  //           s   m          n      g  k
+  %piece, %threads = transform.structured.tile_using_forall %ordered
+      tile_sizes [1, %thread_m, %thread_n, 1, 0]
+      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
+                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op)
   %fill_piece, %threads_1 = transform.structured.fuse_into_containing_op %fill_in into %threads
@@ -57,7 +59,7 @@ transform.named_sequence @thread_loop(
   %gemm = transform.structured.match ops{["linalg.generic"]}
       attributes{conv_compiler.role = "contraction"} in %func
       : (!transform.any_op) -> !transform.any_op
-  //                                                            s  g  m  n  k
+  //                                                            s  m  n  g  k
   %step, %loop = transform.structured.tile_using_for %gemm tile_sizes [0, 0, 0, 0, %k]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
   transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()

@@ -1,5 +1,4 @@
-"""Give the contraction a dispatch of its own, so that nothing is fused into what its tiles were
-made for."""
+"""Give the contraction a dispatch of its own, in which it stays the op its tiles were made for."""
 
 from __future__ import annotations
 
@@ -13,7 +12,11 @@ from conv_compiler.loop_nest import find_nests
 
 @dataclass(frozen=True, kw_only=True)
 class FormDispatch:
-    """Wrap the contraction and the fill of its result in a `flow.dispatch.region`."""
+    """Wrap the contraction and the fill of its result in a `flow.dispatch.region`.
+
+    The output gradient becomes operand 0: with the image there the compiler takes a depthwise
+    problem for a convolution without a batch, rebuilds it with one, and drops its tag.
+    """
 
     name: ClassVar[str] = "form-dispatch"
 
@@ -21,7 +24,15 @@ class FormDispatch:
         """Rewrite the module in place."""
         for nest in find_nests(module):
             with nest.op.location:
+                _swap_operands(nest.op)
                 _wrap(nest.op)
+
+
+def _swap_operands(op: ir.Operation) -> None:
+    """Exchange operands 0 and 1 of a product, which is the same either way."""
+    image, gradient, *out = ir.ArrayAttr(op.attributes["indexing_maps"])
+    op.attributes["indexing_maps"] = ir.ArrayAttr.get([gradient, image, *out])
+    op.operands[0], op.operands[1] = op.operands[1], op.operands[0]
 
 
 def _wrap(op: ir.Operation) -> None:
