@@ -69,11 +69,12 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How a weight gradient differs from the reference."""
+    """How a weight gradient differs from the reference; `largest` is the largest |reference|."""
 
     weights: int
     wrong: int
     max_error: float
+    largest: float
     worst: str
 
 
@@ -99,7 +100,11 @@ def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -
         index = ", ".join(map(str, at))
         worst = f"[{index}] is {float(got[at])!r}, expected {float(wanted[at])!r}"
     return Comparison(
-        weights=wrong.size, wrong=int(wrong.sum()), max_error=float(error.max()), worst=worst
+        weights=wrong.size,
+        wrong=int(wrong.sum()),
+        max_error=float(error.max()),
+        largest=float(np.abs(wanted).max()),
+        worst=worst,
     )
 
 

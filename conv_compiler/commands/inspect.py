@@ -56,9 +56,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         job = one(args)
         problem, target = job.problem, job.target.name
-        strategy = choose(problem, job.target, args.strategy, job.split_k)
-        if not args.stage:
-            artifact = compile(problem, target, strategy)
+        if args.stage and set(args.stage) <= {"payload"}:  # nothing is compiled for these
+            strategy = choose(problem, job.target, args.strategy, job.split_k)[0]
+        else:
+            artifact = compile(problem, target, args.strategy, job.split_k)
+            strategy = artifact.strategy
     if args.stage:
         _print_stages(args, problem, find_target(target), strategy)
     elif args.json:

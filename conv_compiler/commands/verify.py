@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from conv_compiler.verify import Report
 
 RESULT = (
-    right("max error", "max_error", lambda error: f"{error:.1e}" if error else "0"),
+    right("error", "relative_error", lambda error: f"{error:.1e}" if error else "0"),
     right("time", "seconds", seconds),
     right("GFLOP/s", "gflops", lambda speed: f"{speed:.1f}"),
     left("result", "verdict"),
@@ -65,13 +65,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def report_row(report: Report, label: str = "") -> dict[str, Any]:
-    """A row for tables and JSON of one verification; `seconds` is the kernel's time."""
-    facts = report.to_json()
+    """A row for tables and JSON of one verification.
+
+    `seconds` is the kernel's time, `relative_error` the largest error over the largest |reference|.
+    """
+    facts, found, passed = report.to_json(), report.comparison, report.passed
     facts.pop("artifact")
     return {
         **facts,
         **artifact_row(report.artifact, label),
-        "verdict": report.verdict,
+        "relative_error": found.max_error / found.largest if found.largest else found.max_error,
+        "verdict": ("exact" if report.tolerance.exact else "right") if passed else report.verdict,
         "seconds": report.seconds or None,
         "gflops": report.gflops or None,
     }

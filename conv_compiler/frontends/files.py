@@ -21,7 +21,8 @@ _COMMENT = re.compile(r"(?:^|\s)#\s*(.*)$")
 
 def starts_line(word: str) -> bool:
     """Whether a word opens a MIOpenDriver or ckProfiler line."""
-    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler")
+    openers = ("MIOpenDriver", "ckProfiler", *miopen.OPERATIONS, *ckprofiler.OPERATIONS)
+    return word.rpartition("/")[2] in openers
 
 
 def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
