@@ -67,7 +67,7 @@ def copy_piece(
     choices = []
     for elements in (16, 8, 4, 2, 1):
         for along_k in (16, 8, 4, 2, 1):
-            if mma_rows % elements or mma.k % along_k:
+            if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
                 continue
             if elements * along_k * item_bytes > MOST_COPY_BYTES:
                 continue
@@ -84,6 +84,11 @@ def copy_piece(
     return max(choices)[1] if choices else None
 
 
+def _vector_lanes(target: Target) -> int:
+    """Lanes a SIMD's vector unit serves in a cycle: 16 of a wave64, all of a wave32."""
+    return 16 if target.subgroup_size == 64 else 32
+
+
 def mma_cost(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> float:
     """Modelled cycles of the whole grid, for ranking tiles: matrix, copy and store work.
 
@@ -96,7 +101,7 @@ def mma_cost(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) 
     k_tiles = -(-problem.gemm_k // k)
     units = min(math.prod(tiling.subgroups), target.simds_per_unit)
     matrix = (m // mma.m) * (n // mma.n) * (k // mma.k) * mma.subgroup_cycles / units
-    lanes = units * target.subgroup_size / (4 if target.subgroup_size == 64 else 1)
+    lanes = units * _vector_lanes(target)
     copies = (m + n) * k * COPY_CYCLES_PER_ELEMENT / lanes
     fill = min(tiles * k_tiles, target.compute_units)
     return tiles * k_tiles * max(matrix, copies) / fill
@@ -138,22 +143,46 @@ def mma_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]
     return tuple(Strategy(name="implicit_gemm", tiling=t) for *_, t in sorted(ranked)[:8])
 
 
+def vector_threads(problem: ConvProblem, piece: tuple[int, int]) -> tuple[int, int, int]:
+    """Threads of a workgroup along (m, n, groups): near square, what is left goes to groups."""
+    m_pieces, n_pieces = -(-problem.gemm_m // piece[0]), -(-problem.gemm_n // piece[1])
+    side = math.isqrt(VECTOR_THREADS)
+    n = min(n_pieces, side)
+    m = min(m_pieces, VECTOR_THREADS // n)
+    n = min(n_pieces, VECTOR_THREADS // m)
+    return m, n, min(problem.g, VECTOR_THREADS // (m * n))
+
+
+def vector_cost(problem: ConvProblem, target: Target, tiling: GpuTiling) -> float:
+    """Modelled cycles of the whole grid, in the unit of `mma_cost`."""
+    piece_m, piece_n = tiling.piece
+    pieces = problem.g * (-(-problem.gemm_m // piece_m)) * (-(-problem.gemm_n // piece_n))
+    per_k = (piece_m + piece_n) * COPY_CYCLES_PER_ELEMENT + piece_m * piece_n
+    lanes = _vector_lanes(target) * target.simds_per_unit
+    subgroups = -(-pieces * problem.gemm_k // target.subgroup_size)
+    return pieces * problem.gemm_k * per_k / lanes / min(subgroups, target.compute_units)
+
+
 def vector_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]:
-    """The vector tiling with the least padding, then the largest piece a thread."""
-    best = min(
-        VECTOR_PIECES,
-        key=lambda p: (
-            _ceil(problem.gemm_m, p[0]) * _ceil(problem.gemm_n, p[1]),
-            -p[0] * p[1],
-        ),
-    )
-    # Fill a workgroup from the side of n, then m; what is left over goes to the groups.
-    n = min(-(-problem.gemm_n // best[1]), VECTOR_THREADS)
-    m = min(-(-problem.gemm_m // best[0]), max(1, VECTOR_THREADS // n))
-    tiling = GpuTiling(
-        workgroup=(m * best[0], n * best[1], VECTOR_K_STEP), subgroups=(1, 1), piece=best, stages=0
-    )
-    return (Strategy(name="vector_gemm", tiling=tiling),)
+    """Vector tilings, lowest cost first, then the one with the largest piece a thread."""
+    ranked = []
+    for piece in VECTOR_PIECES:
+        m, n, _ = vector_threads(problem, piece)
+        tile = (m * piece[0], n * piece[1], VECTOR_K_STEP)
+        tiling = GpuTiling(workgroup=tile, subgroups=(1, 1), piece=piece, stages=0)
+        ranked.append((vector_cost(problem, target, tiling), -math.prod(piece), tiling))
+    ranked.sort(key=lambda entry: entry[:2])
+    return tuple(Strategy(name="vector_gemm", tiling=tiling) for *_, tiling in ranked[:2])
+
+
+def cost(problem: ConvProblem, target: Target, strategy: Strategy) -> float:
+    """Modelled cycles of a candidate, to compare matrix code with vector code."""
+    tiling = strategy.tiling
+    assert isinstance(tiling, GpuTiling)
+    if not tiling.mma:
+        return vector_cost(problem, target, tiling)
+    mma = next(row for row in target.mma if row.name == tiling.mma)
+    return mma_cost(problem, target, tiling, mma)
 
 
 def gemm_tiles(problem: ConvProblem, tiling: GpuTiling) -> tuple[int, int]:
@@ -209,8 +238,14 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         s.include("main_loop", inner_tiled, k // mma.k)
 
     def threads(s: Sequence) -> None:
-        share = (m // mma.m // subgroups_m, n // mma.n // subgroups_n)
-        s.include("distribute", *tiling.copy_a, *tiling.copy_b, *share)
+        copies = s.include("operand_copies", results=2)
+        pieces = (
+            [1, 1, *mma.inner(mma.m, tiling.copy_a[0]), *mma.inner(mma.k, tiling.copy_a[1])],
+            [1, 1, *mma.inner(mma.n, tiling.copy_b[0]), *mma.inner(mma.k, tiling.copy_b[1])],
+        )
+        loops = [s.tile_to_threads(*pair) for pair in zip(copies, pieces, strict=True)]
+        s.include("read_in_threads", *loops)
+        s.include("share_mma", m // mma.m // subgroups_m, n // mma.n // subgroups_n)
 
     entries = {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads}
     info = CompilationInfo(
@@ -232,11 +267,10 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     assert isinstance(tiling, GpuTiling)
     m, n, k = tiling.workgroup
     piece_m, piece_n = tiling.piece
-    threads = (m // piece_m) * (n // piece_n)
-    groups = max(1, VECTOR_THREADS // threads)
+    threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
 
     def parallel(s: Sequence) -> None:
-        s.include("parallel_tile", min(groups, problem.g), m, n, piece_m, piece_n)
+        s.include("parallel_tile", groups, m, n, piece_m, piece_n)
 
     def loop(s: Sequence) -> None:
         s.include("thread_loop", k)
@@ -245,7 +279,7 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
         pipeline=lowering_vector(target.backend, tuple(entries)),
-        workgroup_size=(_ceil(threads * min(groups, problem.g), target.subgroup_size), 1, 1),
+        workgroup_size=(_ceil(threads_m * threads_n * groups, target.subgroup_size), 1, 1),
         subgroup_size=target.subgroup_size,
     )
     return Schedule(

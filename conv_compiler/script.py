@@ -29,11 +29,31 @@ class Sequence:
         param = ir.Type.parse("!transform.param<i64>")
         return transform.ParamConstantOp(param, ir.IntegerAttr.get(i64, value)).result
 
-    def include(self, sequence: str, *operands: ir.Value | int) -> None:
+    def include(
+        self, sequence: str, *operands: ir.Value | int, results: int = 0
+    ) -> list[ir.Value]:
         """Run a named sequence of the script on the function and the operands."""
         values = [self.constant(x) if isinstance(x, int) else x for x in operands]
         mode = ir.Attribute.parse("1 : i32")  # propagate failures
-        transform.IncludeOp([], ir.FlatSymbolRefAttr.get(sequence), mode, [self.func, *values])
+        name = ir.FlatSymbolRefAttr.get(sequence)
+        op = transform.IncludeOp([self.any_op] * results, name, mode, [self.func, *values])
+        return list(op.results)
+
+    def tile_to_threads(self, target: ir.Value, sizes: list[int]) -> ir.Value:
+        """Tile an op over the workgroup's threads, last dimension fastest; returns the loop."""
+        mapping = ", ".join(f"#gpu.thread<linear_dim_{i}>" for i in reversed(range(len(sizes))))
+        op = ir.Operation.create(
+            "transform.structured.tile_using_forall",
+            results=[self.any_op, self.any_op],
+            operands=[target],
+            attributes={
+                "static_tile_sizes": ir.DenseI64ArrayAttr.get(sizes),
+                "mapping": ir.Attribute.parse(f"[{mapping}]"),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0, 0]),
+            },
+        )
+        loop: ir.Value = op.results[1]
+        return loop
 
     def op(self, name: str, operands: list[ir.Value], result: str, **attributes: str) -> ir.Value:
         """One transform op with a single result, its attributes given as MLIR text."""

@@ -86,7 +86,7 @@ STRATEGIES = MappingProxyType(
 def candidates(
     problem: ConvProblem, target: Target, strategy: str | None = None
 ) -> tuple[Strategy, ...]:
-    """Tilings that fit, in order of preference; rows of STRATEGIES are tried in table order.
+    """Tilings that fit, in order of preference: on GPUs by modelled cost, else in table order.
 
     Raises UnsupportedStrategy for an unknown name, one of another backend, or one that has no
     tiling for the problem, and UnsupportedTarget when nothing at all fits.
@@ -103,6 +103,8 @@ def candidates(
                 f"strategy {strategy}: not for {target.name}; use {' or '.join(fitting)}"
             )
     found = tuple(s for row in rows for s in row.candidates(problem, target))
+    if target.is_gpu:
+        found = tuple(sorted(found, key=lambda one: gpu.cost(problem, target, one)))
     if not found and strategy is not None:
         raise UnsupportedStrategy(
             f"strategy {strategy}: has no tile for {problem.dtype} on {target.name}; "

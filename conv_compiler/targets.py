@@ -19,7 +19,8 @@ class Mma:
     """One matrix instruction D(m, n) += A(m, k) B(k, n), named as IREE names it.
 
     `instruction` is how its mnemonic starts in the chip's assembly; `subgroup_cycles` is how long
-    one instruction keeps a SIMD's matrix unit.
+    one instruction keeps a SIMD's matrix unit. IREE lays an operand side longer than `side` out as
+    (side / `side`, `side`); 0 leaves every side whole.
     """
 
     name: str
@@ -29,6 +30,15 @@ class Mma:
     k: int
     instruction: str
     subgroup_cycles: int
+    side: int = 0
+
+    def unit(self, extent: int) -> int:
+        """The innermost part of a side of the operand tile."""
+        return min(extent, self.side or extent)
+
+    def inner(self, extent: int, size: int) -> list[int]:
+        """Tile sizes for a side as IREE lays it out: `size` of the innermost part."""
+        return [size] if self.unit(extent) == extent else [1, size]
 
 
 def _mfma(
@@ -70,6 +80,7 @@ _NV_MMA = tuple(
         k=16,
         instruction="mma.sync.aligned.m16n8k16",
         subgroup_cycles=8,
+        side=8,
     )
     for dtype in ("f16", "bf16")
 )

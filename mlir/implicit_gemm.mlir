@@ -97,17 +97,10 @@ transform.named_sequence @main_loop(
   transform.yield
 }
 
-// 3. Distribute, after the packs have become reshapes and transposes: a thread copies (and
-//    transposes, in registers) an `elements` (of m or n) by `depth` (of k) piece of each operand; subgroups share the
-//    instructions of a tile, lanes their fragments.
-transform.named_sequence @distribute(
-    %func: !transform.any_op {transform.readonly},
-    %a_elements: !transform.param<i64> {transform.readonly},
-    %a_depth: !transform.param<i64> {transform.readonly},
-    %b_elements: !transform.param<i64> {transform.readonly},
-    %b_depth: !transform.param<i64> {transform.readonly},
-    %subgroup_m: !transform.param<i64> {transform.readonly},
-    %subgroup_n: !transform.param<i64> {transform.readonly}) {
+// 3. Distribute, after the packs have become reshapes and transposes.
+// 3a. The two transposing copies of the main loop.
+transform.named_sequence @operand_copies(%func: !transform.any_op {transform.readonly})
+    -> (!transform.any_op, !transform.any_op) {
   %mma = transform.structured.match ops{["iree_codegen.inner_tiled"]} in %func
       : (!transform.any_op) -> !transform.any_op
   %loop = transform.get_parent_op %mma <op_name = "scf.for">
@@ -116,32 +109,35 @@ transform.named_sequence @distribute(
       : (!transform.any_op) -> !transform.any_op
   %a, %b = transform.split_handle %copies
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-  //                                                        k step, m step, m, k
-  %a_piece, %a_threads = transform.structured.tile_using_forall %a
-      tile_sizes [1, 1, %a_elements, %a_depth]
-      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
-                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  %b_piece, %b_threads = transform.structured.tile_using_forall %b
-      tile_sizes [1, 1, %b_elements, %b_depth]
-      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
-                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
-  %a_source = transform.structured.match ops{["iree_linalg_ext.im2col"]}
-      attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
-  %b_source = transform.structured.match ops{["iree_linalg_ext.im2col"]}
-      attributes{conv_compiler.operand = "b"} in %func : (!transform.any_op) -> !transform.any_op
-  %a_read, %a_threads_1 = transform.structured.fuse_into_containing_op %a_source into %a_threads
-      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-  %b_read, %b_threads_1 = transform.structured.fuse_into_containing_op %b_source into %b_threads
-      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield %a, %b : !transform.any_op, !transform.any_op
+}
 
-  %mma_1 = transform.structured.match ops{["iree_codegen.inner_tiled"]} in %func
+// 3b. The caller has tiled the copies to threads: each thread reads its own piece of the source,
+//     transposes it in registers and writes it to LDS.
+transform.named_sequence @read_in_threads(
+    %func: !transform.any_op {transform.readonly},
+    %a_threads: !transform.any_op {transform.consumed},
+    %b_threads: !transform.any_op {transform.consumed}) {
+  transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
+  %a = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
+  %b = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "b"} in %func : (!transform.any_op) -> !transform.any_op
+  %a_read, %a_threads_1 = transform.structured.fuse_into_containing_op %a into %a_threads
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %b_read, %b_threads_1 = transform.structured.fuse_into_containing_op %b into %b_threads
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// 3c. Subgroups share the instructions of a tile, lanes their fragments.
+transform.named_sequence @share_mma(
+    %func: !transform.any_op {transform.readonly},
+    %subgroup_m: !transform.param<i64> {transform.readonly},
+    %subgroup_n: !transform.param<i64> {transform.readonly}) {
+  %mma = transform.structured.match ops{["iree_codegen.inner_tiled"]} in %func
       : (!transform.any_op) -> !transform.any_op
-  %share, %subgroups = transform.structured.tile_using_forall %mma_1
+  %share, %subgroups = transform.structured.tile_using_forall %mma
       tile_sizes [%subgroup_m, %subgroup_n]
       (mapping = [#gpu.warp<linear_dim_1>, #gpu.warp<linear_dim_0>])
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)

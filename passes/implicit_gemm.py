@@ -139,6 +139,7 @@ def _im2col(
     group_axis, pixel_axes, channel_axis = axes
     groups, pixels, channels = sizes
     element = ir.RankedTensorType(source.type).element_type
+    column_axes = (*pixel_axes, channel_axis)  # what a column's coordinates (window, c) move along
     shape = [groups, *padded]
     low, high = pads or ((), ())
     extra = [0, padded[0] - math.prod(pixels), padded[1] - math.prod(window) * channels]
@@ -158,7 +159,7 @@ def _im2col(
             "batch_pos": _i64s([group_axis]),
             "m_pos": _i64s(pixel_axes),
             "k_pos": _i64s([channel_axis]),
-            "input_k_perm": _i64s(range(len(window) + 1)),
+            "input_k_perm": _i64s([sorted(column_axes).index(axis) for axis in column_axes]),
             "output_perm": _i64s([0, 1, 2]),
             "static_input_pad_low": _i64s(low),
             "static_input_pad_high": _i64s(high),

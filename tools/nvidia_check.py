@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Run our CUDA artifacts on an NVIDIA GPU: compile them where the compiler is, run them there.
+
+    tools/nvidia_check.py compile FOLDER     on any machine with iree-base-compiler
+    tools/nvidia_check.py run FOLDER         on a machine with a GPU and iree-base-runtime
+
+`run` compares integer data exactly and random data against float64, twice each, prints a table and
+writes FOLDER/report.json; it exits with 1 when a kernel is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from conv_compiler.problem import ConvProblem
+
+P = ConvProblem
+
+# Round and odd shapes, every layout family, groups, strides, dilations, one to three dimensions.
+PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
+    (P(n=32, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1)), "auto"),
+    (P(n=8, g=2, k=64, c=32, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="bf16"), 4),
+    (P(n=4, g=2, k=7, c=5, image=(14, 14), filter=(3, 3), pad_low=(1, 1)), 3),
+    (P(n=16, g=32, k=4, c=4, image=(14, 14), filter=(3, 3), pad_low=(1, 1)), "auto"),
+    (P(n=3, k=36, c=64, image=(13, 13), filter=(3, 3), pad_low=(1, 1), stride=(2, 2)), 2),
+    (P(n=16, k=128, c=64, image=(14, 14), filter=(1, 1)), 8),
+    (P(n=16, k=48, c=24, image=(15, 15), filter=(1, 1), stride=(2, 2)), 1),
+    (
+        P(n=5, g=3, k=20, c=12, image=(37,), filter=(5,), pad_low=(3,), pad_high=(1,),
+          dilation=(2,), layout="GNWC_GKXC_GNWK", weight_dtype="f32"),
+        "auto",
+    ),
+    (
+        P(n=2, g=3, k=6, c=9, image=(5, 6, 7), filter=(3, 2, 1), pad_low=(1, 0, 2),
+          pad_high=(0, 1, 1), dilation=(1, 2, 1), layout="NGCDHW_GKCZYX_NGKDHW"),
+        6,
+    ),
+    (P(n=2, k=64, c=3, image=(32, 32), filter=(7, 7), pad_low=(3, 3), stride=(2, 2)), "auto"),
+    (
+        P(n=8, g=24, k=1, c=1, image=(20, 20), filter=(3, 3), pad_low=(1, 1),
+          layout="NHWC_KYXC_NHWK"),
+        2,
+    ),
+    (P(n=4, k=32, c=16, image=(12, 12), filter=(3, 3), layout="NCHW_KCYX_NKHW"), 5),
+    (P(n=4, k=17, c=19, image=(11, 12), filter=(2, 3), pad_low=(0, 1), dtype="f32"), 3),
+    (P(n=4, k=16, c=16, image=(9, 9), filter=(3, 3), pad_low=(1, 1), dtype="i8"), 2),
+)  # fmt: skip
+
+
+def compile_all(folder: Path, chip: str) -> None:
+    """Compile every problem into numbered artifacts."""
+    from conv_compiler import compile
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (problem, split_k) in enumerate(PROBLEMS):
+        artifact = compile(problem, chip, split_k=split_k)
+        artifact.save(folder / f"{number:02}.vmfb")
+        print(f"{number:02} {problem.name} {artifact.strategy.text}")
+
+
+def run_all(folder: Path) -> bool:
+    """Run and verify every artifact in the folder; True when all are right."""
+    from conv_compiler.compile import Artifact
+    from conv_compiler.verify import verify_artifact
+
+    reports = []
+    for path in sorted(folder.glob("*.vmfb")):
+        artifact = Artifact.load(path)
+        for data in ("integers", "random"):
+            report = verify_artifact(artifact, data=data, device="cuda", budget=0.3)
+            print(f"{path.stem} {data:8} {report.text}", flush=True)
+            reports.append(report)
+    rows = [
+        {
+            "problem": r.problem.name,
+            "strategy": r.strategy,
+            "data": r.data,
+            "passed": r.passed,
+            "max_error": r.comparison.max_error,
+            "milliseconds": r.seconds * 1e3,
+        }
+        for r in reports
+    ]
+    (folder / "report.json").write_text(json.dumps(rows, indent=1))
+    wrong = sum(not r.passed for r in reports)
+    print(f"{len(reports) - wrong} of {len(reports)} runs right")
+    return bool(reports) and not wrong
+
+
+def main() -> int:
+    """Parse the command line; 0 when all went well."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("step", choices=("compile", "run"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--chip", default="sm_80", help="a CUDA row of the targets table")
+    arguments = parser.parse_args()
+    if arguments.step == "compile":
+        compile_all(arguments.folder, arguments.chip)
+        return 0
+    return 0 if run_all(arguments.folder) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
