@@ -1,0 +1,32 @@
+"""Lit: the IR tests. `lit tests/lit`, or a folder or a file of it.
+
+Substitutions: %conv_compiler, %conv_opt and %filecheck, run by the interpreter that runs lit.
+"""
+
+import atexit
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import lit.formats
+
+config = globals()["config"]  # put there by lit
+root = Path(__file__).resolve().parents[2]
+scratch = Path(tempfile.mkdtemp(prefix="conv-compiler-lit-"))
+atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+
+config.name = "conv_compiler"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.test_source_root = str(Path(__file__).parent)
+config.test_exec_root = str(scratch)
+config.environment["CONV_COMPILER_CACHE"] = str(scratch / "cache")
+config.environment["PYTHONPATH"] = str(root)
+
+python = sys.executable
+config.substitutions += [
+    ("%conv_compiler", f"{python} -m conv_compiler"),
+    ("%conv_opt", f"{python} {root / 'tools' / 'conv-opt'}"),
+    ("%filecheck", f"{Path(python).with_name('filecheck')} %s"),
+]

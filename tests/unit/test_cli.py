@@ -1,0 +1,304 @@
+"""The command line: every way in, and every refusal as one line with exit code 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conv_compiler.cli import COMMANDS, main
+from conv_compiler.commands.demo import LAYERS
+from conv_compiler.commands.verify import require
+from conv_compiler.errors import Mismatch
+from conv_compiler.frontends import read_file
+
+PROBLEM = shlex.split("-n 2 -k 8 -c 4 --image 8x8 --filter 3x3 --pad 1 --dtype f32")
+NAME = "bwd_weight_n2g1k8c4_i8x8_f3x3_p1x1_nhwgc-gkyxc-nhwgk_f32"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory):
+    """One empty cache for the module, so that nothing compiled before is found."""
+    before = os.environ.get("CONV_COMPILER_CACHE")
+    os.environ["CONV_COMPILER_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["CONV_COMPILER_CACHE"]
+    else:
+        os.environ["CONV_COMPILER_CACHE"] = before
+
+
+@pytest.fixture(scope="module")
+def vmfb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """PROBLEM compiled for the CPU."""
+    path = tmp_path_factory.mktemp("out") / "x.vmfb"
+    assert main(["compile", *PROBLEM, "-o", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def arrays(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Flags that name fitting .npy files."""
+    folder = tmp_path_factory.mktemp("arrays")
+    rng = np.random.default_rng(0)
+    words = []
+    for flag, shape in (("--input", (2, 8, 8, 1, 4)), ("--d-output", (2, 8, 8, 1, 8))):
+        path = folder / f"{flag.strip('-')}.npy"
+        np.save(path, rng.integers(-4, 5, shape).astype(np.float32))
+        words += [flag, str(path)]
+    return words
+
+
+def refused(capfd: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line a refused command prints."""
+    capfd.readouterr()
+    assert main(words) == 2
+    out, err = capfd.readouterr()
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("conv-compiler: error: ")
+    assert "Traceback" not in err
+    assert not out.startswith("{")
+    return last.removeprefix("conv-compiler: error: ")
+
+
+# command line -> how its refusal starts
+REFUSED = {
+    "compile": "problem: none given",
+    "": "the following arguments are required: COMMAND",
+    "wat": "COMMAND: invalid choice: 'wat'",
+    "compile --wat": "--wat: not known",
+    "compile none.txt": "file none.txt: No such file",
+    "compile MIOpenDriver convfp16 -n 1 -c 65 -k 64 -g 2 -F 4": "--in_channels 65: not divisible",
+    "compile convfp16 -n 1 -c 64 -k 64 -y 40 -F 4": "filter (40, 3): spans",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 3x3": "filter (3, 3): spans",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --target gfx9": "target gfx9: not in the",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --target ,": "target: none given",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --dtype f64": "dtype f64: not a data type",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --strategy x": "strategy x: not in the",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k 5": "split_k 5: more parts",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k 9999": "split_k 9999: not from",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 convfp16 -F 4": "-n: contradicts the problem",
+    "compile -n 8 -k 8 -c 8 --image 8x8 --filter 1x1 --dtype f32 --target gfx1100 "
+    "--strategy implicit_gemm": "strategy implicit_gemm: has no tile for f32 on gfx1100",
+    "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --device wat": "device wat: not in the table",
+    "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --data wat": "--data: invalid choice",
+    "inspect -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k 1,2": "problem: 2 given",
+    "inspect none.vmfb": "artifact none.vmfb: none.json beside it is missing",
+    "list wat": "what: invalid choice: 'wat'",
+    "list layouts --check": "--check: not for layouts",
+    "run x.vmfb": "the following arguments are required: --input",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_refused_in_one_line(line: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert refused(capfd, *line.split()).startswith(REFUSED[line])
+
+
+def test_several_problems_need_a_folder(tmp_path: Path, capfd) -> None:
+    output = tmp_path / "x.vmfb"
+    words = ["compile", *PROBLEM, "--split-k", "1,2", "-o", str(output)]
+    assert refused(capfd, *words).startswith(f"-o {output}: one file for 2 problems")
+    assert not output.exists()
+    assert main([*words[:-1], str(tmp_path / "out")]) == 0
+    assert len(list((tmp_path / "out").glob("*.vmfb"))) == 2
+
+
+def test_unwritable_output(tmp_path: Path, vmfb: Path, arrays: list[str], capfd) -> None:
+    output = tmp_path / "none" / "x"
+    assert "No such file" in refused(capfd, "compile", *PROBLEM, "-o", f"{output}.vmfb")
+    assert "No such file" in refused(capfd, "run", str(vmfb), *arrays, "-o", f"{output}.npy")
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_refuses_wrong_arrays(tmp_path: Path, vmfb: Path, arrays: list[str], capfd) -> None:
+    output = tmp_path / "d_weight.npy"
+    command = ["run", str(vmfb), "-o", str(output)]
+    swapped = [arrays[0], arrays[3], arrays[2], arrays[1]]
+    assert refused(capfd, *command, *swapped).startswith("input (2, 8, 8, 1, 8): not the kernel's")
+    np.save(tmp_path / "f16.npy", np.load(arrays[1]).astype(np.float16))
+    typed = [arrays[0], str(tmp_path / "f16.npy"), *arrays[2:]]
+    assert refused(capfd, *command, *typed).startswith("input float16: not the kernel's type")
+    (tmp_path / "text.npy").write_text("1 2 3")
+    text = [arrays[0], str(tmp_path / "text.npy"), *arrays[2:]]
+    assert "not a .npy file" in refused(capfd, *command, *text)
+    none = [arrays[0], str(tmp_path / "none.npy"), *arrays[2:]]
+    assert "No such file" in refused(capfd, *command, *none)
+    assert not output.exists()
+
+
+def test_run_refuses_wrong_artifacts(tmp_path: Path, vmfb: Path, arrays: list[str], capfd) -> None:
+    output = ["-o", str(tmp_path / "d_weight.npy")]
+    corrupt = tmp_path / "corrupt.vmfb"
+    corrupt.write_bytes(vmfb.read_bytes()[:-100])
+    assert "corrupt" in refused(capfd, "run", str(corrupt), *arrays, *output)
+    corrupt.write_text("not a module")
+    assert "corrupt" in refused(capfd, "run", str(corrupt), *arrays, *output)
+    assert "no such file" in refused(capfd, "run", str(tmp_path / "no.vmfb"), *arrays, *output)
+    other = tmp_path / "gfx942.vmfb"
+    assert main(["compile", *PROBLEM, "--target", "gfx942", "-o", str(other)]) == 0
+    message = refused(capfd, "run", str(other), *arrays, *output, "--device", "cpu")
+    assert message.startswith("artifact gfx942.vmfb: built for gfx942, which device cpu is not")
+    message = refused(capfd, "run", str(vmfb), *arrays, *output, "--device", "hip")
+    assert "which device hip is not" in message
+    assert not (tmp_path / "d_weight.npy").exists()
+
+
+def test_compile_json_and_cache(capfd) -> None:
+    assert main(["compile", *PROBLEM, "--json"]) == 0
+    (row,) = json.loads(capfd.readouterr().out)
+    assert (row["name"], row["target"]) == (NAME, "cpu")
+    assert Path(row["vmfb"]).is_file()
+    assert main(["compile", *PROBLEM, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)[0]["cached"] is True
+    assert main(["cache", "--json"]) == 0
+    assert NAME in {entry["name"] for entry in json.loads(capfd.readouterr().out)}
+    assert main(["cache"]) == 0
+    assert "artifacts" in capfd.readouterr().out
+
+
+def test_a_truncated_cache_file_is_rebuilt(capfd) -> None:
+    words = ["compile", *PROBLEM, "--dilation", "2", "--json"]
+    assert main(words) == 0
+    vmfb = Path(json.loads(capfd.readouterr().out)[0]["vmfb"])
+    whole = vmfb.read_bytes()
+    vmfb.write_bytes(whole[: len(whole) // 2])
+    assert main(words) == 0
+    assert json.loads(capfd.readouterr().out)[0]["cached"] is False
+    assert len(vmfb.read_bytes()) == len(whole)
+
+
+def test_run_by_artifact_and_by_problem(
+    tmp_path: Path, vmfb: Path, arrays: list[str], capfd
+) -> None:
+    first, second = tmp_path / "first.npy", tmp_path / "second.npy"
+    assert main(["run", str(vmfb), *arrays, "-o", str(first)]) == 0
+    assert main(["run", *PROBLEM, *arrays, "-o", str(second), "--json"]) == 0
+    assert '"shape"' in capfd.readouterr().out
+    image, gradient = np.load(arrays[1]), np.load(arrays[3])
+    padded = np.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0), (0, 0)))
+    want = np.zeros((1, 8, 3, 3, 4))
+    for y in range(3):
+        for x in range(3):
+            window = padded[:, y : y + 8, x : x + 8]
+            want[:, :, y, x] = np.einsum("nhwgk,nhwgc->gkc", gradient, window)
+    np.testing.assert_array_equal(np.load(first), want)
+    np.testing.assert_array_equal(np.load(second), want)
+
+
+def test_run_takes_and_writes_bf16(tmp_path: Path) -> None:
+    import ml_dtypes
+
+    words = ["run", *PROBLEM[:-1], "bf16", "-o", str(tmp_path / "w.npy")]
+    for flag, shape in (("--input", (2, 8, 8, 1, 4)), ("--d-output", (2, 8, 8, 1, 8))):
+        path = tmp_path / f"{flag.strip('-')}.npy"
+        np.save(path, np.ones(shape, ml_dtypes.bfloat16))
+        words += [flag, str(path)]
+    assert main(words) == 0
+    d_weight = np.load(tmp_path / "w.npy").view(ml_dtypes.bfloat16)
+    assert d_weight.shape == (1, 8, 3, 3, 4)
+    assert float(d_weight.max()) == 128
+
+
+def test_iree_run_module_runs_the_artifact(vmfb: Path, arrays: list[str], tmp_path: Path) -> None:
+    tool = Path(sys.executable).with_name("iree-run-module")
+    output = tmp_path / "out.npy"
+    command = [str(tool), f"--module={vmfb}", "--device=local-task", "--function=main"]
+    command += [f"--input=@{arrays[1]}", f"--input=@{arrays[3]}", f"--output=@{output}"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert main(["run", str(vmfb), *arrays, "-o", str(tmp_path / "ours.npy")]) == 0
+    np.testing.assert_array_equal(np.load(output), np.load(tmp_path / "ours.npy"))
+
+
+def test_verify(capfd) -> None:
+    line = "ckProfiler grouped_conv_bwd_weight 0 2 1 1 0 1 1 2 4 8 8 3 12 1 1 1 1 all"
+    assert main(["verify", "--json", *line.split()]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [row["split_k"] for row in rows[1:]] == [1, 2, 4, 8, 16, 32]  # gemm_k is 48
+    assert all(row["passed"] and row["verdict"] == "exact" for row in rows)
+    assert main(["verify", line.replace("all", "-1"), "--data", "random"]) == 0
+    assert "right" in capfd.readouterr().out
+
+
+def test_a_wrong_kernel_is_told_after_the_table() -> None:
+    rows = [
+        {"name": "a", "passed": True, "verdict": "exact"},
+        {"name": "b", "passed": False, "verdict": "WRONG: 1 of 2 weights"},
+    ]
+    require(rows[:1])
+    with pytest.raises(Mismatch, match="1 of 2 wrong: b: WRONG"):
+        require(rows)
+
+
+def test_inspect(vmfb: Path, capfd) -> None:
+    assert main(["inspect", str(vmfb)]) == 0
+    assert f"problem   {NAME}" in capfd.readouterr().out
+    assert main(["inspect", *PROBLEM, "--stage", "payload"]) == 0
+    assert "linalg.generic" in capfd.readouterr().out
+    stages = ("payload", "normalised", "scheduled", "configured", "llvm", "isa")
+    flags = [word for stage in stages for word in ("--stage", stage)]
+    assert main(["inspect", *PROBLEM, "--target", "gfx942", "--json", *flags]) == 0
+    texts = json.loads(capfd.readouterr().out)
+    assert tuple(texts) == stages
+    assert "v_mfma_f32_16x16x4" in texts["isa"]
+    assert "translation_info" in texts["configured"]
+
+
+@pytest.mark.parametrize("what", ["targets", "layouts", "dtypes", "strategies"])
+def test_list(what: str, capfd) -> None:
+    assert main(["list", what]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert main(["list", what, "--json"]) == 0
+    assert len(json.loads(capfd.readouterr().out)) == len(lines) - 1
+
+
+def test_demo_on_two_small_layers(tmp_path: Path, capfd) -> None:
+    path = tmp_path / "layers.txt"
+    path.write_text(
+        "convfp16 -n 2 -c 16 -H 8 -W 8 -k 16 -F 4 -p 1 -q 1  # a\n"
+        "convfp16 -n 2 -c 16 -H 8 -W 8 -k 16 -y 1 -x 1 -F 4  # b\n"
+    )
+    assert main(["demo", "--problems", str(path)]) == 0
+    out, err = capfd.readouterr()
+    assert "v_mfma_f32_" in out
+    assert "2 layers: exact on integers" in out
+    assert "[4/4] demo b: compile for gfx942" in err
+
+
+def test_the_demo_has_every_layer_of_resnet50() -> None:
+    layers = read_file(LAYERS)
+    assert len({layer.problem.name for layer in layers}) == len(layers) == 23
+    # How often each shape occurs; with the 2.05e6 of the last layer, one image's forward pass
+    # takes the 4.09e9 multiply-adds torchvision states for ResNet-50.
+    often = [1, 1, 3, 4, 2, *(1, 1, 4, 1, 3, 3), *(1, 1, 6, 1, 5, 5), *(1, 1, 3, 1, 2, 2)]
+    images = [layer.problem.with_batch(1) for layer in layers]
+    total = sum(times * image.flops for times, image in zip(often, images, strict=True)) / 2
+    assert round((total + 2048 * 1000) / 1e7) == 409
+
+
+def test_startup_imports_neither_numpy_nor_iree(vmfb: Path) -> None:
+    words = ["compile", *PROBLEM]
+    code = (
+        "import sys\nfrom conv_compiler.cli import main\n"
+        f"assert main({words!r}) == 0\n"
+        "found = {name.partition('.')[0] for name in sys.modules} & {'numpy', 'iree', 'rich'}\n"
+        "assert not found, found\n"
+    )
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert time.perf_counter() - started < 0.6
+
+
+def test_help_names_every_command(capfd) -> None:
+    for words in (["--help"], *([name, "--help"] for name in COMMANDS)):
+        with pytest.raises(SystemExit, match="0"):
+            main(words)
+    out = capfd.readouterr().out
+    assert all(f"usage: conv-compiler {name} " in out for name in COMMANDS)
