@@ -54,6 +54,15 @@ class Contraction:
         """GEMM depth: batch times output pixels."""
         return math.prod(self.pixels)
 
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether image and gradient pixels pair off one to one."""
+        shape = ir.RankedTensorType(self.image.type).shape
+        extents = tuple(shape[axis] for axis in self.image_axes[1])
+        unit = (1,) * self.ndim
+        pads = any((*self.pad_low, *self.pad_high))
+        return (self.taps, self.strides, extents) == (unit, unit, self.pixels) and not pads
+
 
 def coefficients(expr: ir.AffineExpr) -> dict[int, int]:
     """Loop position -> factor of a linear expression without a constant term."""

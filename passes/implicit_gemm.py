@@ -89,33 +89,68 @@ class ImplicitGemm:
 
 def _gradient_operand(conv: Contraction, gemm_k: int, m: int) -> ir.Value:
     """A[g, gemm_k, m] from the output gradient."""
-    unit = [1] * (1 + conv.ndim)
+    source, axes, pixels = _merge_pixels(conv.gradient, conv.gradient_axes, conv.pixels)
+    unit = [1] * len(pixels)
     return _im2col(
         "a",
-        conv.gradient,
-        conv.gradient_axes,
+        source,
+        axes,
         strides=unit,
         dilations=unit,
         window=unit,
         pads=None,
-        sizes=(conv.groups, conv.pixels, conv.gemm_m),
+        sizes=(conv.groups, pixels, conv.gemm_m),
         padded=(gemm_k, m),
     )
 
 
 def _window_operand(conv: Contraction, gemm_k: int, n: int) -> ir.Value:
     """B[g, gemm_k, n] from the image."""
+    source, axes, pixels = conv.image, conv.image_axes, conv.pixels
+    strides, dilations, window = [1, *conv.strides], [1, *conv.dilations], [1, *conv.taps]
+    pads: tuple[Sequence[int], Sequence[int]] | None = (conv.pad_low, conv.pad_high)
+    if conv.is_pointwise:
+        source, axes, pixels = _merge_pixels(source, axes, pixels)
+        strides = dilations = window = [1] * len(pixels)
+        pads = None
     return _im2col(
         "b",
-        conv.image,
-        conv.image_axes,
-        strides=[1, *conv.strides],
-        dilations=[1, *conv.dilations],
-        window=[1, *conv.taps],
-        pads=(conv.pad_low, conv.pad_high),
-        sizes=(conv.groups, conv.pixels, conv.channels),
+        source,
+        axes,
+        strides=strides,
+        dilations=dilations,
+        window=window,
+        pads=pads,
+        sizes=(conv.groups, pixels, conv.channels),
         padded=(gemm_k, n),
     )
+
+
+Axes = tuple[int, tuple[int, ...], int]
+
+
+def _merge_pixels(
+    source: ir.Value, axes: Axes, pixels: tuple[int, ...]
+) -> tuple[ir.Value, Axes, tuple[int, ...]]:
+    """The view in which neighbouring pixel axes are one: fewer divisions to find an address."""
+    group, space, channel = axes
+    merged_space, merged_pixels = [space[0]], [pixels[0]]
+    removed: list[int] = []
+
+    def moved(axis: int) -> int:
+        return axis - sum(gone < axis for gone in removed)
+
+    for axis, before, size in zip(space[1:], space, pixels[1:], strict=False):
+        if axis == before + 1:
+            source = ops.merge_axes(source, moved(merged_space[-1]), 2)
+            merged_pixels[-1] *= size
+            removed.append(axis)
+        else:
+            merged_space.append(axis)
+            merged_pixels.append(size)
+
+    new_axes = (moved(group), tuple(moved(axis) for axis in merged_space), moved(channel))
+    return source, new_axes, tuple(merged_pixels)
 
 
 def _im2col(
