@@ -1,0 +1,38 @@
+# Each target makes what it needs: a virtual environment of its own from the pins of pyproject.toml.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-all check clean
+
+# The whole way for every layer of ResNet-50, on the CPU and for gfx942.
+demo: .venv/.demo
+	$(BIN)/conv-compiler demo
+
+# Everything that needs no GPU and no patience.
+test: .venv/.test
+	$(BIN)/lit -q tests/lit
+	$(BIN)/python -m pytest -q -m "not slow and not device"
+
+# And what takes long or a GPU.
+test-all: .venv/.test
+	$(BIN)/lit -q tests/lit
+	$(BIN)/python -m pytest -q
+
+check: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/bin/pip:
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: .venv/bin/pip pyproject.toml
+	$(BIN)/pip install -q -e .
+	touch $@
+
+.venv/.test: .venv/bin/pip pyproject.toml
+	$(BIN)/pip install -q -e '.[test]'
+	touch $@ .venv/.demo
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,36 @@
+"""What README.md shows works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from conv_compiler.cli import main
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+COMMANDS = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _place(tmp_path_factory: pytest.TempPathFactory):
+    """A folder and a cache of its own for the commands, which use one another's files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONV_COMPILER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.chdir(tmp_path_factory.mktemp("readme"))
+        yield
+
+
+def test_the_python_example() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_commands(line: str, capfd: pytest.CaptureFixture[str]) -> None:
+    program, *words = shlex.split(line)
+    assert program == "conv-compiler"
+    assert main(words) == 0
+    assert capfd.readouterr().out
