@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ConvProblem": "problem",
     "ConvError": "errors",
-    "Artifact": "compile",
+    "Artifact": "artifact",
     "compile": "compile",
     "Strategy": "strategy",
     "run": "runtime",
@@ -24,7 +24,8 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
-    from conv_compiler.compile import Artifact, compile
+    from conv_compiler.artifact import Artifact
+    from conv_compiler.compile import compile
     from conv_compiler.errors import ConvError
     from conv_compiler.problem import ConvProblem
     from conv_compiler.runtime import load, run

@@ -50,10 +50,20 @@ DTYPES = MappingProxyType(
         row.name: row
         for row in (
             DType(
-                name="f32", mlir="f32", numpy="float32", bits=32, mantissa_bits=23, accumulator="f32"
+                name="f32",
+                mlir="f32",
+                numpy="float32",
+                bits=32,
+                mantissa_bits=23,
+                accumulator="f32",
             ),
             DType(
-                name="f16", mlir="f16", numpy="float16", bits=16, mantissa_bits=10, accumulator="f32"
+                name="f16",
+                mlir="f16",
+                numpy="float16",
+                bits=16,
+                mantissa_bits=10,
+                accumulator="f32",
             ),
             DType(
                 name="bf16",
@@ -64,7 +74,9 @@ DTYPES = MappingProxyType(
                 accumulator="f32",
             ),
             DType(name="i8", mlir="i8", numpy="int8", bits=8, mantissa_bits=0, accumulator="i32"),
-            DType(name="i32", mlir="i32", numpy="int32", bits=32, mantissa_bits=0, accumulator="i32"),
+            DType(
+                name="i32", mlir="i32", numpy="int32", bits=32, mantissa_bits=0, accumulator="i32"
+            ),
         )
     }
 )

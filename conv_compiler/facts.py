@@ -68,7 +68,9 @@ def code_object_kernels(path: Path) -> list[dict[str, Any]]:
                 continue
             for note in section.iter_notes():
                 if note["n_name"] == "AMDGPU":
-                    records: list[dict[str, Any]] = msgpack.unpackb(note["n_descdata"])[_NOTE_KERNELS]
+                    records: list[dict[str, Any]] = msgpack.unpackb(note["n_descdata"])[
+                        _NOTE_KERNELS
+                    ]
                     return records
     return []
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 # registers of a subgroup allow and then smaller for small problems.
 MMA_TILES = tuple(
     ((m, n), (subgroups_m, subgroups_n))
-    for subgroups_m, subgroups_n in (
-        (2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2)
-    )
+    for subgroups_m, subgroups_n in ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
     for m in (1, 2, 4, 8)
     for n in (1, 2, 4, 8)
     if m % subgroups_m == 0 and n % subgroups_n == 0
@@ -40,6 +38,10 @@ K_TILE_BYTES = 128
 # Vector operations to find, test and load one element of an im2col operand (counted in the
 # machine code of gfx942; addresses are shared between neighbours, so it is less when c is large).
 COPY_CYCLES_PER_ELEMENT = 10
+# LDS rows are lengthened against bank conflicts: 8 bytes on rows of 32 bytes or more.
+LDS_PADDING = 1.25
+# Tilings tried at most for a problem, should the first ones spill.
+MOST_CANDIDATES = 8
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
 VECTOR_THREADS = 256
 VECTOR_PIECES = ((4, 4), (2, 4), (4, 2), (1, 4), (4, 1), (2, 2), (1, 2), (2, 1), (1, 1))
@@ -119,6 +121,8 @@ def mma_tiling(
     if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
         return None
     size = problem.data_type.bytes
+    if (tile[0] + tile[1]) * tile[2] * size * LDS_PADDING > target.lds_bytes:
+        return None
     copy_a = copy_piece(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
     copy_b = copy_piece(tile[1], tile[2], threads, mma.n, mma, problem.c, size)
     if copy_a is None or copy_b is None:
@@ -130,17 +134,17 @@ def mma_tiling(
 
 def mma_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]:
     """Implicit-GEMM tilings for every matrix instruction of the type, lowest cost first."""
-    ranked = []
+    ranked: list[tuple[float, int, int, GpuTiling]] = []
     for mma in target.mma_for(problem.dtype):
         depth = max(1, K_TILE_BYTES // problem.data_type.bytes // mma.k)
         for (tile_m, tile_n), subgroups in MMA_TILES:
             for steps in (depth, depth // 2, depth // 4):
                 tile = (tile_m * mma.m, tile_n * mma.n, steps * mma.k)
-                tiling = steps and mma_tiling(problem, target, mma, tile, subgroups)
-                if tiling:
-                    cost = mma_cost(problem, target, tiling, mma)
-                    ranked.append((cost, -math.prod(tile), len(ranked), tiling))
-    return tuple(Strategy(name="implicit_gemm", tiling=t) for *_, t in sorted(ranked)[:8])
+                if steps and (tiling := mma_tiling(problem, target, mma, tile, subgroups)):
+                    rank = mma_cost(problem, target, tiling, mma)
+                    ranked.append((rank, -math.prod(tile), len(ranked), tiling))
+    best = sorted(ranked, key=lambda entry: entry[:3])[:MOST_CANDIDATES]
+    return tuple(Strategy(name="implicit_gemm", tiling=tiling) for *_, tiling in best)
 
 
 def vector_threads(problem: ConvProblem, piece: tuple[int, int]) -> tuple[int, int, int]:
@@ -204,9 +208,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
     m, n, _ = tiling.workgroup
-    return (
-        ImplicitGemm(tile_m=m, tile_n=n, tile_k=k_multiple(tiling), split_k=strategy.split_k),
-    )
+    return (ImplicitGemm(tile_m=m, tile_n=n, tile_k=k_multiple(tiling), split_k=strategy.split_k),)
 
 
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:

@@ -33,8 +33,8 @@ class ConvProblem:
     d_output[n, o, g, k] * input[n, o * stride + f * dilation - pad_low, g, c],
     with input 0 outside the image. Sizes are elements; `c` and `k` are channels per group; the
     spatial tuples run from the outermost dimension (D, H, W) to the innermost. An int given for
-    stride, dilation or a pad is repeated over the dimensions; left out, strides and dilations are 1,
-    pads are 0, and `pad_high` is `pad_low`.
+    stride, dilation or a pad is repeated over the dimensions; left out, strides and dilations are
+    1, pads are 0, and `pad_high` is `pad_low`.
 
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
     or the layout or the types are in no table.
@@ -74,7 +74,9 @@ class ConvProblem:
             "image": _spatial("image", image, ndim, 1),
             "filter": _spatial("filter", self.filter, ndim, 1),
             "stride": _spatial("stride", unit if self.stride == () else self.stride, ndim, 1),
-            "dilation": _spatial("dilation", unit if self.dilation == () else self.dilation, ndim, 1),
+            "dilation": _spatial(
+                "dilation", unit if self.dilation == () else self.dilation, ndim, 1
+            ),
             "pad_low": _spatial("pad_low", pad_low, ndim, 0),
             "pad_high": _spatial("pad_high", pad_high, ndim, 0),
             "layout": find_layout(self.layout, ndim).spell(ndim),
@@ -241,10 +243,17 @@ class ConvProblem:
         Raises UnsupportedProblem for unknown or missing keys and for bad values.
         """
         if not isinstance(values, dict):
-            raise UnsupportedProblem(f"problem {values!r}: not a JSON object; give name: value pairs")
+            raise UnsupportedProblem(
+                f"problem {values!r}: not a JSON object; give name: value pairs"
+            )
         known = cls.__dataclass_fields__
         if unknown := sorted(set(values) - set(known)):
-            raise UnsupportedProblem(f"key {unknown[0]}: not of a problem; known: {', '.join(known)}")
+            raise UnsupportedProblem(
+                f"key {unknown[0]}: not of a problem; known: {', '.join(known)}"
+            )
         if missing := sorted({"n", "k", "c", "image", "filter"} - set(values)):
             raise UnsupportedProblem(f"problem: {missing[0]} is missing; every size must be given")
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
+        }
+        return cls(**fields)

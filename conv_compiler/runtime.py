@@ -24,7 +24,7 @@ from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import DeviceUnavailable, InvalidArray, InvalidArtifact
 
 if TYPE_CHECKING:
-    from conv_compiler.compile import Artifact
+    from conv_compiler.artifact import Artifact
 
 _LOADED_KERNELS = 64
 

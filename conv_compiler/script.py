@@ -29,9 +29,7 @@ class Sequence:
         param = ir.Type.parse("!transform.param<i64>")
         return transform.ParamConstantOp(param, ir.IntegerAttr.get(i64, value)).result
 
-    def include(
-        self, sequence: str, *operands: ir.Value | int, results: int = 0
-    ) -> list[ir.Value]:
+    def include(self, sequence: str, *operands: ir.Value | int, results: int = 0) -> list[ir.Value]:
         """Run a named sequence of the script on the function and the operands."""
         values = [self.constant(x) if isinstance(x, int) else x for x in operands]
         mode = ir.Attribute.parse("1 : i32")  # propagate failures

@@ -28,18 +28,18 @@ class GpuTiling:
 
 @dataclass(frozen=True, kw_only=True)
 class CpuTiling:
-    """Numbers of a CPU schedule, one entry a loop of `loops`: 0 leaves a loop whole.
+    """Numbers of a CPU schedule, one entry a loop of `loops`.
 
     `loops` names those of the contraction, outermost first; the last parallel one runs in vector
-    lanes. `distribution` sizes the tiles handed to threads, `cache` the summed tiles that stay in
-    cache (the most; a divisor is used), `vector_parallel` and `vector_reduction` the register tile.
+    lanes. `vector_parallel` is the register tile (0 for summed loops). `distribution` sizes the
+    tiles handed to threads and `cache` the summed tiles that stay in cache (the most; a divisor is
+    used); both are found from the problem and the split where they are left empty or 0.
     """
 
     loops: tuple[str, ...] = ()
+    vector_parallel: tuple[int, ...] = ()
     distribution: tuple[int, ...] = ()
     cache: tuple[int, ...] = ()
-    vector_parallel: tuple[int, ...] = ()
-    vector_reduction: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +79,8 @@ class Strategy:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Strategy:
         """The strategy `to_json` wrote."""
-        fields = {k: tuple(v) if isinstance(v, list) else v for k, v in values["tiling"].items()}
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in values["tiling"].items()
+        }
         kind = GpuTiling if "workgroup" in fields else CpuTiling
         return cls(name=values["name"], split_k=values["split_k"], tiling=kind(**fields))

@@ -21,7 +21,7 @@ from conv_compiler.runtime import load
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conv_compiler.compile import Artifact
+    from conv_compiler.artifact import Artifact
     from conv_compiler.problem import ConvProblem
     from conv_compiler.strategy import Strategy
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
+from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.schedule import ops_with_role
+from conv_compiler.loop_nest import find_nests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,70 +65,46 @@ class Contraction:
         return (self.taps, self.strides, extents) == (unit, unit, self.pixels) and not pads
 
 
-def coefficients(expr: ir.AffineExpr) -> dict[int, int]:
-    """Loop position -> factor of a linear expression without a constant term."""
-    if isinstance(expr, ir.AffineDimExpr):
-        return {expr.position: 1}
-    if isinstance(expr, ir.AffineAddExpr):
-        return {**coefficients(expr.lhs), **coefficients(expr.rhs)}
-    if isinstance(expr, ir.AffineMulExpr):
-        (position, factor), constant = coefficients(expr.lhs).popitem(), expr.rhs
-        return {position: factor * ir.AffineConstantExpr(constant).value}
-    raise UnsupportedStrategy(f"index {expr}: not a sum of scaled loops; a convolution's are")
-
-
 def find_contraction(module: ir.Module) -> Contraction:
-    """The one op tagged `contraction` that still has its named convolution loops."""
-    found = [op for op in ops_with_role(module, "contraction") if "conv_compiler.loops" in op.attributes]
-    if len(found) != 1:
-        raise UnsupportedStrategy(f"module: {len(found)} convolution contractions; one is needed")
-    op = found[0]
-    names = [ir.StringAttr(a).value for a in ir.ArrayAttr(op.attributes["conv_compiler.loops"])]
-    maps = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    reads = [[coefficients(e) for e in m.results] for m in maps]
-    extent = _extents(op, reads)
-    taps = tuple(name for name in names if name in "zyx")
-    pixels = tuple(name for name in names if name in ("do", "ho", "wo"))
-    loop = {name: i for i, name in enumerate(names)}
+    """The convolution the module's one contraction computes.
 
-    def axis(operand: int, name: str) -> int:
-        return next(i for i, terms in enumerate(reads[operand]) if loop[name] in terms)
+    Raises UnsupportedStrategy where there is none or more than one.
+    """
+    nests = find_nests(module)
+    if len(nests) != 1:
+        raise UnsupportedStrategy(f"module: {len(nests)} contractions; give it as it was built")
+    nest = nests[0]
+    taps = tuple(loop for loop in nest.loops if loop in FILTER_LOOPS)
+    pixels = tuple(loop for loop in nest.loops if loop in OUTPUT_LOOPS)
+
+    def axis(operand: int, loop: str) -> int:
+        return next(i for i, terms in enumerate(nest.indices[operand]) if loop in terms)
 
     def axes(operand: int, channel: str) -> tuple[int, tuple[int, ...], int]:
-        space = tuple(axis(operand, name) for name in ("n", *pixels))
+        space = tuple(axis(operand, loop) for loop in ("n", *pixels))
         return axis(operand, "g"), space, axis(operand, channel)
 
-    image, low, high = _unpadded(op.operands[0])
-    space = axes(0, "c")[1][1:]
+    image, low, high = _unpadded(nest.operands[0])
+    windows = [nest.indices[0][a] for a in axes(0, "c")[1][1:]]
     return Contraction(
-        op=op,
+        op=nest.op,
         image=image,
-        gradient=op.operands[1],
+        gradient=nest.operands[1],
         image_axes=axes(0, "c"),
         gradient_axes=axes(1, "k"),
         weight_loops=("g", "k", *taps, "c"),
-        weight_order=tuple(names[next(iter(terms))] for terms in reads[2]),
-        groups=extent[loop["g"]],
-        gemm_m=extent[loop["k"]],
-        channels=extent[loop["c"]],
-        taps=tuple(extent[loop[name]] for name in taps),
-        pixels=tuple(extent[loop[name]] for name in ("n", *pixels)),
-        strides=tuple(reads[0][a][loop[p]] for a, p in zip(space, pixels, strict=True)),
-        dilations=tuple(reads[0][a][loop[t]] for a, t in zip(space, taps, strict=True)),
+        weight_order=tuple(loop for terms in nest.indices[2] for loop in terms),
+        groups=nest.sizes["g"],
+        gemm_m=nest.sizes["k"],
+        channels=nest.sizes["c"],
+        taps=tuple(nest.sizes[loop] for loop in taps),
+        pixels=tuple(nest.sizes[loop] for loop in ("n", *pixels)),
+        strides=tuple(terms[p] for terms, p in zip(windows, pixels, strict=True)),
+        dilations=tuple(terms[t] for terms, t in zip(windows, taps, strict=True)),
         pad_low=low,
         pad_high=high,
-        accumulator=ir.RankedTensorType(op.results[0].type).element_type,
+        accumulator=ir.RankedTensorType(nest.op.results[0].type).element_type,
     )
-
-
-def _extents(op: ir.Operation, reads: list[list[dict[int, int]]]) -> dict[int, int]:
-    """Loop extents from the operands whose axes are single loops: gradient and weight."""
-    extent: dict[int, int] = {}
-    for operand in (1, 2):
-        shape = ir.RankedTensorType(op.operands[operand].type).shape
-        extent |= {next(iter(t)): size for t, size in zip(reads[operand], shape, strict=True)}
-    # c may be in the image alone when it is not an axis of the weight; it always is in ours.
-    return extent
 
 
 def _unpadded(value: ir.Value) -> tuple[ir.Value, tuple[int, ...], tuple[int, ...]]:

@@ -63,7 +63,7 @@ def compile_all(folder: Path, chip: str) -> None:
 
 def run_all(folder: Path) -> bool:
     """Run and verify every artifact in the folder; True when all are right."""
-    from conv_compiler.compile import Artifact
+    from conv_compiler.artifact import Artifact
     from conv_compiler.verify import verify_artifact
 
     reports = []

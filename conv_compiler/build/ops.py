@@ -27,7 +27,9 @@ def shape_of(value: ir.Value) -> list[int]:
 def zero(type: ir.Type) -> ir.Value:
     """The constant 0 of a scalar type."""
     attribute = (
-        ir.IntegerAttr.get(type, 0) if isinstance(type, ir.IntegerType) else ir.FloatAttr.get(type, 0.0)
+        ir.IntegerAttr.get(type, 0)
+        if isinstance(type, ir.IntegerType)
+        else ir.FloatAttr.get(type, 0.0)
     )
     return arith.ConstantOp(type, attribute).result
 
@@ -97,7 +99,10 @@ def reshape(value: ir.Value, shape: Sequence[int], groups: Sequence[Sequence[int
         return value
     target = ir.RankedTensorType.get(list(shape), type.element_type)
     reassociation = ir.ArrayAttr.get(
-        [ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i) for i in g]) for g in groups]
+        [
+            ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i) for i in g])
+            for g in groups
+        ]
     )
     if len(shape) < len(type.shape):
         return tensor.CollapseShapeOp(target, value, reassociation).result

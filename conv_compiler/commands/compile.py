@@ -12,7 +12,7 @@ from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.report import left, progress, right, seconds, show
 
 if TYPE_CHECKING:
-    from conv_compiler.compile import Artifact
+    from conv_compiler.artifact import Artifact
 
 COLUMNS = (
     *PROBLEM,

@@ -46,7 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
-    from conv_compiler.compile import Artifact, compile
+    from conv_compiler.artifact import Artifact
+    from conv_compiler.compile import compile
     from conv_compiler.select import choose
     from conv_compiler.targets import find_target
 
@@ -78,7 +79,7 @@ def _print_stages(
     args: argparse.Namespace, problem: ConvProblem, target: Target, strategy: Strategy
 ) -> None:
     """Run the stages as far as the last one asked for and print those asked for, in order."""
-    from conv_compiler.compile import stage_texts
+    from conv_compiler.stages import stage_texts
 
     wanted = [stage for stage in STAGES if stage in args.stage]
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from conv_compiler.report import Column, left, right
 
 if TYPE_CHECKING:
-    from conv_compiler.compile import Artifact
+    from conv_compiler.artifact import Artifact
 
 PROBLEM: tuple[Column, ...] = (
     left("problem", "name"),

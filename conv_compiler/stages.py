@@ -1,0 +1,163 @@
+"""The stages from problem to machine code, in order, and the proof of what came out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from conv_compiler.errors import CompileFailed, StrategyNotApplied
+from conv_compiler.facts import KernelFacts, amd_facts, text_facts
+from conv_compiler.problem import ConvProblem
+from conv_compiler.select import STRATEGIES
+from conv_compiler.strategy import Strategy
+from conv_compiler.targets import BACKENDS, Target
+
+STAGES = ("payload", "normalised", "scheduled", "configured", "llvm", "isa", "vmfb")
+# A kernel takes about a second; one that takes minutes has sent a pass into a loop.
+_COMPILE_SECONDS = 300
+
+
+def compiler_flags(target: Target) -> list[str]:
+    """iree-compile's flags for a target."""
+    return [flag.format(chip=target.chip) for flag in BACKENDS[target.backend].flags]
+
+
+def compiler_path(tool: str = "iree-compile") -> Path:
+    """A binary of the iree-base-compiler wheel, found without importing it."""
+    from importlib.util import find_spec
+
+    spec = find_spec("iree.compiler")
+    if spec is None or not spec.submodule_search_locations:
+        raise CompileFailed("iree-base-compiler: not installed; pip install iree-base-compiler")
+    return Path(spec.submodule_search_locations[0]) / "_mlir_libs" / tool
+
+
+def stage_texts(
+    problem: ConvProblem, target: Target, strategy: Strategy, work: Path, last: str = "vmfb"
+) -> dict[str, str]:
+    """Run the stages in order up to `last` in the folder `work`; returns text by stage.
+
+    The configured, llvm and isa texts are what the compiler dumped, all kernels one after another.
+    """
+    from iree.compiler import ir
+
+    from conv_compiler.build import build
+    from conv_compiler.schedule import attach
+
+    row = STRATEGIES[strategy.name]
+    texts: dict[str, str] = {}
+    with ir.Context(), ir.Location.unknown():
+        module = build(problem)
+        texts["payload"] = str(module)
+        if last == "payload":
+            return texts
+        for step in row.passes(problem, target, strategy):
+            step.apply(module)
+        module.operation.verify()
+        texts["normalised"] = str(module)
+        if last == "normalised":
+            return texts
+        schedule = row.schedule(problem, target, strategy)
+        attach(module, schedule, work / "schedule.mlir")
+        texts["scheduled"] = f"{module}\n{schedule.library}"
+        (work / "module.mlir").write_text(str(module))
+    if last == "scheduled":
+        return texts
+    run_compiler([*compiler_flags(target), *schedule.flags], work)
+    check_applied(schedule.roles, work)
+    backend = BACKENDS[target.backend]
+    for stage, pattern in (
+        ("configured", "configured_*.mlir"),
+        ("llvm", "*.optimized.ll"),
+        ("isa", f"*.{backend.assembly}"),
+    ):
+        texts[stage] = "\n".join(p.read_text() for p in sorted(work.glob(f"dump/{pattern}")))
+    return texts
+
+
+def run_compiler(flags: Iterable[str], work: Path) -> None:
+    """iree-compile `module.mlir` to `module.vmfb` in `work`, dumps in `dump/`; or CompileFailed."""
+    command = [
+        str(compiler_path()),
+        str(work / "module.mlir"),
+        *flags,
+        "-o",
+        str(work / "module.vmfb"),
+        f"--iree-hal-dump-executable-files-to={work / 'dump'}",
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_COMPILE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CompileFailed(f"iree-compile: no result after {_COMPILE_SECONDS} s") from error
+    # A transform library that fails to load leaves exit code 0 and IREE's default kernel.
+    broken = "Failed to load transform library" in done.stderr
+    if done.returncode or broken:
+        errors = [line for line in done.stderr.splitlines() if "error:" in line] or ["no message"]
+        message = re.sub(r"^.*?error: ", "", errors[0])[:300]
+        raise CompileFailed(f"iree-compile: exit code {done.returncode}: {message}")
+
+
+def check_applied(roles: Iterable[str], work: Path) -> None:
+    """Raise StrategyNotApplied unless each role's configuration reached a configured kernel."""
+    texts = [path.read_text() for path in work.glob("dump/configured_*.mlir")]
+    for role in roles:
+        tag = f'conv_compiler.role = "{role}"'
+        if not any(tag in text and "#iree_codegen.pass_pipeline<" in text for text in texts):
+            raise StrategyNotApplied(
+                f"schedule of role {role}: left no trace in the configured kernels; "
+                "the compiler rebuilt the op or chose a configuration of its own"
+            )
+
+
+def kernel_roles(work: Path) -> dict[str, str]:
+    """Kernel name -> role, read from the configured modules."""
+    roles: dict[str, str] = {}
+    for path in sorted(work.glob("dump/configured_*.mlir")):
+        text = path.read_text()
+        tags = re.findall(r'conv_compiler\.role = "(\w+)"', text)
+        for name in re.findall(r"func\.func @(\w+)\(", text):
+            roles[name] = min(tags, key=_ROLE_ORDER.index) if tags else "other"
+    return roles
+
+
+_ROLE_ORDER = ("contraction", "reduction", "epilogue")
+
+
+def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:
+    """Facts of all kernels dumped in `work`, the contraction's first."""
+    roles = kernel_roles(work)
+    backend = BACKENDS[target.backend]
+    facts: list[KernelFacts] = []
+    if target.backend == "rocm":
+        for path in sorted(work.glob("dump/*.hsaco")):
+            facts += amd_facts(path, path.with_suffix(".rocmasm").read_text(), roles)
+    else:
+        assembly = "\n".join(p.read_text() for p in sorted(work.glob(f"dump/*.{backend.assembly}")))
+        facts = text_facts(assembly, roles, roles)
+    order = (*_ROLE_ORDER, "other")
+    return sorted(facts, key=lambda kernel: order.index(kernel.role))
+
+
+def prove(target: Target, strategy: Strategy, kernels: Iterable[KernelFacts]) -> None:
+    """Raise StrategyNotApplied when the machine code breaks a promise of the strategy."""
+    kernels = list(kernels)
+    for kernel in kernels:
+        for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", kernel.spills)):
+            if count:
+                raise StrategyNotApplied(
+                    f"kernel {kernel.name}: {count} {what}; no kernel of ours may have any; "
+                    f"use another tile than {strategy.text}"
+                )
+    if not strategy.mma:
+        return
+    promised = next(row.instruction for row in target.mma if row.name == strategy.mma)
+    main = [kernel for kernel in kernels if kernel.role == "contraction"]
+    if not any(name.startswith(promised) for kernel in main for name in kernel.mma):
+        raise StrategyNotApplied(
+            f"kernel of {strategy.text}: no {promised} in its text; the matrix instruction was "
+            "lost while lowering"
+        )
