@@ -116,8 +116,8 @@ transform.named_sequence @operand_copies(%func: !transform.any_op {transform.rea
 //     transposes it in registers and writes it to LDS.
 transform.named_sequence @read_in_threads(
     %func: !transform.any_op {transform.readonly},
-    %a_threads: !transform.any_op {transform.consumed},
-    %b_threads: !transform.any_op {transform.consumed}) {
+    %a_threads: !transform.any_op {transform.readonly},
+    %b_threads: !transform.any_op {transform.readonly}) {
   transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
   %a = transform.structured.match ops{["iree_linalg_ext.im2col"]}
       attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op

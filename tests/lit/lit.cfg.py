@@ -1,6 +1,8 @@
 """Lit: the IR tests. `lit tests/lit`, or a folder or a file of it.
 
-Substitutions: %conv_compiler, %conv_opt and %filecheck, run by the interpreter that runs lit.
+Substitutions: %conv_compiler, %conv_opt and %filecheck, run by the interpreter that runs lit;
+%run_scripts, the compiler's own tool with the scripts of mlir/ loaded, which runs the test's
+`@__transform_main`.
 """
 
 import atexit
@@ -25,8 +27,15 @@ config.environment["CONV_COMPILER_CACHE"] = str(scratch / "cache")
 config.environment["PYTHONPATH"] = str(root)
 
 python = sys.executable
+scripts = ",".join(str(path) for path in sorted((root / "mlir").glob("*.mlir")))
+preload = f"transform-preload-library{{transform-library-paths={scripts}}}"
 config.substitutions += [
     ("%conv_compiler", f"{python} -m conv_compiler"),
     ("%conv_opt", f"{python} {root / 'tools' / 'conv-opt'}"),
+    (
+        "%run_scripts",
+        f"{Path(python).with_name('iree-opt')} "
+        f"--pass-pipeline='builtin.module({preload},transform-interpreter)'",
+    ),
     ("%filecheck", f"{Path(python).with_name('filecheck')} %s"),
 ]
