@@ -81,10 +81,11 @@ def plain_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
 
 
 def _rich_table(rows: Sequence[Row], columns: Sequence[Column], title: str) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title or None, header_style="bold", title_justify="left")
+    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         justify: Any = "right" if column.right else "left"
         table.add_column(column.header, justify=justify, overflow="fold")
@@ -97,7 +98,7 @@ def _rich_table(rows: Sequence[Row], columns: Sequence[Column], title: str) -> N
 def _text(cell: str) -> Any:
     from rich.text import Text
 
-    return Text(cell, style="red" if cell.startswith("WRONG") else "")
+    return Text(cell, style="red" if cell.startswith(("WRONG", "REFUSED")) else "")
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs
+from conv_compiler.commands.batch import Row, require, rows_of
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.report import left, progress, right, seconds, show
+from conv_compiler.report import left, right, seconds, show
 
 if TYPE_CHECKING:
     from conv_compiler.artifact import Artifact
@@ -44,15 +45,17 @@ def run(args: argparse.Namespace) -> int:
 
     wanted = jobs(args)
     into = _folder(args.output, len(wanted))
-    rows: list[dict[str, Any]] = []
-    with progress(len(wanted), "compile") as step:
-        for job in wanted:
-            step(job.text)
-            artifact = compile(job.problem, job.target.name, args.strategy, job.split_k)
-            if args.output:
-                artifact = artifact.save(into / _file_name(job, artifact) if into else args.output)
-            rows.append(artifact_row(artifact, job.label))
-    show(rows, COLUMNS, args.json)
+
+    def build(job: Job) -> Row:
+        artifact = compile(job.problem, job.target.name, args.strategy, job.split_k)
+        if args.output:
+            artifact = artifact.save(into / _file_name(job, artifact) if into else args.output)
+        return artifact_row(artifact, job.label)
+
+    rows = rows_of(wanted, "compile", build)
+    refused = any("error" in row for row in rows)
+    show(rows, (*COLUMNS, left("result", "verdict")) if refused else COLUMNS, args.json)
+    require(rows)
     return 0
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.commands.arguments import add_json
+from conv_compiler.commands.batch import require
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
-from conv_compiler.commands.verify import RESULT, report_row, require
+from conv_compiler.commands.verify import RESULT, report_row
 from conv_compiler.frontends import Request, read_file
 from conv_compiler.frontends.flags import size
 from conv_compiler.report import progress, show

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import add_build, add_json, add_problems, jobs
+from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs
+from conv_compiler.commands.batch import Row, require, rows_of
 from conv_compiler.commands.table import PROBLEM, artifact_row
-from conv_compiler.errors import Mismatch
 from conv_compiler.frontends.flags import size
-from conv_compiler.report import left, progress, right, seconds, show
+from conv_compiler.report import left, right, seconds, show
 
 if TYPE_CHECKING:
     from conv_compiler.verify import Report
@@ -40,31 +40,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify every problem asked for; Mismatch after the table when one of them is wrong."""
+    """Verify every problem asked for; an error after the table when one is wrong or refused."""
     from conv_compiler.verify import verify
 
-    wanted = jobs(args)
-    rows: list[dict[str, Any]] = []
-    with progress(len(wanted), "verify") as step:
-        for job in wanted:
-            step(job.text)
-            report = verify(
-                job.problem,
-                job.target.name,
-                args.strategy,
-                job.split_k,
-                data=args.data,
-                seed=args.seed,
-                device=args.device,
-                runs=args.runs,
-            )
-            rows.append(report_row(report, job.label))
+    def check(job: Job) -> Row:
+        report = verify(
+            job.problem,
+            job.target.name,
+            args.strategy,
+            job.split_k,
+            data=args.data,
+            seed=args.seed,
+            device=args.device,
+            runs=args.runs,
+        )
+        return report_row(report, job.label)
+
+    rows = rows_of(jobs(args), "verify", check)
     show(rows, COLUMNS, args.json)
     require(rows)
     return 0
 
 
-def report_row(report: Report, label: str = "") -> dict[str, Any]:
+def report_row(report: Report, label: str = "") -> Row:
     """A row for tables and JSON of one verification.
 
     `seconds` is the kernel's time, `relative_error` the largest error over the largest |reference|.
@@ -79,11 +77,3 @@ def report_row(report: Report, label: str = "") -> dict[str, Any]:
         "seconds": report.seconds or None,
         "gflops": report.gflops or None,
     }
-
-
-def require(rows: list[dict[str, Any]]) -> None:
-    """Raise Mismatch unless every row passed."""
-    if wrong := [row for row in rows if not row["passed"]]:
-        raise Mismatch(
-            f"{len(wrong)} of {len(rows)} wrong: {wrong[0]['name']}: {wrong[0]['verdict']}"
-        )

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from conv_compiler.cli import COMMANDS, main
+from conv_compiler.commands.batch import require
 from conv_compiler.commands.demo import LAYERS
-from conv_compiler.commands.verify import require
 from conv_compiler.errors import Mismatch
 from conv_compiler.frontends import read_file
 
@@ -228,8 +228,22 @@ def test_a_wrong_kernel_is_told_after_the_table() -> None:
         {"name": "b", "passed": False, "verdict": "WRONG: 1 of 2 weights"},
     ]
     require(rows[:1])
-    with pytest.raises(Mismatch, match="1 of 2 wrong: b: WRONG"):
+    with pytest.raises(Mismatch, match="1 of 2 wrong: b: 1 of 2 weights"):
         require(rows)
+
+
+def test_a_refused_job_does_not_stop_the_others(tmp_path: Path, capfd) -> None:
+    path = tmp_path / "problems.json"
+    whole = {"n": 2, "k": 4, "c": 4, "image": [4], "filter": [1], "dtype": "f32"}
+    path.write_text(json.dumps([{**whole, "split_k": [9, 1]}]))
+    message = refused(capfd, "verify", str(path))
+    assert message.startswith("1 of 2 refused: bwd_weight_n2g1k4c4_i4_f1")
+    assert "split_k 9: more parts" in message
+    assert main(["verify", str(path), "--json"]) == 2
+    rows = json.loads(capfd.readouterr().out)
+    assert "more parts" in rows[0]["error"]
+    assert rows[1]["passed"] is True
+    assert refused(capfd, "compile", str(path)).startswith("1 of 2 refused")
 
 
 def test_inspect(vmfb: Path, capfd) -> None:

@@ -1,0 +1,50 @@
+"""One thing done for many jobs: a row each, also for those that are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from conv_compiler.commands.arguments import Job
+from conv_compiler.errors import ConvError, Mismatch
+from conv_compiler.report import progress
+
+Row = dict[str, Any]
+
+
+def rows_of(jobs: Sequence[Job], what: str, do: Callable[[Job], Row]) -> list[Row]:
+    """`do` for every job, with progress. A lone job's ConvError is raised; among several it becomes
+    a row with `error`, and the others go on."""
+    rows: list[Row] = []
+    with progress(len(jobs), what) as step:
+        for job in jobs:
+            step(job.text)
+            try:
+                rows.append(do(job))
+            except ConvError as error:
+                if len(jobs) == 1:
+                    raise
+                rows.append(_refused(job, error))
+    return rows
+
+
+def _refused(job: Job, error: ConvError) -> Row:
+    return {
+        "name": job.name,
+        "problem": job.problem.to_json(),
+        "target": job.target.name,
+        "split_k": job.split_k,
+        "error": str(error),
+        "verdict": f"REFUSED: {error}",
+    }
+
+
+def require(rows: Sequence[Row]) -> None:
+    """Raise Mismatch when a row is of a wrong kernel, or ConvError when one was refused."""
+    for kind, bad, word in (
+        (Mismatch, [row for row in rows if row.get("passed") is False], "wrong"),
+        (ConvError, [row for row in rows if "error" in row], "refused"),
+    ):
+        if bad:
+            first = bad[0]["verdict"].partition(": ")[2]
+            raise kind(f"{len(bad)} of {len(rows)} {word}: {bad[0]['name']}: {first}")
