@@ -110,7 +110,7 @@ def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `verify` found; `repeatable` says whether all runs gave the same bits."""
+    """What `verify` found; `drifting` counts weights whose bits differed between runs."""
 
     problem: ConvProblem
     target: str
@@ -122,9 +122,14 @@ class Report:
     tolerance: Tolerance
     comparison: Comparison
     runs: int
-    repeatable: bool
+    drifting: int
     seconds: float
     artifact: Artifact
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether all runs gave the same bits."""
+        return self.drifting == 0
 
     @property
     def passed(self) -> bool:
@@ -143,7 +148,7 @@ class Report:
         if found.wrong:
             return f"WRONG: {found.wrong} of {found.weights} weights, worst {found.worst}"
         if not self.repeatable:
-            return f"WRONG: {self.runs} runs gave different bits"
+            return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.weights} weights"
         how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
         return f"right ({how})"
 
@@ -155,11 +160,12 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for machines; floats may be NaN where a kernel gave NaN."""
-        names = ("target", "device", "strategy", "split_k", "data", "seed", "runs", "repeatable")
+        names = ("target", "device", "strategy", "split_k", "data", "seed", "runs", "drifting")
         return {
             "problem": self.problem.to_json(),
             **{name: getattr(self, name) for name in names},
             "passed": self.passed,
+            "repeatable": self.repeatable,
             "tolerance": asdict(self.tolerance),
             **asdict(self.comparison),
             "seconds": self.seconds,
@@ -172,6 +178,11 @@ class Report:
         if not self.passed:
             raise Mismatch(f"kernel {self.problem.name}: {self.verdict}; {self.strategy}")
         return self
+
+
+def _bits(array: Array) -> Array:
+    """The array as unsigned integers: NaN equals itself, and 0 is not -0."""
+    return array.view(f"u{array.dtype.itemsize}")
 
 
 def verify_artifact(
@@ -192,10 +203,9 @@ def verify_artifact(
     allowed = tolerance(problem, data)
     placed = [kernel.put(array) for array in operands]
     first = np.asarray(kernel(*placed))
-    repeatable = all(
-        np.array_equal(first.view(np.uint8), np.asarray(kernel(*placed)).view(np.uint8))
-        for _ in range(runs - 1)
-    )
+    drifting = np.zeros(first.shape, bool)
+    for _ in range(runs - 1):
+        drifting |= _bits(first) != _bits(np.asarray(kernel(*placed)))
     return Report(
         problem=problem,
         target=artifact.target,
@@ -207,7 +217,7 @@ def verify_artifact(
         tolerance=allowed,
         comparison=compare(problem, first, reference(problem, *operands), allowed),
         runs=runs,
-        repeatable=repeatable,
+        drifting=int(drifting.sum()),
         seconds=kernel.median_seconds(*placed, budget=budget) if budget else 0.0,
         artifact=artifact,
     )

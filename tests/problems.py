@@ -18,6 +18,10 @@ _FILTER = {1: 7, 2: 5, 3: 3}
 
 CHANNELS = st.one_of(st.integers(1, 9), st.sampled_from([16, 17, 31, 32, 48, 64, 65]))
 GROUPS = st.one_of(st.just(1), st.integers(2, 5), st.sampled_from([8, 16, 24]))
+STRIDES = st.sampled_from([1, 1, 1, 2, 3])
+DILATIONS = st.sampled_from([1, 1, 1, 2, 3])
+PADS = st.sampled_from([0, 0, 1, 1, 2, 3])
+KINDS = ("dense",) * 6 + ("depthwise",) * 2 + ("pointwise",)
 BATCHES = st.one_of(st.integers(1, 5), st.sampled_from([8, 13, 16, 32]))
 
 
@@ -30,34 +34,42 @@ def _shrink(problem: ConvProblem) -> ConvProblem:
 
 
 @st.composite
-def problems(draw: st.DrawFn, ndim: int | None = None, dtype: str | None = None) -> ConvProblem:
-    """A problem of any dimension, layout, type, stride, dilation, pads, groups and odd sizes."""
+def problems(
+    draw: st.DrawFn, ndim: int | None = None, types: tuple[str, str] | None = None
+) -> ConvProblem:
+    """A problem of any dimension, layout, type, stride, dilation, pads, groups and odd sizes.
+
+    `types` are the data and the weight type; they and `ndim` are drawn where left out.
+    """
     ndim = ndim or draw(st.integers(1, 3))
-    pairs = [pair for pair in TYPE_PAIRS if dtype in (None, pair[0])]
-    data, weight = draw(st.sampled_from(pairs))
+    data, weight = types or draw(st.sampled_from(TYPE_PAIRS))
+    kind = draw(st.sampled_from(KINDS))
     axes: dict[str, list[int]] = {}
     for _ in range(ndim):
-        taps, spread = draw(st.integers(1, _FILTER[ndim])), draw(st.integers(1, 3))
-        low, high = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        if kind == "pointwise":
+            taps = spread = stride = 1
+            low = high = 0
+        else:
+            taps, spread = draw(st.integers(1, _FILTER[ndim])), draw(DILATIONS)
+            low, high, stride = draw(PADS), draw(PADS), draw(STRIDES)
         least = max(1, (taps - 1) * spread + 1 - low - high)
         axis = {
             "filter": taps,
             "dilation": spread,
             "pad_low": low,
             "pad_high": high,
-            "stride": draw(st.integers(1, 3)),
+            "stride": stride,
             "image": least + draw(st.integers(0, _SPARE[ndim])),
         }
         for name, value in axis.items():
             axes.setdefault(name, []).append(value)
-    is_depthwise = draw(st.sampled_from([False] * 4 + [True]))
-    one = st.just(1)
+    channels = st.just(1) if kind == "depthwise" else CHANNELS
     return _shrink(
         ConvProblem(
             n=draw(BATCHES),
-            g=draw(st.integers(2, 40) if is_depthwise else GROUPS),
-            k=draw(one if is_depthwise else CHANNELS),
-            c=draw(one if is_depthwise else CHANNELS),
+            g=draw(st.integers(2, 40) if kind == "depthwise" else GROUPS),
+            k=draw(channels),
+            c=draw(channels),
             layout=draw(st.sampled_from(LAYOUTS)).spell(ndim),
             dtype=data,
             weight_dtype=weight,
@@ -67,9 +79,11 @@ def problems(draw: st.DrawFn, ndim: int | None = None, dtype: str | None = None)
 
 
 @st.composite
-def problems_with_split(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
+def problems_with_split(
+    draw: st.DrawFn, ndim: int | None = None, types: tuple[str, str] | None = None
+) -> tuple[ConvProblem, int | str]:
     """A problem and a split-K: "auto", or a number of parts that may not divide gemm_k."""
-    problem = draw(problems())
+    problem = draw(problems(ndim, types))
     most = min(problem.gemm_k, 12)
     return problem, draw(st.one_of(st.just("auto"), st.integers(1, most)))
 

@@ -1,7 +1,7 @@
 """Composable Kernel's own test problems, and the layers of RetinaNet, on the CPU.
 
 By default each of Composable Kernel's typed tests meets each of its problems once, with the split
-factors taken in turn; the rest of the product is marked slow, as are the longest RetinaNet layers.
+factors taken in turn; the rest of the product is marked slow.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from conv_compiler.verify import verify, verify_artifact
 DATA = Path(__file__).parent.parent / "data"
 CK = json.loads((DATA / "ck_bwd_weight.json").read_text())
 RETINANET = json.loads((DATA / "retinanet_bwd_weight.json").read_text())
-# 10^9 operations from which a layer takes several seconds to compute and to check on two cores.
-SLOW_GFLOP = 50
 
 
 def ck_cases():
@@ -39,8 +37,7 @@ def retinanet_cases():
     for i, layer in enumerate(RETINANET["layers"]):
         sizes = {name: value for name, value in layer.items() if name not in ("name", "layer")}
         problem = ConvProblem.from_json({**sizes, "dtype": ("f16", "bf16")[i % 2]})
-        marks = [pytest.mark.slow] if problem.flops > SLOW_GFLOP * 10**9 else []
-        yield pytest.param(problem, id=f"{layer['name']}-{problem.name}", marks=marks)
+        yield pytest.param(problem, id=f"{layer['name']}-{problem.name}")
 
 
 def test_the_tables_are_whole():
