@@ -1,0 +1,54 @@
+// What lands on the contraction for gfx90a: our scripts, an instruction of its type, subgroups.
+
+// RUN: %conv_compiler inspect --stage scheduled --stage configured \
+// RUN:   --target gfx90a --strategy implicit_gemm \
+// RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=ROUND
+// RUN: %conv_compiler inspect --stage scheduled --stage configured \
+// RUN:   --target gfx90a --strategy implicit_gemm \
+// RUN:   -n 3 -g 2 -k 23 -c 13 --image 11x13 --filter 3x3 --stride 2 --pad 1 --dtype bf16 > %t
+// RUN: %filecheck --input-file %t --check-prefix=ODD
+
+// ROUND:      #[[WAY:.+]] = #iree_codegen.translation_info<
+// ROUND-SAME:   entry-point=entry_workgroup
+// ROUND-SAME:   entry-point=entry_k_loop
+// ROUND-SAME:   entry-point=entry_threads
+// ROUND:      #[[INFO:.+]] = #iree_codegen.compilation_info<
+// ROUND-SAME:   translation_info = #[[WAY]]>
+// ROUND:      linalg.generic
+// ROUND-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
+// ROUND:      transform.include @workgroup_tile
+// ROUND:      kind(#iree_gpu.mma_layout<MFMA_F32_{{16x16x16|32x32x8}}_F16>)
+// ROUND:      transform.include @main_loop
+// ROUND:      transform.include @share_mma
+// ROUND:      hal.executable
+// ROUND:      func.func @main_dispatch_0
+// ROUND-SAME:   pipeline = #iree_codegen.pass_pipeline<
+// ROUND-SAME:   entry-point=entry_workgroup
+// ROUND-SAME:   workgroup_size = [{{[0-9]+}}, 1, 1] subgroup_size = 64>
+// ROUND:      im2col {conv_compiler.operand = "a"
+// ROUND:      im2col {conv_compiler.operand = "b"
+// ROUND:      linalg.generic
+// ROUND-SAME:   conv_compiler.role = "contraction", lowering_config = #iree_gpu.lowering_config
+
+// ODD:      #[[WAY:.+]] = #iree_codegen.translation_info<
+// ODD-SAME:   entry-point=entry_workgroup
+// ODD-SAME:   entry-point=entry_k_loop
+// ODD-SAME:   entry-point=entry_threads
+// ODD:      #[[INFO:.+]] = #iree_codegen.compilation_info<
+// ODD-SAME:   translation_info = #[[WAY]]>
+// ODD:      linalg.generic
+// ODD-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
+// ODD:      transform.include @workgroup_tile
+// ODD:      kind(#iree_gpu.mma_layout<MFMA_F32_{{16x16x8|32x32x4}}_BF16>)
+// ODD:      transform.include @main_loop
+// ODD:      transform.include @share_mma
+// ODD:      hal.executable
+// ODD:      func.func @main_dispatch_0
+// ODD-SAME:   pipeline = #iree_codegen.pass_pipeline<
+// ODD-SAME:   entry-point=entry_workgroup
+// ODD-SAME:   workgroup_size = [{{[0-9]+}}, 1, 1] subgroup_size = 64>
+// ODD:      im2col {conv_compiler.operand = "a"
+// ODD:      im2col {conv_compiler.operand = "b"
+// ODD:      linalg.generic
+// ODD-SAME:   conv_compiler.role = "contraction", lowering_config = #iree_gpu.lowering_config
