@@ -22,9 +22,12 @@ class Pass(Protocol):
 # name -> (module, class): imported on use, as each pass pulls in the MLIR bindings.
 PASSES = MappingProxyType(
     {
-        "collapse-pointwise": ("collapse_pointwise", "CollapsePointwise"),
         "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),
+        "form-dispatch": ("form_dispatch", "FormDispatch"),
         "implicit-gemm": ("implicit_gemm", "ImplicitGemm"),
+        "order-loops": ("order_loops", "OrderLoops"),
+        "pad-loops": ("pad_loops", "PadLoops"),
+        "split-reduction": ("split_reduction", "SplitReduction"),
     }
 )
 

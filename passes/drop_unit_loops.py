@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor
 
 from conv_compiler.build import ops
 from conv_compiler.loop_nest import (
-    LoopNest,
     Index,
+    LoopNest,
     find_nests,
     replace_nest,
 )
@@ -53,7 +52,13 @@ def _drop(nest: LoopNest, dropped: frozenset[str]) -> None:
     operands, indices = [], []
     for value, index in zip(nest.operands, nest.indices, strict=False):
         left, stays = shrink(index)
-        operands.append(_first_of(value, stays))
+        first = _first_of(value, stays)
+        # Pixels past the last window: an axis of one plain loop must be as long as the loop.
+        sizes = [
+            nest.sizes[next(iter(axis))] if list(axis.values()) == [1] else size
+            for axis, size in zip(left, ops.shape_of(first), strict=True)
+        ]
+        operands.append(ops.leading(first, sizes))
         indices.append(left)
     written, stays = shrink(nest.indices[2])
     full = ops.shape_of(nest.op.results[0])
@@ -83,20 +88,6 @@ def unit_groups(stays: list[bool]) -> list[list[int]]:
 def _first_of(value: ir.Value, stays: list[bool]) -> ir.Value:
     """The slice at index 0 of the axes that go, without them."""
     shape = ops.shape_of(value)
-    if all(stays):
-        return value
+    corner = [size if kept else 1 for size, kept in zip(shape, stays, strict=True)]
     left = [size for size, kept in zip(shape, stays, strict=True) if kept]
-    if all(size == 1 for size, kept in zip(shape, stays, strict=True) if not kept):
-        return ops.reshape(value, left, unit_groups(stays))
-    element = ir.RankedTensorType(value.type).element_type
-    sizes = [size if kept else 1 for size, kept in zip(shape, stays, strict=True)]
-    return tensor.ExtractSliceOp(
-        ir.RankedTensorType.get(left, element),
-        value,
-        [],
-        [],
-        [],
-        ir.DenseI64ArrayAttr.get([0] * len(shape)),
-        ir.DenseI64ArrayAttr.get(sizes),
-        ir.DenseI64ArrayAttr.get([1] * len(shape)),
-    ).result
+    return ops.reshape(ops.leading(value, corner), left, unit_groups(stays))

@@ -14,8 +14,8 @@ from conv_compiler.loop_nest import find_nests
 class FormDispatch:
     """Wrap the contraction and the fill of its result in a `flow.dispatch.region`.
 
-    The output gradient becomes operand 0: with the image there the compiler takes a depthwise
-    problem for a convolution without a batch, rebuilds it with one, and drops its tag.
+    The output gradient becomes operand 0, so that the compiler sees no convolution: IREE 3.13
+    rebuilds a depthwise one with a batch and drops its tag, and crashes on one cut into parts.
     """
 
     name: ClassVar[str] = "form-dispatch"

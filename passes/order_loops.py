@@ -1,4 +1,4 @@
-"""Put the parallel loops of the contraction in a given order and its last one innermost in memory."""
+"""Order the parallel loops of the contraction, the last of them innermost in memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from conv_compiler.build import ops
-from conv_compiler.loop_nest import Index, find_nests, replace_nest
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.loop_nest import Index, LoopNest, find_nests, replace_nest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,18 +33,21 @@ class OrderLoops:
                     f"order {' '.join(nest.parallel)}"
                 )
             with ir.InsertionPoint(nest.op), nest.op.location:
-                image, image_index = self._operand(nest.operands[0], nest.indices[0])
-                grad, grad_index = self._operand(nest.operands[1], nest.indices[1])
-                written: Index = tuple({loop: 1} for loop in self.loops)
-                back = [written.index(axis) for axis in nest.indices[2]]
-                replace_nest(
-                    nest,
-                    loops=(*self.loops, *nest.reductions),
-                    sizes=nest.sizes,
-                    operands=(image, grad),
-                    indices=(image_index, grad_index, written),
-                    finish=lambda value, back=back: ops.transpose(value, back),
-                )
+                self._order(nest)
+
+    def _order(self, nest: LoopNest) -> None:
+        image, image_index = self._operand(nest.operands[0], nest.indices[0])
+        gradient, gradient_index = self._operand(nest.operands[1], nest.indices[1])
+        written: Index = tuple({loop: 1} for loop in self.loops)
+        back = [written.index(axis) for axis in nest.indices[2]]
+        replace_nest(
+            nest,
+            loops=(*self.loops, *nest.reductions),
+            sizes=nest.sizes,
+            operands=(image, gradient),
+            indices=(image_index, gradient_index, written),
+            finish=lambda value: ops.transpose(value, back),
+        )
 
     def _operand(self, value: ir.Value, index: Index) -> tuple[ir.Value, Index]:
         lanes = [i for i, axis in enumerate(index) if self.loops[-1] in axis]

@@ -8,13 +8,13 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from conv_compiler.build import ops
-from conv_compiler.loop_nest import Axis, Index, find_nests, replace_nest
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.loop_nest import Axis, Index, LoopNest, find_nests, replace_nest
 
 
 @dataclass(frozen=True, kw_only=True)
 class PadLoops:
-    """Give each loop in `loops` the size in `sizes`; what it adds is zeros, sliced off the result."""
+    """Give each of `loops` its size in `sizes`; what is added is zeros, sliced off the result."""
 
     loops: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -25,27 +25,34 @@ class PadLoops:
         """Rewrite the module in place; UnsupportedStrategy for a size below the loop's."""
         wanted = dict(zip(self.loops, self.sizes, strict=True))
         for nest in find_nests(module):
-            grown = {p: s for p, s in wanted.items() if s != nest.sizes.get(p)}
-            for loop, size in grown.items():
-                if size < (least := nest.sizes.get(loop, size + 1)):
+            for loop, size in wanted.items():
+                if (least := nest.sizes.get(loop)) is None:
+                    raise UnsupportedStrategy(
+                        f"loop {loop}: not of the contraction; pad some of {' '.join(nest.loops)}"
+                    )
+                if size < least:
                     raise UnsupportedStrategy(
                         f"size {size} of loop {loop}: below the loop's; give {least} or more"
                     )
-            if not grown:
-                continue
-            sizes = {**nest.sizes, **grown}
-            with ir.InsertionPoint(nest.op), nest.op.location:
-                image = _extend(nest.operands[0], nest.indices[0], sizes)
-                gradient = _extend(nest.operands[1], nest.indices[1], sizes)
-                kept = ops.shape_of(nest.op.results[0])
-                replace_nest(
-                    nest,
-                    loops=nest.loops,
-                    sizes=sizes,
-                    operands=(image, gradient),
-                    indices=nest.indices,
-                    finish=lambda value, kept=kept: ops.leading(value, kept),
-                )
+            grown = {loop: size for loop, size in wanted.items() if size > nest.sizes[loop]}
+            if grown:
+                with ir.InsertionPoint(nest.op), nest.op.location:
+                    _grow(nest, {**nest.sizes, **grown})
+
+
+def _grow(nest: LoopNest, sizes: dict[str, int]) -> None:
+    kept = ops.shape_of(nest.op.results[0])
+    replace_nest(
+        nest,
+        loops=nest.loops,
+        sizes=sizes,
+        operands=(
+            _extend(nest.operands[0], nest.indices[0], sizes),
+            _extend(nest.operands[1], nest.indices[1], sizes),
+        ),
+        indices=nest.indices,
+        finish=lambda value: ops.leading(value, kept),
+    )
 
 
 def extent(axis: Axis, sizes: dict[str, int]) -> int:

@@ -8,15 +8,15 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from conv_compiler.build import ops
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import (
     ROLE,
     Axis,
-    LoopNest,
     Index,
+    LoopNest,
     find_nests,
     replace_nest,
 )
-from conv_compiler.errors import UnsupportedStrategy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,208 @@
+"""Which tiles a CPU contraction gets: a count of the cycles each register tile would take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
+from conv_compiler.strategy import CpuTiling
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+
+# AVX-512: 32 vectors of 16 f32, some of them sums, the others operands.
+VECTOR_LANES = 16
+MOST_SUMS = 24
+MOST_VECTORS = 28
+# Multiply-adds and loads a core starts in a cycle; cycles until a sum can be added to again.
+FMAS_PER_CYCLE = 2
+LOADS_PER_CYCLE = 2
+FMA_CYCLES = 4
+# Broadcasts of one element to all lanes in a cycle: some come as shuffles of a loaded vector.
+BROADCASTS_PER_CYCLE = 1
+# Cycles a line of 64 bytes takes from the second cache, where a step finds new pixels.
+LINE_CYCLES = 2
+# Cycles to copy one element when an operand must be padded or transposed first.
+COPY_CYCLES = 2
+LANE_TILES = (1, 2, 4, 8, 16, 32, 48, 64)
+ROW_TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
+LONGEST_TAP_TILE = 8
+# Both operands of one trip of the cache loop stay in a core's second cache; fewer pixels than the
+# least and the sums are loaded and stored too often.
+CACHE_BYTES = 256 * 1024
+LEAST_PIXELS = 64
+# Moving a piece of a row costs 1 + SHORT_ROW_BYTES / its length; a partial sum is moved so often.
+SHORT_ROW_BYTES = 64
+PARTIAL_MOVES = 3
+# Workgroups wanted: a few for each core of the machines in common use.
+WORKGROUPS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisterTile:
+    """A register tile by loop, the cycles of the whole problem with it, and its sums in vectors."""
+
+    tile: dict[str, int]
+    cycles: float
+    sums: int
+
+
+def loop_sizes(problem: ConvProblem) -> dict[str, int]:
+    """Trip counts of the contraction's loops, unit ones included."""
+    return {
+        "g": problem.g,
+        "k": problem.k,
+        "c": problem.c,
+        **dict(zip(FILTER_LOOPS[-problem.ndim :], problem.filter, strict=True)),
+        "n": problem.n,
+        **dict(zip(OUTPUT_LOOPS[-problem.ndim :], problem.out_image, strict=True)),
+    }
+
+
+def loop_order(problem: ConvProblem, lanes: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(parallel, summed) loops of more than one trip; channels, then taps, then the lanes."""
+    sizes = loop_sizes(problem)
+    channels = [loop for loop in ("g", "k", "c") if loop != lanes]
+    parallel = (*channels, *FILTER_LOOPS[-problem.ndim :], lanes)
+    summed = ("n", *OUTPUT_LOOPS[-problem.ndim :])
+    return tuple(p for p in parallel if sizes[p] > 1), tuple(p for p in summed if sizes[p] > 1)
+
+
+def largest_divisor(size: int, most: int) -> int:
+    """The largest divisor of `size` up to `most`."""
+    return next(d for d in range(min(size, max(most, 1)), 0, -1) if size % d == 0)
+
+
+@lru_cache(maxsize=256)
+def best_tiling(problem: ConvProblem, lanes: str) -> tuple[float, CpuTiling] | None:
+    """(modelled cycles, tiling) with one of g, k, c in vector lanes; None where it has one trip,
+    or where nothing is summed."""
+    parallel, summed = loop_order(problem, lanes)
+    if lanes not in parallel or not summed:
+        return None
+    best = min(_register_tiles(problem, lanes), key=lambda t: (t.cycles, -t.sums))
+    tile = tuple(best.tile[p] for p in parallel)
+    return best.cycles, CpuTiling(
+        loops=(*parallel, *summed), vector_parallel=(*tile, *(0 for _ in summed))
+    )
+
+
+def _register_tiles(problem: ConvProblem, lanes: str) -> Iterator[RegisterTile]:
+    """Every register tile that fits the register file."""
+    sizes = loop_sizes(problem)
+    taps = FILTER_LOOPS[-problem.ndim :]
+    # A dilated tap would step over pixels inside the tile.
+    tap_tiles = [
+        (1, f) if 1 < f <= LONGEST_TAP_TILE and d == 1 else (1,)
+        for f, d in zip(problem.filter, problem.dilation, strict=True)
+    ]
+    rows = [[t for t in ROW_TILES if t <= sizes[p]] if p != lanes else [1] for p in ("k", "c")]
+    widest = 1 << (sizes[lanes] - 1).bit_length()
+    widths = [t for t in LANE_TILES if t <= max(widest, 1)]
+    for *window, k, c in product(*tap_tiles, *rows):
+        if (tile_rows := math.prod(window) * k * c) > MOST_SUMS:
+            continue
+        # Rows that lie apart in memory come as shuffles of vectors loaded around them.
+        if lanes == "k" and math.prod(window) > 1 and c < sizes["c"]:
+            continue
+        for width in widths:
+            vectors = -(-width // VECTOR_LANES)
+            sums = tile_rows * vectors
+            image = math.prod(window) * c * (vectors if lanes in "gc" else 1)
+            gradient = k * (vectors if lanes in "gk" else 1)
+            # Operands stay in registers where several sums use them; broadcasts come and go.
+            held = {"c": image, "k": gradient, "g": image + gradient}[lanes]
+            if sums > MOST_SUMS or sums + held > MOST_VECTORS:
+                continue
+            tile = {"g": 1, "k": k, "c": c, **dict(zip(taps, window, strict=True)), lanes: width}
+            broadcasts = {"c": gradient, "k": image, "g": 0}[lanes]
+            lines = vectors * (c if lanes in "gc" else 1) + vectors * (k if lanes in "gk" else 1)
+            busy = max(
+                sums / FMAS_PER_CYCLE,
+                (image + gradient) / LOADS_PER_CYCLE,
+                broadcasts / BROADCASTS_PER_CYCLE,
+                lines * LINE_CYCLES,
+                FMA_CYCLES,
+            )
+            tiles = math.prod(-(-sizes[p] // t) for p, t in tile.items())
+            copied = _copied_elements(problem, lanes, tile)
+            cycles = tiles * problem.gemm_k * busy + copied * COPY_CYCLES
+            yield RegisterTile(tile=tile, cycles=cycles, sums=sums)
+
+
+def _copied_elements(problem: ConvProblem, lanes: str, tile: dict[str, int]) -> int:
+    """Elements of operands that must be copied because of the tile or the lanes."""
+    sizes = loop_sizes(problem)
+    row = problem.layout_row.grouped
+    total = 0
+    for letters, loops, shape in (
+        (row.input, "gc", problem.input_shape),
+        (row.output, "gk", problem.output_shape),
+    ):
+        uneven = any(sizes[p] % tile[p] for p in loops)
+        outer = lanes in loops and not _innermost(letters, lanes, sizes)
+        total += math.prod(shape) * (uneven or outer)
+    return total
+
+
+def _innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:
+    """Whether nothing of more than one trip lies inside the lanes' axis."""
+    inner = letters.lower()[letters.lower().index(lanes) + 1 :]
+    return all(letter != "*" and sizes[letter] == 1 for letter in inner)
+
+
+def shares(problem: ConvProblem, tiling: CpuTiling, parts: int) -> tuple[float, dict[str, int]]:
+    """(elements moved, trips of each parallel loop one workgroup takes) with gemm_k in `parts`.
+
+    Workgroups number WORKGROUPS or a few more. Of the ways to deal the tiles out, the one by which
+    the least is moved: the image once for each share of k and of the taps, the gradient for each
+    share of c and of the taps, partial sums written and read. Short pieces of rows count for more.
+    """
+    sizes = loop_sizes(problem)
+    tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
+    tiles = {p: -(-sizes[p] // t) for p, t in tile.items()}
+    enough = min(-(-WORKGROUPS // parts), math.prod(tiles.values()))
+    image, gradient = math.prod(problem.input_shape), math.prod(problem.output_shape)
+    lanes, partials = list(tile)[-1], math.prod(problem.weight_shape) * (parts if parts > 1 else 0)
+    found = []
+    for dealt in product(*(_divisors(count, enough) for count in tiles.values())):
+        if (workgroups := math.prod(dealt)) < enough:
+            continue
+        count = dict(zip(tiles, dealt, strict=True))
+        taps = math.prod(n for loop, n in count.items() if loop in FILTER_LOOPS)
+        row = tiles[lanes] // count[lanes] * tile[lanes] * problem.data_type.bytes
+        moved = taps * (image * count.get("k", 1) + gradient * count.get("c", 1))
+        cost = moved * (1 + SHORT_ROW_BYTES / row) + PARTIAL_MOVES * partials
+        found.append((cost, workgroups, tuple(count.items())))
+    cost, _, best = min(found)
+    return cost, {loop: tiles[loop] // n * tile[loop] for loop, n in best}
+
+
+def _divisors(number: int, most: int) -> tuple[int, ...]:
+    """Divisors of a number up to the first that is `most` or more."""
+    found = [d for d in range(1, number + 1) if number % d == 0]
+    return tuple(d for i, d in enumerate(found) if i == 0 or found[i - 1] < most)
+
+
+def cache_tiles(
+    problem: ConvProblem, lengths: dict[str, int], share: dict[str, int]
+) -> dict[str, int]:
+    """Trips of each summed loop whose operands stay in cache, innermost loops filled first.
+
+    `lengths` are the trips of the summed loops, `share` those of a workgroup's parallel loops.
+    """
+    groups, rows = share.get("g", 1), share.get("k", 1) + share.get("c", 1)
+    budget = max(LEAST_PIXELS, CACHE_BYTES // (groups * rows * problem.data_type.bytes))
+    tiles: dict[str, int] = {}
+    for loop in reversed(lengths):
+        tile = largest_divisor(lengths[loop], budget)
+        if tile == 1 < budget and not tiles:
+            tile = lengths[loop]  # a long prime: any tile would be one pixel
+        tiles[loop] = tile
+        budget = budget // tile if tile == lengths[loop] else 1
+    return {loop: tiles[loop] for loop in lengths}

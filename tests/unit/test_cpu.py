@@ -1,0 +1,135 @@
+"""The CPU rows: which is chosen when, that their tiles divide, and what their passes leave."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given, settings
+
+from conv_compiler import cpu
+from conv_compiler.cpu_tiles import MOST_SUMS, VECTOR_LANES, loop_sizes, shares
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.problem import ConvProblem
+from conv_compiler.select import choose as choices
+from conv_compiler.targets import find_target
+from tests.problems import problems, problems_with_split
+
+CPU = find_target("cpu")
+
+
+def choose(*args):
+    """The strategy tried first."""
+    return choices(*args)[0]
+
+
+def _problem(**sizes):
+    settings = {"n": 8, "k": 64, "c": 64, "image": (56, 56), "filter": (3, 3), "pad_low": (1, 1)}
+    return ConvProblem(dtype="f32", **(settings | sizes))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "name", "lanes"),
+    [
+        ({}, "cpu_lin", "c"),
+        ({"k": 256, "filter": (1, 1), "pad_low": (0, 0)}, "cpu_lin", "c"),
+        ({"c": 3, "filter": (7, 7), "stride": (2, 2), "pad_low": (3, 3)}, "cpu_lin", "k"),
+        ({"g": 32, "k": 16, "c": 16}, "cpu_lin", "c"),
+        ({"g": 32, "k": 4, "c": 4}, "cpu_lin", "c"),
+        ({"g": 144, "k": 1, "c": 1}, "cpu_grouped", "g"),
+        ({"g": 144, "k": 2, "c": 1}, "cpu_grouped", "g"),
+        ({"g": 2, "k": 3, "c": 2}, "cpu_grouped", "g"),
+        ({"k": 3, "c": 2}, "cpu_lin", "c"),
+    ],
+)
+def test_row_and_lanes(sizes, name, lanes):
+    strategy = choose(_problem(**sizes), CPU)
+    parallel = [p for p, t in zip(*_tiles(strategy), strict=True) if t]
+    assert (strategy.name, parallel[-1]) == (name, lanes)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"k": 1, "c": 1},
+        {"n": 1, "k": 8, "image": (3, 3), "pad_low": (0, 0)},
+    ],
+)
+def test_loops_where_nothing_fills_lanes_or_nothing_is_summed(sizes):
+    assert choose(_problem(**sizes), CPU).name == "cpu_loops"
+
+
+def test_a_row_that_does_not_fit_is_refused_by_name():
+    with pytest.raises(UnsupportedStrategy, match="cpu_grouped: has no tile"):
+        choose(_problem(), CPU, "cpu_grouped")
+    assert choose(_problem(), CPU, "cpu_loops").name == "cpu_loops"
+
+
+def test_auto_split_cuts_small_weights_and_leaves_large_ones():
+    assert choose(_problem(), CPU).split_k == 16
+    assert choose(_problem(k=512, c=512, image=(7, 7)), CPU).split_k == 1
+
+
+def test_one_product_cannot_be_split():
+    problem = _problem(n=1, image=(3, 3), pad_low=(0, 0))
+    with pytest.raises(UnsupportedStrategy, match="one product"):
+        cpu.split_parts(problem, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems_with_split())
+def test_parts_cover_gemm_k(drawn):
+    problem, split_k = drawn
+    if split_k == "auto" or problem.gemm_k == 1:
+        return
+    parts = cpu.split_parts(problem, split_k)
+    assert math.prod(n for n, _ in parts.values()) == split_k
+    sizes = loop_sizes(problem)
+    assert all(padded % n == 0 and padded >= sizes[loop] for loop, (n, padded) in parts.items())
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_register_tiles_fit_and_shares_are_whole_tiles(problem):
+    for strategy in cpu.lin_candidates(problem, CPU) + cpu.grouped_candidates(problem, CPU):
+        tile = {p: t for p, t in zip(*_tiles(strategy), strict=True) if t}
+        *rows, lanes = tile.values()
+        assert math.prod(rows) * -(-lanes // VECTOR_LANES) <= MOST_SUMS
+        share = shares(problem, strategy.tiling, 1)[1]
+        for loop, size in share.items():
+            padded = -(-loop_sizes(problem)[loop] // tile[loop]) * tile[loop]
+            assert size % tile[loop] == padded % size == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems_with_split())
+def test_configuration_matches_the_loops_the_passes_leave(drawn):
+    from iree.compiler import ir
+
+    from conv_compiler.build import build
+    from conv_compiler.loop_nest import find_nests
+
+    problem, split_k = drawn
+    strategy = choose(problem, CPU, None, split_k)
+    with ir.Context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = True
+        module = build(problem)
+        for step in cpu.passes(problem, CPU, strategy):
+            step.apply(module)
+        assert module.operation.verify()
+        (nest,) = find_nests(module)
+        trips = [nest.sizes[loop] for loop in nest.loops]
+    for info in cpu.schedule(problem, CPU, strategy).roles.values():
+        levels = [
+            [int(number) for number in numbers.split(",")]
+            for numbers in re.findall(r"\[([\d, ]+)\]", info.lowering_config)
+        ]
+        assert [len(level) for level in levels] == [len(trips)] * 4
+        # A unit loop would cost the op its tag, a tile that does not divide its vectors.
+        assert min(trips) > 1
+        assert all(n % t == 0 for level in levels for n, t in zip(trips, level, strict=True) if t)
+
+
+def _tiles(strategy):
+    return strategy.tiling.loops, strategy.tiling.vector_parallel
