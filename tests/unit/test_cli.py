@@ -141,6 +141,8 @@ def test_run_refuses_wrong_artifacts(tmp_path: Path, vmfb: Path, arrays: list[st
     assert main(["compile", *PROBLEM, "--target", "gfx942", "-o", str(other)]) == 0
     message = refused(capfd, "run", str(other), *arrays, *output, "--device", "cpu")
     assert message.startswith("artifact gfx942.vmfb: built for gfx942, which device cpu is not")
+    message = refused(capfd, "run", str(other), *arrays, *output, "--device", "hip://99")
+    assert message.startswith("device hip://99: cannot be opened")
     message = refused(capfd, "run", str(vmfb), *arrays, *output, "--device", "hip")
     assert "which device hip is not" in message
     assert not (tmp_path / "d_weight.npy").exists()
