@@ -121,7 +121,7 @@ def _register_tiles(problem: ConvProblem, lanes: str) -> Iterator[RegisterTile]:
                 continue
             tile = {"g": 1, "k": k, "c": c, **dict(zip(taps, window, strict=True)), lanes: width}
             broadcasts = {"c": gradient, "k": image, "g": 0}[lanes]
-            lines = vectors * (c if lanes in "gc" else 1) + vectors * (k if lanes in "gk" else 1)
+            lines = (vectors * c if lanes in "gc" else 1) + (vectors * k if lanes in "gk" else 1)
             busy = max(
                 sums / FMAS_PER_CYCLE,
                 (image + gradient) / LOADS_PER_CYCLE,

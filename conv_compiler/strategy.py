@@ -69,7 +69,7 @@ class Strategy:
         if isinstance(tiling, GpuTiling):
             tile = "x".join(map(str, tiling.workgroup))
         else:
-            tile = "x".join(map(str, tiling.vector_parallel)) or "-"
+            tile = "x".join(str(n) for n in tiling.vector_parallel if n) or "-"
         return f"{self.name} {tile}{' ' + self.mma if self.mma else ''} split_k={self.split_k}"
 
     def to_json(self) -> dict[str, Any]:
