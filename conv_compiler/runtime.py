@@ -117,6 +117,16 @@ class Tensor:
             raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
 
 
+def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    """The values of a device array, in memory of their own.
+
+    In IREE 3.13 a host array mapped from a device array keeps the memory only as long as that very
+    object lives: of `array.to_host().reshape(-1)` the next call overwrites the values.
+    """
+    host: np.ndarray[Any, Any] = array.to_host()
+    return host if host.flags.owndata else host.copy()
+
+
 class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
@@ -165,7 +175,7 @@ class Kernel:
                 )
             tensor.check(array)
         result = self._invoke(*operands)
-        return result if on_device else result.to_host()
+        return result if on_device else to_numpy(result)
 
     def put(self, array: Any) -> Any:
         """A device array holding a copy of a numpy array."""

@@ -16,7 +16,7 @@ import numpy as np
 from conv_compiler.data import inputs as inputs
 from conv_compiler.errors import InvalidArray, Mismatch
 from conv_compiler.reference import reference
-from conv_compiler.runtime import load
+from conv_compiler.runtime import load, to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -202,10 +202,10 @@ def verify_artifact(
     operands = inputs(problem, data, seed)
     allowed = tolerance(problem, data)
     placed = [kernel.put(array) for array in operands]
-    first = np.asarray(kernel(*placed))
+    first = to_numpy(kernel(*placed))
     drifting = np.zeros(first.shape, bool)
     for _ in range(runs - 1):
-        drifting |= _bits(first) != _bits(np.asarray(kernel(*placed)))
+        drifting |= _bits(first) != _bits(to_numpy(kernel(*placed)))
     return Report(
         problem=problem,
         target=artifact.target,

@@ -104,6 +104,17 @@ def test_results_outlive_their_call(vmfb):
     assert all(np.array_equal(got, want * i) for i, got in enumerate(results))
 
 
+def test_views_of_results_outlive_them(vmfb):
+    kernel = runtime.load(vmfb())
+    image, gradient = inputs(PROBLEM)
+    want = kernel(image, gradient).copy()
+    placed = [kernel.put(array) for array in (image, gradient)]
+    views = [kernel(image, gradient).reshape(-1), runtime.to_numpy(kernel(*placed)).reshape(-1)]
+    for _ in range(10):
+        kernel(np.zeros_like(image), gradient)
+    assert all(np.array_equal(view, want.reshape(-1)) for view in views)
+
+
 def test_arrays_that_are_not_contiguous(vmfb):
     image, gradient = inputs(PROBLEM)
     wide = np.zeros((*gradient.shape[:-1], 2 * gradient.shape[-1]), np.float32)
