@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conv_compiler.stages import compiler_flags, compiler_path
 from conv_compiler.errors import CompileFailed
+from conv_compiler.stages import compiler_flags, compiler_path
 from conv_compiler.targets import Target
 
 # The smallest module with a kernel.
