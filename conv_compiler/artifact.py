@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conv_compiler.errors import InvalidArtifact
+from conv_compiler.errors import ConvError, InvalidArtifact
 from conv_compiler.facts import KernelFacts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.strategy import Strategy
@@ -68,7 +68,7 @@ class Artifact:
         try:
             record = json.loads(vmfb.with_suffix(".json").read_text())
             return cls.from_record(vmfb, record, cached=True)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, ConvError) as error:
             raise InvalidArtifact(
                 f"artifact {vmfb}: {vmfb.with_suffix('.json').name} beside it is missing or not a "
                 "record of ours; compile it with `conv-compiler compile -o`"

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,9 @@ def mma_by_kernel(assembly: str, kernels: Iterable[str]) -> dict[str, dict[str, 
     """Matrix instructions by mnemonic between a kernel's label and the next kernel's."""
     wanted = set(kernels)
     starts = [(m.start(), m[1]) for m in _LABEL.finditer(assembly) if m[1] in wanted]
-    ends = [start for start, _ in starts[1:]] + [len(assembly)]
     return {
         name: dict(Counter(_MMA.findall(assembly[start:end])))
-        for (start, name), end in zip(starts, ends, strict=True)
+        for (start, name), (end, _) in pairwise([*starts, (len(assembly), "")])
     }
 
 

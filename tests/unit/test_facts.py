@@ -1,0 +1,71 @@
+"""Kernel facts read from assembly text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conv_compiler.facts import KernelFacts, mma_by_kernel, text_facts
+
+GCN = """\
+first:
+\tv_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]
+\tv_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]
+\tv_mfma_f32_16x16x16_f16 v[0:3], v[16:17], v[18:19], v[0:3]
+\ts_endpgm
+.LBB0_1:
+second:
+\t; v_mfma_f32_16x16x16_f16 in a comment
+\tv_fma_f32 v0, v1, v2, v0
+\ts_endpgm
+third:
+\tv_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]
+\tv_smfmac_f32_16x16x32_f16 a[0:3], v[0:1], v[2:5], v6
+"""
+
+PTX = """\
+.visible .entry first(
+\t.param .u64 first_param_0
+)
+{
+\tmma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2}, {%r1}, {%r2}, {%f1, %f2};
+\tret;
+}
+.visible .entry second(
+\t.param .u64 second_param_0
+)
+{
+\tfma.rn.f32 %f1, %f2, %f3, %f1;
+}
+"""
+
+
+def test_instructions_are_counted_by_kernel():
+    assert mma_by_kernel(GCN, ["first", "second", "third"]) == {
+        "first": {"v_mfma_f32_32x32x8_f16": 2, "v_mfma_f32_16x16x16_f16": 1},
+        "second": {},
+        "third": {"v_wmma_f32_16x16x16_f16": 1, "v_smfmac_f32_16x16x32_f16": 1},
+    }
+
+
+def test_a_kernel_that_is_not_in_the_text_is_left_out():
+    assert mma_by_kernel(GCN, ["second", "fourth"])["second"] == {
+        "v_wmma_f32_16x16x16_f16": 1,
+        "v_smfmac_f32_16x16x32_f16": 1,
+    }
+    assert mma_by_kernel("", ["first"]) == {}
+
+
+def test_ptx_states_instructions_and_no_registers():
+    first, second = text_facts(PTX, ["first", "second"], {"first": "contraction"})
+    assert (first.role, first.mma_count) == ("contraction", 1)
+    assert next(iter(first.mma)).startswith("mma.sync.aligned.m16n8k16")
+    assert (second.role, second.mma) == ("other", {})
+    assert (first.vgprs, first.spills, first.scratch_bytes) == (None, None, None)
+
+
+@pytest.mark.parametrize("spills", [None, 0, 3])
+def test_facts_survive_json(spills):
+    facts = KernelFacts(name="a", role="contraction", mma={"v_mfma": 2}, spills=spills)
+    assert KernelFacts(**json.loads(json.dumps(facts.to_json()))) == facts

@@ -1,0 +1,175 @@
+"""Candidates of the GPU strategies: consistent with the instruction, the chip and the problem."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conv_compiler import gpu
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.problem import ConvProblem
+from conv_compiler.script import library
+from conv_compiler.select import choose
+from conv_compiler.targets import TARGETS, find_target
+from tests.problems import problems
+
+GPUS = [row for row in TARGETS.values() if row.is_gpu]
+MOST_THREADS = 1024
+RESNET = ConvProblem(n=32, k=128, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1))
+
+
+def instruction(strategy, target):
+    return next(row for row in target.mma if row.name == strategy.tiling.mma)
+
+
+def check_mma(problem, target, strategy):
+    tiling, mma = strategy.tiling, instruction(strategy, target)
+    (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
+    assert mma.dtype == problem.dtype
+    assert (m % mma.m, n % mma.n, k % mma.k) == (0, 0, 0)
+    assert (m // mma.m % subgroups_m, n // mma.n % subgroups_n) == (0, 0)
+    threads = subgroups_m * subgroups_n * target.subgroup_size
+    assert threads <= MOST_THREADS
+    assert m * n // threads < target.vgprs_per_lane
+    size = problem.data_type.bytes
+    # Rows are lengthened against bank conflicts only as far as there is room.
+    assert (m + n) * k * size <= target.lds_bytes
+    for rows, unit, (along_row, along_k) in (
+        (m, mma.unit(mma.m), tiling.copy_a),
+        (n, mma.unit(mma.n), tiling.copy_b),
+    ):
+        assert (unit % along_row, mma.unit(mma.k) % along_k) == (0, 0)
+        assert rows * k % (along_row * along_k * threads) == 0
+        assert along_row * along_k * size <= gpu.MOST_COPY_BYTES
+
+
+def check_vector(problem, target, strategy):
+    tiling = strategy.tiling
+    m, n, groups = gpu.vector_threads(problem, tiling.piece)
+    assert 1 <= m * n * groups <= gpu.VECTOR_THREADS <= MOST_THREADS
+    assert groups <= problem.g
+    assert tiling.workgroup == (m * tiling.piece[0], n * tiling.piece[1], gpu.VECTOR_K_STEP)
+    assert math.prod(tiling.piece) < target.vgprs_per_lane
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(), target=st.sampled_from(GPUS))
+def test_candidates_are_consistent(problem, target):
+    for strategy in gpu.mma_candidates(problem, target):
+        assert (strategy.name, strategy.split_k) == ("implicit_gemm", 0)
+        check_mma(problem, target, strategy)
+    vector = gpu.vector_candidates(problem, target)
+    assert vector
+    for strategy in vector:
+        assert (strategy.name, strategy.split_k, strategy.mma) == ("vector_gemm", 0, "")
+        check_vector(problem, target, strategy)
+
+
+SIZES = st.sampled_from([1, 3, 8, 17, 64, 96, 256, 1024, 2048])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    problem=st.builds(
+        ConvProblem,
+        n=st.sampled_from([1, 16, 256]),
+        g=st.sampled_from([1, 2, 32]),
+        k=SIZES,
+        c=SIZES,
+        image=st.sampled_from([(7, 7), (28, 28), (224, 224)]),
+        filter=st.sampled_from([(1, 1), (3, 3), (7, 7)]),
+        dtype=st.sampled_from(["f16", "bf16", "f32", "i8"]),
+    ),
+    target=st.sampled_from(GPUS),
+)
+def test_candidates_of_large_problems_are_consistent(problem, target):
+    for strategy in gpu.mma_candidates(problem, target):
+        check_mma(problem, target, strategy)
+    for strategy in gpu.vector_candidates(problem, target):
+        check_vector(problem, target, strategy)
+
+
+@pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8"])
+def test_every_type_with_an_instruction_has_tiles(target, dtype):
+    problem = ConvProblem.from_json({**RESNET.to_json(), "dtype": dtype, "weight_dtype": ""})
+    assert bool(gpu.mma_candidates(problem, target)) == bool(target.mma_for(dtype))
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(), target=st.sampled_from(GPUS), split_k=st.integers(1, 64))
+def test_explicit_split_is_honoured_or_refused(problem, target, split_k):
+    if split_k > problem.gemm_k:
+        with pytest.raises(UnsupportedStrategy, match=f"split_k {split_k}: more parts"):
+            choose(problem, target, split_k=split_k)
+        return
+    assert {one.split_k for one in choose(problem, target, split_k=split_k)} == {split_k}
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(), target=st.sampled_from(GPUS))
+def test_automatic_split_leaves_every_part_a_loop(problem, target):
+    for strategy in choose(problem, target):
+        (step,) = gpu.passes(problem, target, strategy)
+        part = -(-(-(-problem.gemm_k // strategy.split_k)) // step.tile_k) * step.tile_k
+        assert strategy.split_k >= 1
+        assert part // strategy.tiling.workgroup[2] >= 2
+        assert step.split_k == strategy.split_k
+
+
+def test_candidates_are_ranked_by_cost():
+    for target in GPUS:
+        costs = [gpu.cost(RESNET, target, one) for one in choose(RESNET, target)]
+        assert costs == sorted(costs)
+
+
+def test_candidates_take_a_few_milliseconds():
+    target = find_target("gfx942")
+    choose(RESNET, target)
+    started = time.perf_counter()
+    choose(RESNET, target)
+    assert time.perf_counter() - started < 0.1
+
+
+@pytest.mark.parametrize(
+    ("channels", "piece"),
+    [
+        (64, (8, 2)),  # reads 16 bytes of f16; more of gemm_k would not divide the threads' work
+        (4, (4, 4)),  # reads the 8 bytes there are, writes 8 bytes of gemm_k
+        (3, (4, 4)),  # reads single elements, writes 8 bytes of gemm_k
+    ],
+)
+def test_copy_pieces_follow_the_channels(channels, piece):
+    mma = find_target("gfx942").mma_for("f16")[0]
+    assert gpu.copy_piece(128, 32, 256, mma.m, mma, channels, 2) == piece
+
+
+def test_no_piece_where_threads_do_not_divide_the_tile():
+    mma = find_target("gfx942").mma_for("f16")[0]
+    assert gpu.copy_piece(16, 16, 192, mma.m, mma, 64, 2) is None
+
+
+@pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
+def test_schedules_name_every_entry_once(target):
+    for strategy in {one.name: one for one in choose(RESNET, target)}.values():
+        row = gpu.vector_schedule if strategy.name == "vector_gemm" else gpu.mma_schedule
+        schedule = row(RESNET, target, strategy)
+        (info,) = schedule.roles.values()
+        entries = [step[1:] for step in info.pipeline if step.startswith("@")]
+        assert entries
+        for entry in entries:
+            assert schedule.library.count(f"@{entry}(") == 1
+        assert info.subgroup_size == target.subgroup_size
+        assert info.workgroup_size[0] % target.subgroup_size == 0
+        rocm_only = [step for step in info.pipeline if step.startswith("iree-rocdl-")]
+        assert bool(rocm_only) == (target.backend == "rocm")
+
+
+def test_libraries_link_what_a_script_declares():
+    text = library(("common", "implicit_gemm"), {})
+    assert "named_sequence private" not in text
+    assert text.count("@cleanup(%") == 1
