@@ -48,7 +48,7 @@
 // THREE-SAME:   conv_compiler.role = "reduction"
 // THREE:        arith.addf %out, %in
 
-// TWICE: conv-opt: error: contraction: its loops are not named by conv_compiler.loops
+// TWICE: conv-opt: error: role contraction: on no op that names its loops
 
 func.func @main(%image: tensor<2x6x6x5x8xf16>, %gradient: tensor<2x3x4x5x32xf16>)
     -> tensor<5x32x2x3x8xf32> {
