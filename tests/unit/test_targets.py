@@ -20,8 +20,8 @@ ROWS = [
 
 
 def test_the_promised_targets_are_there():
-    promised = "cpu gfx90a gfx942 gfx950 gfx1100 gfx1201 sm_80 sm_86 sm_89".split()
-    assert set(promised) <= set(TARGETS)
+    amd = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}
+    assert {"cpu", "sm_80", "sm_86", "sm_89"} | amd <= set(TARGETS)
 
 
 def test_rows_are_found_by_their_name():
