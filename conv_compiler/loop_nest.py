@@ -144,10 +144,10 @@ def replace_nest(
         },
     )
     old.op.results[0].replace_all_uses_with(finish(result))
-    _erase_if_dead(old.op)
+    erase_if_dead(old.op)
 
 
-def _erase_if_dead(op: object) -> None:
+def erase_if_dead(op: object) -> None:
     """Erase an op without uses, then those of its operands that this leaves without any."""
     view = op if isinstance(op, ir.Operation) else getattr(op, "operation", None)
     if not isinstance(view, ir.Operation) or any(list(r.uses) for r in view.results):
@@ -158,4 +158,4 @@ def _erase_if_dead(op: object) -> None:
             owners.append(value.owner)
     view.erase()
     for owner in owners:
-        _erase_if_dead(owner)
+        erase_if_dead(owner)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from conv_compiler.build import ops
 from conv_compiler.loop_nest import find_nests
 
 
@@ -36,16 +37,11 @@ def _swap_operands(op: ir.Operation) -> None:
 
 
 def _wrap(op: ir.Operation) -> None:
-    region = ir.Operation.create(
-        "flow.dispatch.region",
-        results=[op.results[0].type],
-        regions=2,  # the second would count workgroups; tiling does
-        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
-        ip=ir.InsertionPoint(op),
-    )
+    with ir.InsertionPoint(op):
+        region = ops.dispatch_region(op.results[0].type)
     op.results[0].replace_all_uses_with(region.results[0])
-    with ir.InsertionPoint(region.regions[0].blocks.append()):
-        end = ir.Operation.create("flow.return", operands=[op.results[0]])
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        end = ops.dispatch_return(op.results[0])
     op.move_before(end)
     for value in list(op.operands)[2:]:
         value.owner.move_before(op)

@@ -24,6 +24,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from conv_compiler.build import ops
+from conv_compiler.loop_nest import ROLE, erase_if_dead
 from conv_compiler.passes.contraction import Contraction, find_contraction
 
 
@@ -49,25 +50,21 @@ class ImplicitGemm:
         """Rewrite the module's one contraction; raises UnsupportedStrategy if it has none."""
         with module.context, ir.Location.unknown():
             contraction = find_contraction(module)
-            op = contraction.op
-            with ir.InsertionPoint(op):
+            epilogue = _epilogue(contraction.op)
+            last = epilogue or contraction.op
+            with ir.InsertionPoint(last):
                 partials = self._region(contraction)
-                weight = _reduce(contraction, partials, self.split_k)
-            op.results[0].replace_all_uses_with(weight)
-            _erase_dead(op)
+                weight = _reduction_region(contraction, epilogue, partials, self.split_k)
+            last.results[0].replace_all_uses_with(weight)
+            erase_if_dead(last)
 
     def _region(self, conv: Contraction) -> ir.Value:
         """The dispatch region that computes P[s, g, m, n]."""
         m, n = _ceil(conv.gemm_m, self.tile_m), _ceil(conv.gemm_n, self.tile_n)
         part = _ceil(-(-conv.gemm_k // self.split_k), self.tile_k)
         type = ir.RankedTensorType.get([self.split_k, conv.groups, m, n], conv.accumulator)
-        region = ir.Operation.create(
-            "flow.dispatch.region",
-            results=[type],
-            regions=2,  # the second would count workgroups; the schedule's tiling does
-            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
-        )
-        with ir.InsertionPoint(region.regions[0].blocks.append()):
+        region = ops.dispatch_region(type)
+        with ir.InsertionPoint(region.regions[0].blocks[0]):
             a = _gradient_operand(conv, part * self.split_k, m)
             b = _window_operand(conv, part * self.split_k, n)
             # [g, gemm_k, x] -> [g, s, part, x]
@@ -80,9 +77,9 @@ class ImplicitGemm:
                 5,
                 1,
                 ops.multiply_add,
-                {"conv_compiler.role": ir.StringAttr.get("contraction")},
+                {ROLE: ir.StringAttr.get("contraction")},
             )
-            ir.Operation.create("flow.return", operands=[product])
+            ops.dispatch_return(product)
         result: ir.Value = region.results[0]
         return result
 
@@ -207,49 +204,55 @@ def _im2col(
     return result
 
 
+def _epilogue(op: ir.Operation) -> ir.Operation | None:
+    """The elementwise op that alone uses the contraction's result, if it is tagged as such."""
+    users = [use.owner for use in op.results[0].uses]
+    if len(users) != 1 or ROLE not in users[0].operation.attributes:
+        return None
+    user = users[0].operation
+    return user if ir.StringAttr(user.attributes[ROLE]).value == "epilogue" else None
+
+
+def _reduction_region(
+    conv: Contraction, epilogue: ir.Operation | None, partials: ir.Value, split_k: int
+) -> ir.Value:
+    """The weight gradient from P: one dispatch that also runs the epilogue, or a mere view of P."""
+    whole = [split_k, conv.groups, conv.gemm_m, conv.gemm_n]
+    as_weight = conv.weight_loops == conv.weight_order
+    if epilogue is None and as_weight and split_k == 1 and ops.shape_of(partials) == whole:
+        return ops.merge_axes(ops.split_axis(partials, 3, (*conv.taps, conv.channels)), 0, 2)
+    region = ops.dispatch_region((epilogue or conv.op).results[0].type)
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        weight = _reduce(conv, ops.leading(partials, whole), split_k)
+        if epilogue is not None:
+            end = epilogue.clone()
+            type = ir.RankedTensorType(end.results[0].type)
+            end.operands[0] = weight
+            end.operands[len(end.operands) - 1] = tensor.EmptyOp(
+                type.shape, type.element_type
+            ).result
+            end.move_after(end.operands[len(end.operands) - 1].owner)
+            weight = end.results[0]
+        ops.dispatch_return(weight)
+    result: ir.Value = region.results[0]
+    return result
+
+
 def _reduce(conv: Contraction, partials: ir.Value, split_k: int) -> ir.Value:
-    """Slice P to its valid part, sum it over s in rising order, in the weight's axis order."""
-    shape = [split_k, conv.groups, conv.gemm_m, conv.gemm_n]
-    rank = len(shape)
-    if ops.shape_of(partials) != shape:
-        slice_op = tensor.ExtractSliceOp(
-            ir.RankedTensorType.get(shape, conv.accumulator),
-            partials,
-            [],
-            [],
-            [],
-            _i64s([0] * rank),
-            _i64s(shape),
-            _i64s([1] * rank),
-        )
-        partials = slice_op.result
+    """The sum of P[s, g, k, n] over s in rising order, in the weight's axis order."""
     partials = ops.split_axis(partials, 3, (*conv.taps, conv.channels))
     # P is [s, g, k, taps..., c]; the weight's loops come in the order of its axes.
-    order = [conv.weight_loops.index(name) for name in conv.weight_order]
     if split_k == 1:
         partials = ops.merge_axes(partials, 0, 2)
-        if conv.weight_loops == conv.weight_order:
-            return partials
-    dims = [ir.AffineDimExpr.get(i) for i in range(len(order) + (split_k > 1))]
+    rank = len(conv.weight_order)
+    dims = [ir.AffineDimExpr.get(i) for i in range(rank + (split_k > 1))]
     read = [dims[conv.weight_order.index(name)] for name in conv.weight_loops]
     return ops.generic(
         [partials],
         ops.filled(ops.shape_of(conv.op.results[0]), conv.accumulator),
-        [[dims[-1], *read] if split_k > 1 else read, dims[: len(order)]],
+        [[dims[-1], *read] if split_k > 1 else read, dims[:rank]],
         len(dims),
         int(split_k > 1),
         lambda part, total: ops.add(total, part) if split_k > 1 else part,
-        {"conv_compiler.role": ir.StringAttr.get("reduction")},
+        {ROLE: ir.StringAttr.get("reduction")},
     )
-
-
-def _erase_dead(op: ir.Operation) -> None:
-    """Erase an unused op and then its operands' makers, as far as they are unused too."""
-    makers = [operand.owner for operand in op.operands]
-    op.erase()
-    for maker in makers:
-        if isinstance(maker, ir.Block):
-            continue
-        maker = getattr(maker, "operation", maker)
-        if not any(list(result.uses) for result in maker.results):
-            _erase_dead(maker)

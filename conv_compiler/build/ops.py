@@ -173,6 +173,26 @@ def add(a: ir.Value, b: ir.Value) -> ir.Value:
     return (arith.AddIOp if is_integer else arith.AddFOp)(a, b).result
 
 
+def dispatch_region(type: ir.Type) -> ir.Operation:
+    """An empty `flow.dispatch.region` with one result: IREE makes one kernel of what is put in it.
+
+    Fill the block of its first region and end it with `dispatch_return`.
+    """
+    region = ir.Operation.create(
+        "flow.dispatch.region",
+        results=[type],
+        regions=2,  # the second would count workgroups; tiling does
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+    )
+    region.regions[0].blocks.append()
+    return region
+
+
+def dispatch_return(value: ir.Value) -> ir.Operation:
+    """The end of a dispatch region."""
+    return ir.Operation.create("flow.return", operands=[value])
+
+
 def convert_tensor(value: ir.Value, to: ir.Type) -> ir.Value:
     """The tensor in another element type, as an elementwise generic of its own."""
     type = ir.RankedTensorType(value.type)
