@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import subprocess
 
-import numpy as np
 import pytest
 from iree.compiler import ir
 
@@ -20,6 +19,7 @@ from conv_compiler.layouts import LAYOUTS, find_layout
 from conv_compiler.passes.implicit_gemm import ImplicitGemm
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import reference
+from conv_compiler.runtime import to_numpy
 from conv_compiler.stages import compiler_flags, compiler_path
 from conv_compiler.targets import find_target
 from conv_compiler.verify import compare, inputs, tolerance
@@ -69,7 +69,7 @@ def error_on_the_cpu(problem, text, folder):
     subprocess.run([*command, *compiler_flags(find_target("cpu"))], check=True, capture_output=True)
     module = iree.runtime.load_vm_flatbuffer_file(str(folder / "module.vmfb"), driver="local-sync")
     operands = inputs(problem)
-    got = np.asarray(module.main(*operands).to_host())
+    got = to_numpy(module.main(*operands))
     return compare(
         problem, got, reference(problem, *operands), tolerance(problem, "integers")
     ).wrong
