@@ -91,9 +91,10 @@ class Target:
     """One chip, or the host CPU.
 
     `backend` (a row of BACKENDS) picks compiler flags, runtime driver and schedules.
-    `compute_units` counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on NVIDIA),
-    `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation registers),
-    and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma counts two).
+    `compute_units` counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on
+    NVIDIA), `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation
+    registers), and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma
+    counts two).
     """
 
     name: str
