@@ -24,8 +24,8 @@ from conv_compiler.errors import (
 from conv_compiler.facts import KernelFacts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
-from conv_compiler.stages import check_applied, prove, stage_texts
-from conv_compiler.targets import find_target
+from conv_compiler.stages import check_applied, kernel_facts, prove, stage_texts
+from conv_compiler.targets import TARGETS, find_target
 
 # The module; the package has the function of that name.
 COMPILE = sys.modules["conv_compiler.compile"]
@@ -268,3 +268,31 @@ def test_the_record_is_plain_json(artifact):
     record = json.loads(artifact.vmfb.with_suffix(".json").read_text())
     assert set(artifact.to_json()) | {"key", "sha256"} == set(record)
     assert Artifact.from_record(artifact.vmfb, record, cached=True).problem == PROBLEM
+
+
+CANDIDATES = (
+    ConvProblem(n=3, g=2, k=23, c=13, image=(11, 13), filter=(3, 2), stride=(2, 1), dtype="bf16"),
+    ConvProblem(n=16, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
+    ConvProblem(n=4, k=64, c=3, image=(32, 32), filter=(7, 7), stride=(2, 2), dtype="i8"),
+    ConvProblem(n=4, k=300, c=32, image=(14, 14), filter=(1, 1), layout="NCHW_KCYX_NKHW"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", [name for name, row in TARGETS.items() if row.is_gpu])
+@pytest.mark.parametrize("problem", CANDIDATES, ids=lambda problem: problem.name)
+def test_every_candidate_compiles(problem, chip, tmp_path):
+    """Not only the first: the others are what is left when it spills."""
+    target = find_target(chip)
+    candidates = choose(problem, target)
+    refused = []
+    for number, strategy in enumerate(candidates):
+        work = tmp_path / str(number)
+        work.mkdir()
+        stage_texts(problem, target, strategy, work)
+        try:
+            prove(target, strategy, kernel_facts(target, work))
+        except StrategyNotApplied as broken:
+            refused.append(str(broken))
+    assert len(refused) < len(candidates)
+    assert all("spills" in reason or "scratch" in reason for reason in refused)
