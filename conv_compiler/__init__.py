@@ -6,6 +6,9 @@ package touches neither numpy nor IREE.
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -33,11 +36,23 @@ if TYPE_CHECKING:
     from conv_compiler.verify import Report, verify
 
 
-def __getattr__(name: str) -> Any:
-    if home := _HOMES.get(name):
-        from importlib import import_module
+class _Package(ModuleType):
+    """This package, whose modules `compile` and `verify` do not hide the functions of that name.
 
-        value = getattr(import_module(f"conv_compiler.{home}"), name)
-        globals()[name] = value  # a submodule of the same name must not hide the function
-        return value
-    raise AttributeError(f"module 'conv_compiler' has no attribute {name!r}")
+    Importing a submodule sets it on its package, whoever imports it; the public name wins here, and
+    `sys.modules` and `from conv_compiler.compile import ...` still find the module.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if home := _HOMES.get(name):
+            value = getattr(import_module(f"{__name__}.{home}"), name)
+            self.__dict__[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -7,6 +7,7 @@ we hand to a GPU carries the second-last result dimension (m) and operand 1 the 
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -86,7 +87,7 @@ class SwappedKernel:
 
 @pytest.mark.parametrize("data", ["integers", "random"])
 def test_verification_catches_a_swapped_kernel(data, monkeypatch):
-    monkeypatch.setattr("conv_compiler.verify.load", lambda *_: SwappedKernel())
+    monkeypatch.setattr(sys.modules["conv_compiler.verify"], "load", lambda *_: SwappedKernel())
     strategy = choose(PROBLEM, find_target("sm_80"), "implicit_gemm")[0]
     artifact = SimpleNamespace(problem=PROBLEM, target="sm_80", strategy=strategy)
     report = verify_artifact(artifact, data)

@@ -1,0 +1,40 @@
+"""The package's own names: light to import, and never hidden by a module."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import FunctionType
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["compile", "verify"])
+def test_functions_are_not_hidden_by_the_modules_of_their_name(name: str) -> None:
+    # In every order of importing the module and using the name.
+    for lines in (
+        f"import conv_compiler.{name}\nimport conv_compiler as cc\n",
+        f"import conv_compiler as cc\ncc.{name}\nimport conv_compiler.{name}\n",
+        f"import conv_compiler as cc\nfrom conv_compiler.{name} import {name} as first\n",
+        f"from conv_compiler import {name} as first\nimport conv_compiler as cc\n",
+    ):
+        code = f"{lines}from types import FunctionType\nassert type(cc.{name}) is FunctionType\n"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_there() -> None:
+    import conv_compiler as cc
+
+    for name in cc.__all__:
+        assert getattr(cc, name) is not None
+    assert type(cc.run) is FunctionType
+    with pytest.raises(AttributeError, match="no attribute 'wat'"):
+        _ = cc.wat
+
+
+def test_importing_the_package_touches_neither_numpy_nor_iree() -> None:
+    code = (
+        "import sys, conv_compiler\n"
+        "assert not {name.partition('.')[0] for name in sys.modules} & {'numpy', 'iree', 'rich'}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
