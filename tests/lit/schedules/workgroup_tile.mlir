@@ -2,12 +2,12 @@
 
 // RUN: %run_scripts %s | %filecheck
 
-// 64 x 96 in tiles of 32 x 32, in two parts: 2 x 1 x 2 x 3 workgroups of 64 gemm_k each.
+// 64 x 96 in tiles of 32 x 48, in two parts: 2 x 1 x 2 x 2 workgroups of 64 gemm_k each.
 // CHECK-LABEL: func.func @whole_tiles
-// CHECK:         scf.forall {{.*}} in (2, 1, 2, 3)
+// CHECK:         scf.forall {{.*}} in (2, 1, 2, 2)
 // CHECK:           im2col {conv_compiler.operand = "a"} {{.*}} -> tensor<1x64x32xf16>
-// CHECK:           im2col {conv_compiler.operand = "b"} {{.*}} -> tensor<1x64x32xf16>
-// CHECK:           linalg.fill {{.*}} -> tensor<32x32xf32>
+// CHECK:           im2col {conv_compiler.operand = "b"} {{.*}} -> tensor<1x64x48xf16>
+// CHECK:           linalg.fill {{.*}} -> tensor<32x48xf32>
 // CHECK:           linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]
 // CHECK:         mapping = [#iree_codegen.workgroup_mapping<z:1>,
 // CHECK-SAME:      #iree_codegen.workgroup_mapping<z>, #iree_codegen.workgroup_mapping<y>,
@@ -58,11 +58,11 @@ func.func @whole_tiles(%gradient: tensor<128x1x64xf16>,
 // 20 x 12 x 18 rounded up to one tile: the grid has one workgroup, which takes the operands whole.
 // CHECK-LABEL: func.func @rounded_up
 // CHECK:         im2col {conv_compiler.operand = "a"} {{.*}} output_pad_high = [0, 14, 12]
-// CHECK:         im2col {conv_compiler.operand = "b"} {{.*}} output_pad_high = [0, 14, 20]
+// CHECK:         im2col {conv_compiler.operand = "b"} {{.*}} output_pad_high = [0, 14, 36]
 // CHECK:         scf.forall {{.*}} in (1, 1, 1, 1)
 // CHECK:           linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]
 func.func @rounded_up(%gradient: tensor<18x1x20xf16>,
-    %image: tensor<2x4x4x1x3xf16>) -> tensor<1x1x32x32xf32> {
+    %image: tensor<2x4x4x1x3xf16>) -> tensor<1x1x32x48xf32> {
   %zero = arith.constant 0.0 : f16
   %zero_f32 = arith.constant 0.0 : f32
   %a_out = tensor.empty() : tensor<1x32x32xf16>
@@ -72,36 +72,36 @@ func.func @rounded_up(%gradient: tensor<18x1x20xf16>,
       output_pad_low = [0, 0, 0] output_pad_high = [0, 14, 12] pad_value(%zero : f16)
       ins(%gradient : tensor<18x1x20xf16>) outs(%a_out : tensor<1x32x32xf16>)
       -> tensor<1x32x32xf16>
-  %b_out = tensor.empty() : tensor<1x32x32xf16>
+  %b_out = tensor.empty() : tensor<1x32x48xf16>
   %b_k = iree_linalg_ext.im2col {conv_compiler.operand = "b"} strides = [1, 1, 1]
       dilations = [1, 1, 1] kernel_size = [1, 2, 2] offsets = [0, 0, 0]
       output_sizes = [[1], [2, 3, 3], [1, 2, 2, 3]]
       batch_pos = [3] m_pos = [0, 1, 2] k_pos = [4] input_k_perm = [0, 1, 2, 3]
-      output_perm = [0, 1, 2] output_pad_low = [0, 0, 0] output_pad_high = [0, 14, 20]
+      output_perm = [0, 1, 2] output_pad_low = [0, 0, 0] output_pad_high = [0, 14, 36]
       pad_value(%zero : f16)
-      ins(%image : tensor<2x4x4x1x3xf16>) outs(%b_out : tensor<1x32x32xf16>)
-      -> tensor<1x32x32xf16>
+      ins(%image : tensor<2x4x4x1x3xf16>) outs(%b_out : tensor<1x32x48xf16>)
+      -> tensor<1x32x48xf16>
   %a = tensor.expand_shape %a_k [[0], [1, 2], [3]] output_shape [1, 1, 32, 32]
       : tensor<1x32x32xf16> into tensor<1x1x32x32xf16>
-  %b = tensor.expand_shape %b_k [[0], [1, 2], [3]] output_shape [1, 1, 32, 32]
-      : tensor<1x32x32xf16> into tensor<1x1x32x32xf16>
-  %empty = tensor.empty() : tensor<1x1x32x32xf32>
-  %fill = linalg.fill ins(%zero_f32 : f32) outs(%empty : tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %b = tensor.expand_shape %b_k [[0], [1, 2], [3]] output_shape [1, 1, 32, 48]
+      : tensor<1x32x48xf16> into tensor<1x1x32x48xf16>
+  %empty = tensor.empty() : tensor<1x1x32x48xf32>
+  %fill = linalg.fill ins(%zero_f32 : f32) outs(%empty : tensor<1x1x32x48xf32>) -> tensor<1x1x32x48xf32>
   %gemm = linalg.generic {
       indexing_maps = [affine_map<(s, g, m, n, k) -> (g, s, k, m)>,
                        affine_map<(s, g, m, n, k) -> (g, s, k, n)>,
                        affine_map<(s, g, m, n, k) -> (s, g, m, n)>],
       iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
-      ins(%a, %b : tensor<1x1x32x32xf16>, tensor<1x1x32x32xf16>)
-      outs(%fill : tensor<1x1x32x32xf32>) attrs = {conv_compiler.role = "contraction"} {
+      ins(%a, %b : tensor<1x1x32x32xf16>, tensor<1x1x32x48xf16>)
+      outs(%fill : tensor<1x1x32x48xf32>) attrs = {conv_compiler.role = "contraction"} {
   ^bb0(%x: f16, %y: f16, %sum: f32):
     %x_f32 = arith.extf %x : f16 to f32
     %y_f32 = arith.extf %y : f16 to f32
     %product = arith.mulf %x_f32, %y_f32 : f32
     %next = arith.addf %sum, %product : f32
     linalg.yield %next : f32
-  } -> tensor<1x1x32x32xf32>
-  return %gemm : tensor<1x1x32x32xf32>
+  } -> tensor<1x1x32x48xf32>
+  return %gemm : tensor<1x1x32x48xf32>
 }
 
 module attributes {transform.with_named_sequence} {
@@ -109,7 +109,7 @@ module attributes {transform.with_named_sequence} {
       !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
     %m = transform.param.constant 32 : i64 -> !transform.param<i64>
-    %n = transform.param.constant 32 : i64 -> !transform.param<i64>
+    %n = transform.param.constant 48 : i64 -> !transform.param<i64>
     %funcs = transform.structured.match ops{["func.func"]} in %root
         : (!transform.any_op) -> !transform.any_op
     transform.foreach %funcs : !transform.any_op {
