@@ -51,11 +51,11 @@ def check(problem, split_k):
     verify_artifact(report.artifact, data="random").require()
 
 
-@pytest.mark.parametrize(("problem", "split_k"), ck_cases())
+@pytest.mark.parametrize(("problem", "split_k"), list(ck_cases()))
 def test_composable_kernel(problem, split_k):
     check(problem, split_k)
 
 
-@pytest.mark.parametrize("problem", retinanet_cases())
+@pytest.mark.parametrize("problem", list(retinanet_cases()))
 def test_retinanet(problem):
     check(problem, "auto")
