@@ -40,6 +40,10 @@ class DeviceUnavailable(ConvError):
     """The runtime has no such device."""
 
 
+class LaunchFailed(ConvError):
+    """A kernel was started and did not end well: a fault, or a finding of the virtual GPU."""
+
+
 class InvalidArray(ConvError):
     """An array whose shape or type is not the one the problem states."""
 

@@ -11,6 +11,7 @@ import re
 import statistics
 import time
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,12 @@ import iree.runtime as iree
 import numpy as np
 
 from conv_compiler.dtypes import DTYPES
-from conv_compiler.errors import DeviceUnavailable, InvalidArray, InvalidArtifact
+from conv_compiler.errors import (
+    DeviceUnavailable,
+    InvalidArray,
+    InvalidArtifact,
+    LaunchFailed,
+)
 
 if TYPE_CHECKING:
     from conv_compiler.artifact import Artifact
@@ -33,23 +39,55 @@ _LOADED_KERNELS = 64
 class Device:
     """One device name users write (`hip`, or `hip://1` where `numbered`).
 
-    `driver` is the IREE runtime's name for it, `built_for` the device target a `.vmfb` names. The
-    first row of a device target is its default device.
+    `built_for` is the device target a `.vmfb` names; the first row of a device target that can be
+    opened is its default. `open` makes the device from the name as written and the chip a kernel
+    was built for. A time taken on a `virtual` device says nothing about a chip.
     """
 
     name: str
-    driver: str
     built_for: str
+    open: Callable[[str, str], Any]
     numbered: bool = True
+    virtual: bool = False
+
+
+def _open_cpu(name: str, chip: str) -> Any:
+    return iree.get_device("local-task")
+
+
+def _open_cuda(name: str, chip: str) -> Any:
+    return iree.get_device(name)
+
+
+def _open_hip(name: str, chip: str) -> Any:
+    device = iree.get_device(name)
+    found = [row["name"] for row in iree.get_driver("hip").query_available_devices()]
+    if any(text.startswith("virtual ") for text in found):
+        raise RuntimeError("this process's hip driver is the virtual one, name it vgpu")
+    return device
+
+
+def _open_virtual(name: str, chip: str) -> Any:
+    from conv_compiler import vgpu
+
+    return vgpu.device(chip, checks=name == "vgpu-checked")
 
 
 DEVICES = MappingProxyType(
     {
         row.name: row
         for row in (
-            Device(name="cpu", driver="local-task", built_for="local", numbered=False),
-            Device(name="hip", driver="hip", built_for="hip"),
-            Device(name="cuda", driver="cuda", built_for="cuda"),
+            Device(name="cpu", built_for="local", open=_open_cpu, numbered=False),
+            Device(name="hip", built_for="hip", open=_open_hip),
+            Device(name="vgpu", built_for="hip", open=_open_virtual, numbered=False, virtual=True),
+            Device(
+                name="vgpu-checked",
+                built_for="hip",
+                open=_open_virtual,
+                numbered=False,
+                virtual=True,
+            ),
+            Device(name="cuda", built_for="cuda", open=_open_cuda),
         )
     }
 )
@@ -75,12 +113,17 @@ def _reason(error: Exception) -> str:
     return text.split(" #hal.", 1)[0].rstrip("; :")[:160]
 
 
+def _launch_reason(error: Exception) -> str:
+    """What stopped a kernel, whole, on one line: a driver's text, or a virtual GPU's finding."""
+    text = " ".join(str(error).split(" [ ")[0].split())
+    return text.partition("driver error ")[2] or text
+
+
 @lru_cache
-def _config(name: str) -> Any:
+def _config(name: str, chip: str) -> Any:
     """The IREE runtime's configuration of a device, made once; DeviceUnavailable if it cannot."""
-    uri = find_device(name).driver + "".join(name.partition("://")[1:])
     try:
-        return iree.Config(device=iree.get_device(uri))
+        return iree.Config(device=find_device(name).open(name, chip))
     except (RuntimeError, ValueError) as error:
         raise DeviceUnavailable(
             f"device {name}: cannot be opened ({_reason(error)}); "
@@ -138,7 +181,7 @@ class Kernel:
 
     def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
         self.path, self.device = path, device
-        self._config = config = _config(device)
+        self._config = config = _config(device, built_for)
         try:
             module = iree.VmModule.copy_buffer(config.vm_instance, data)
             context = iree.VmContext(
@@ -160,6 +203,11 @@ class Kernel:
             ) from error
         self._invoke = iree.FunctionInvoker(context, config.device, function)
 
+    @property
+    def virtual(self) -> bool:
+        """Whether the device executes the chip's code on the host."""
+        return find_device(self.device).virtual
+
     def __call__(self, *operands: Any) -> Any:
         """Run once. Raises InvalidArray when a shape or type is not the kernel's."""
         if len(operands) != len(self.operands):
@@ -174,7 +222,13 @@ class Kernel:
                     "convert it with numpy.asarray"
                 )
             tensor.check(array)
-        result = self._invoke(*operands)
+        try:
+            result = self._invoke(*operands)
+        except RuntimeError as error:
+            # The device stays failed; the next load opens a fresh one.
+            _config.cache_clear()
+            _load.cache_clear()
+            raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
         return result if on_device else to_numpy(result)
 
     def put(self, array: Any) -> Any:
@@ -216,12 +270,23 @@ def _built_for(path: Path, data: bytes) -> tuple[str, str]:
     return target[1].decode(), (chip or target)[1].decode()
 
 
+def _first_to_open(names: list[str], chip: str) -> str:
+    """The first of the names whose device can be opened, or the last one."""
+    for name in names[:-1]:
+        try:
+            _config(name, chip)
+        except DeviceUnavailable:
+            continue
+        return name
+    return names[-1]
+
+
 @lru_cache(maxsize=_LOADED_KERNELS)
 def _load(path: Path, device: str | None, _stamp: tuple[int, int]) -> Kernel:
     data = path.read_bytes()
     built_for, chip = _built_for(path, data)
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
-    name = device or next(iter(fitting), built_for)
+    name = device or _first_to_open(fitting or [built_for], chip)
     if find_device(name).built_for != built_for:
         raise InvalidArtifact(
             f"artifact {path.name}: built for {chip}, which device {name} is not; "
@@ -234,7 +299,7 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     """The kernel of an artifact or of a `.vmfb`, ready to be called.
 
     `device` is a name of DEVICES, `hip://1` for the second of its kind; left out, it is the one the
-    file was built for. A file loaded before and unchanged since is not loaded again. Raises
+    file was built for, for AMD chips the virtual GPU where no real one can be opened. A file loaded before and unchanged since is not loaded again. Raises
     InvalidArtifact (missing, corrupt, or built for another chip) and DeviceUnavailable.
     """
     path = Path(artifact if isinstance(artifact, str | Path) else artifact.vmfb)

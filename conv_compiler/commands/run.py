@@ -32,7 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="NPY", help="gradient of the weight"
     )
-    parser.add_argument("--device", metavar="D", help="cpu, hip, hip://1, cuda (the target's)")
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
+    )
     add_json(parser)
 
 

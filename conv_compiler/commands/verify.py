@@ -35,7 +35,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the data (0)")
     parser.add_argument("--runs", type=size, default=2, metavar="R", help="must agree bitwise (2)")
-    parser.add_argument("--device", metavar="D", help="cpu, hip, hip://1, cuda (the target's)")
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
+    )
     add_json(parser)
 
 

@@ -1,0 +1,74 @@
+"""Dynamic counts of what the kernels of this process did on virtual devices."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any
+
+from conv_compiler.vgpu.library import library, read_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelCounters:
+    """Sums over all launches of one kernel on one chip.
+
+    Instructions are wave-instructions by class (matrix, valu, salu, lds_read, ...). A line is
+    128 bytes, counted once an instruction. LDS cycles follow the bank model of docs/vgpu.md.
+    `seconds` is the host's time.
+    """
+
+    chip: str
+    kernel: str
+    launches: int
+    workgroups: int
+    waves: int
+    instructions: Mapping[str, int]
+    matrix_flops: int
+    global_read_bytes: int
+    global_write_bytes: int
+    global_read_lines: int
+    global_write_lines: int
+    scalar_read_bytes: int
+    lds_read_bytes: int
+    lds_write_bytes: int
+    lds_cycles: int
+    lds_conflict_cycles: int
+    seconds: float
+
+    @property
+    def total_instructions(self) -> int:
+        """Wave-instructions of all classes."""
+        return sum(self.instructions.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as plain values for json.dumps."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+@contextmanager
+def counting() -> Iterator[None]:
+    """Count what every kernel of the process does while the block runs; `counters` has the sums.
+
+    Counts start at zero. Launches take longer meanwhile: addresses are looked at one by one.
+    """
+    library().vgpu_reset_counters()
+    library().vgpu_set_counting(1)
+    try:
+        yield
+    finally:
+        library().vgpu_set_counting(0)
+
+
+def counters() -> tuple[KernelCounters, ...]:
+    """Return the counts of the last `counting` block so far, sorted by chip and kernel."""
+    return tuple(KernelCounters(**row) for row in read_json("vgpu_counters"))
+
+
+def memory_totals() -> Mapping[str, int]:
+    """Return what the library holds: live_allocations, live_bytes, allocations, frees."""
+    totals: dict[str, int] = read_json("vgpu_memory")
+    return totals

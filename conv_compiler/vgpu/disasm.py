@@ -1,0 +1,72 @@
+"""Readable text of a record, close to what LLVM prints; used in findings and cross-checks."""
+
+from __future__ import annotations
+
+from conv_compiler.vgpu import program as p
+from conv_compiler.vgpu.program import ABSENT, Operand, Record
+
+_NAMES = {
+    p.NULL: "null",
+    p.M0: "m0",
+    p.SCC: "scc",
+    251: "vccz",
+    252: "execz",
+    235: "src_shared_base",
+}
+_NAMES |= {236: "src_shared_limit", 237: "src_private_base", 238: "src_private_limit"}
+_NAMES |= {102: "flat_scratch_lo", 103: "flat_scratch_hi", 104: "xnack_mask_lo"}
+_PAIRS = {p.VCC: "vcc", p.EXEC: "exec", 102: "flat_scratch"}
+_FLOATS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494")
+
+
+def operand_text(op: Operand, literal: int) -> str:
+    """One operand with its modifiers."""
+    text = _register(op.reg, op.dwords, literal)
+    if op.mods & p.ABS:
+        text = f"|{text}|"
+    return f"-{text}" if op.mods & p.NEG else text
+
+
+def _register(reg: int, dwords: int, literal: int) -> str:
+    if reg >= p.VGPR0:
+        kind, first = {1: "v", 2: "a", 3: "temp"}[reg >> 8], reg & 255
+        return f"{kind}{first}" if dwords == 1 else f"{kind}[{first}:{first + dwords - 1}]"
+    if reg == p.LITERAL:
+        return f"{literal:#x}"
+    if 128 <= reg <= 208:
+        return str(reg - 128 if reg <= 192 else 192 - reg)
+    if 240 <= reg <= 248:
+        return _FLOATS[reg - 240]
+    if reg in _PAIRS and dwords == 2:
+        return _PAIRS[reg]
+    if reg in (106, 107, 126, 127):
+        return f"{_PAIRS[reg & ~1]}_{'hi' if reg & 1 else 'lo'}"
+    if reg in _NAMES:
+        return _NAMES[reg]
+    kind, first = ("ttmp", reg - 108) if 108 <= reg < 124 else ("s", reg)
+    return f"{kind}{first}" if dwords == 1 else f"{kind}[{first}:{first + dwords - 1}]"
+
+
+def text(r: Record, mnemonic: str) -> str:
+    """The instruction as one line: mnemonic, operands in encoding order, modifiers."""
+    operands = [op for op in (r.d, r.e, r.a, r.b, r.c, r.x) if op is not ABSENT]
+    parts = [operand_text(op, r.literal) for op in operands]
+    if (r.name.startswith("s_") and not operands) or r.name.startswith(
+        ("s_movk", "s_cmpk", "s_addk")
+    ):
+        parts.append(str(r.imm) if r.imm < 10 else hex(r.imm))
+    flags = [
+        word
+        for bit, word in (
+            (p.OFFEN, "offen"),
+            (p.IDXEN, "idxen"),
+            (p.LDS, "lds"),
+            (p.CLAMP, "clamp"),
+        )
+        if r.flags & bit
+    ]
+    if (r.imm and operands and not r.name.startswith("s_")) or r.imm1:
+        flags.append(f"offset:{r.imm}" + (f" offset1:{r.imm1}" if r.imm1 else ""))
+    if r.flags & p.DPP:
+        flags.append(f"dpp:{r.dpp_ctrl:#x} row_mask:{r.row_mask:#x} bank_mask:{r.bank_mask:#x}")
+    return " ".join(filter(None, [mnemonic, ", ".join(parts), " ".join(flags)]))

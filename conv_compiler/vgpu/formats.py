@@ -1,0 +1,141 @@
+"""Which encoding an instruction word has, for each chip the executor knows.
+
+The machine-readable encodings are those of the `tinygrad` package. Three things are added here:
+the buffer encodings of RDNA3 and RDNA4, which its decode table leaves out; the scaled matrix
+encoding of CDNA4, which may only match behind its own first word; and the matrix opcodes of
+CDNA2, which CDNA3 gave to other instructions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from tinygrad.renderer import amd
+from tinygrad.renderer.amd.dsl import Inst
+from tinygrad.runtime.autogen.amd.cdna import ins as cdna
+from tinygrad.runtime.autogen.amd.rdna3 import ins as rdna3
+from tinygrad.runtime.autogen.amd.rdna4 import ins as rdna4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Chips that share encodings; `zeroes_high_half`: 16-bit results clear bits 31:16."""
+
+    name: str
+    ins: ModuleType
+    extra: tuple[type[Inst], ...]  # encodings to try before the package's own list
+    true16: bool  # VGPR numbers of 16-bit operands carry the half in bit 7 of the short encodings
+    m0: int  # source code of M0; the other of 124 and 125 is NULL or reserved
+    zeroes_high_half: bool
+
+
+CDNA = Family(name="cdna", ins=cdna, extra=(), true16=False, m0=124, zeroes_high_half=True)
+RDNA3 = Family(
+    name="rdna3", ins=rdna3, extra=(rdna3.MUBUF,), true16=True, m0=125, zeroes_high_half=False
+)
+RDNA4 = Family(
+    name="rdna4", ins=rdna4, extra=(rdna4.VBUFFER,), true16=True, m0=125, zeroes_high_half=False
+)
+
+FAMILIES = {
+    "gfx90a": CDNA,
+    "gfx942": CDNA,
+    "gfx950": CDNA,
+    "gfx1100": RDNA3,
+    "gfx1201": RDNA4,
+}
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """An opcode that means another instruction on one chip; `bits` is the size of each operand."""
+
+    name: str
+    cls: type[Inst]
+    bits: tuple[tuple[str, int], ...]
+
+
+def _mfma(name: str, acc_dwords: int, source_dwords: int) -> Renamed:
+    acc, source = 32 * acc_dwords, 32 * source_dwords
+    bits = (("vdst", acc), ("src2", acc), ("src0", source), ("src1", source))
+    return Renamed(name, cdna.VOP3P_MFMA, bits)
+
+
+_MAC_BITS = (("vdst", 32), ("src0", 32), ("vsrc1", 32))
+_MAD_BITS = (("vdst", 32), ("src0", 32), ("src1", 32), ("src2", 32))
+_MAC_VOP3_BITS = _MAD_BITS[:3]
+
+# (bits 31:23 or 31:26 or 31 of the word, opcode); source: the "AMD Instinct MI200" ISA guide,
+# tables of VOP2, VOP3A and VOP3P-MAI opcodes. CDNA3 moved or dropped these.
+_GFX90A: dict[tuple[str, int], Renamed] = {
+    ("VOP2", 22): Renamed("v_mac_f32", cdna.VOP2, _MAC_BITS),
+    ("VOP2", 23): Renamed("v_madmk_f32", cdna.VOP2_LIT, _MAC_BITS),
+    ("VOP2", 24): Renamed("v_madak_f32", cdna.VOP2_LIT, _MAC_BITS),
+    ("VOP3", 256 + 22): Renamed("v_mac_f32", cdna.VOP3, _MAC_VOP3_BITS),
+    ("VOP3", 0x1C1): Renamed("v_mad_f32", cdna.VOP3, _MAD_BITS),
+    ("VOP3P", 84): _mfma("v_mfma_i32_32x32x8i8", 16, 1),
+    ("VOP3P", 85): _mfma("v_mfma_i32_16x16x16i8", 4, 1),
+    ("VOP3P", 99): _mfma("v_mfma_f32_32x32x4bf16_1k", 32, 2),
+    ("VOP3P", 100): _mfma("v_mfma_f32_16x16x4bf16_1k", 16, 2),
+    ("VOP3P", 101): _mfma("v_mfma_f32_4x4x4bf16_1k", 4, 2),
+    ("VOP3P", 102): _mfma("v_mfma_f32_32x32x8bf16_1k", 16, 2),
+    ("VOP3P", 103): _mfma("v_mfma_f32_16x16x16bf16_1k", 4, 2),
+    ("VOP3P", 104): _mfma("v_mfma_f32_32x32x2bf16", 32, 1),
+    ("VOP3P", 105): _mfma("v_mfma_f32_16x16x2bf16", 16, 1),
+    ("VOP3P", 107): _mfma("v_mfma_f32_4x4x2bf16", 4, 1),
+    ("VOP3P", 108): _mfma("v_mfma_f32_32x32x4bf16", 16, 1),
+    ("VOP3P", 109): _mfma("v_mfma_f32_16x16x8bf16", 4, 1),
+}
+RENAMED = {"gfx90a": _GFX90A}
+
+# Encoding, bits that tell it, their value, first bit and mask of the opcode; most specific first.
+_CDNA_ENCODINGS = (
+    ("VOP3P", 23, 0b110100111, 16, 0x7F),
+    ("VOP3", 26, 0b110100, 16, 0x3FF),
+    ("VOP2", 31, 0, 25, 0x3F),
+)
+_LD_SCALE_WORD = 0xD3AC  # bits 31:16 of v_mfma_ld_scale_b32, the first half of the scaled form
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A decoded word: the package's instruction and, where the opcode was renamed, the row."""
+
+    inst: Any
+    size: int
+    renamed: Renamed | None = None
+
+
+def decode(data: bytes, chip: str) -> Raw:
+    """Decode the instruction at the start of `data`. Raises ValueError when no encoding fits."""
+    family = FAMILIES[chip]
+    word = int.from_bytes(data[:4], "little")
+    if renamed := _renamed(word, chip):
+        cls = _variant(renamed.cls, word)
+        inst = object.__new__(cls)
+        inst._raw = int.from_bytes(data[: cls._base_size], "little")
+        return Raw(inst, cls._base_size, renamed)
+    for cls in (*family.extra, *amd._load_formats()[family.name]):
+        if cls is cdna.VOP3PX2 and word >> 16 != _LD_SCALE_WORD:
+            continue
+        if amd._matches(data, cls):
+            inst = cls.from_bytes(data)
+            return Raw(inst, inst.size())
+    raise ValueError(f"no encoding of {chip} matches {word:#010x}")
+
+
+def _renamed(word: int, chip: str) -> Renamed | None:
+    if chip not in RENAMED:
+        return None
+    for encoding, shift, value, first, mask in _CDNA_ENCODINGS:
+        if word >> shift == value:
+            return RENAMED[chip].get((encoding, word >> first & mask))
+    return None
+
+
+def _variant(cls: type[Inst], word: int) -> type[Inst]:
+    """The literal, SDWA or DPP form of a short encoding, from its first source."""
+    variants = {255: cdna.VOP2_LIT, 249: cdna.VOP2_SDWA, 250: cdna.VOP2_DPP16}
+    return variants.get(word & 0x1FF, cls) if cls is cdna.VOP2 else cls

@@ -1,0 +1,258 @@
+#include "checks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace vgpu {
+namespace {
+
+std::string hex(uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string name_of(const Range& r, uint32_t offset) {
+  const uint32_t n = r.first + offset;
+  if (!r.vgpr) return n == kVcc ? "vcc_lo" : n == kVcc + 1 ? "vcc_hi" : "s" + std::to_string(n);
+  return n >= 512 ? "a temporary" : n >= 256 ? "a" + std::to_string(n - 256) : "v" + std::to_string(n);
+}
+
+int first_lane(uint64_t lanes) { return lanes ? __builtin_ctzll(lanes) : -1; }
+
+}  // namespace
+
+void Findings::add(const char* kind, const Wave& w, const Inst& i, int lane, const std::string& detail) {
+  const Group& g = *w.group;
+  const uint64_t group = uint64_t(g.id[2]) << 42 | uint64_t(g.id[1]) << 21 | g.id[0];
+  std::lock_guard<std::mutex> lock(mutex_);
+  Finding& f = found_.try_emplace({i.index, kind}, Finding{~uint64_t(0), 0, ""}).first->second;
+  ++f.times;
+  if (group >= f.group) return;
+  f.group = group;
+  f.text = std::string(kind) + ": " + detail + " at " + where(w, i, lane);
+}
+
+void Findings::raise(const std::string& kernel) {
+  if (found_.empty()) return;
+  std::string text = kernel + ": " + std::to_string(found_.size()) + (found_.size() == 1 ? " finding" : " findings");
+  unsigned n = 0;
+  for (const auto& [key, f] : found_) {
+    if (n++ == most_) {
+      text += "; and more";
+      break;
+    }
+    text += "; " + f.text + (f.times > 1 ? " (" + std::to_string(f.times) + " times)" : "");
+  }
+  throw Error(Error::Kind::kCheck, text);
+}
+
+Checker::Checker(const Checks& checks, const Memory* memory, Findings& findings, const std::vector<Uses>& uses, uint32_t unit,
+                 uint32_t waves, uint32_t lds_size, bool one_lds_scalar_counter)
+    : checks_(checks),
+      memory_(memory),
+      findings_(findings),
+      uses_(uses),
+      unit_(unit),
+      lds_size_(lds_size),
+      one_counter_(one_lds_scalar_counter),
+      waves_(waves),
+      lds_writes_(lds_size / unit + 1),
+      lds_reads_(lds_size / unit + 1) {}
+
+void Checker::start_group() {
+  std::fill(lds_writes_.begin(), lds_writes_.end(), Access());
+  std::fill(lds_reads_.begin(), lds_reads_.end(), Access());
+}
+
+void Checker::start_wave(const Wave& w) {
+  WaveShadow& s = waves_[w.index];
+  memset(&s, 0, sizeof s);
+  s.written[0] = ~uint64_t(0);
+  const KernelInfo& k = *w.group->kernel;
+  // User SGPRs, workgroup ids, the scratch offset; trap temporaries are not tracked.
+  const uint32_t given = std::min<uint32_t>(kVcc, (k.rsrc2 >> 1 & 31) + 5);
+  std::fill(s.scalar_written, s.scalar_written + given, true);
+}
+
+void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried) {
+  for (uint32_t n = 0; n < r.count; ++n) {
+    const uint32_t reg = r.first + n;
+    if (r.vgpr) {
+      const uint32_t ticket = s.vgpr_ticket[reg];
+      if (ticket > s.done[s.vgpr_counter[reg]] && checks_.waits) {
+        findings_.add("use before wait", w, i, -1, name_of(r, n) + " is still being loaded");
+        s.vgpr_ticket[reg] = 0;
+      }
+      const uint64_t missing = u.all_lanes ? (s.written[reg] ? 0 : w.exec()) : w.exec() & ~s.written[reg];
+      if (missing && u.carries) {
+        (n ? carried.high : carried.low) |= missing;
+      } else if (missing && checks_.uninitialised) {
+        findings_.add("uninitialised register", w, i, first_lane(missing), name_of(r, n) + " was never written");
+        s.written[reg] |= missing;
+      }
+    } else {
+      if (s.scalar_ticket[reg] > s.done[one_counter_ ? kLdsCounter : kScalarCounter] && checks_.waits) {
+        findings_.add("use before wait", w, i, -1, name_of(r, n) + " is still being loaded");
+        s.scalar_ticket[reg] = 0;
+      }
+      if (!s.scalar_written[reg] && u.carries) {
+        (n ? carried.high : carried.low) = ~uint64_t(0);
+      } else if (!s.scalar_written[reg] && checks_.uninitialised) {
+        findings_.add("uninitialised register", w, i, -1, name_of(r, n) + " was never written");
+        s.scalar_written[reg] = true;
+      }
+    }
+  }
+}
+
+void Checker::wait(WaveShadow& s, const Uses& u) const {
+  for (int c = 0; c < kCounters; ++c) {
+    const uint8_t limit = u.limit[c];
+    if (limit == kNoLimit) continue;
+    // Scalar loads come back in any order: as long as one is outstanding only a wait for 0 says anything.
+    const bool any_order = c == kScalarCounter || (c == kLdsCounter && one_counter_ && s.last_scalar_load > s.done[c]);
+    if (limit && any_order) continue;
+    if (s.issued[c] > limit) s.done[c] = std::max(s.done[c], s.issued[c] - limit);
+  }
+}
+
+void Checker::before(Wave& w, const Inst& i) {
+  const Uses& u = uses_[i.index];
+  WaveShadow& s = waves_[w.index];
+  carried_ = Unwritten();
+  for (uint32_t n = 0; n < u.read_count; ++n) read_register(w, i, u, s, u.reads[n], carried_);
+  if (u.wait) wait(s, u);
+  if (u.arrives && checks_.waits && s.last_lds_write > s.done[kLdsCounter]) {
+    findings_.add("barrier before wait", w, i, -1, "an LDS write of the wave is still outstanding");
+    s.last_lds_write = 0;
+  }
+}
+
+void Checker::after(Wave& w, const Inst& i, uint64_t exec) {
+  const Uses& u = uses_[i.index];
+  WaveShadow& s = waves_[w.index];
+  const uint8_t c = u.counter;
+  uint32_t ticket = 0;
+  if (c != kNoCounter) {
+    ticket = ++s.issued[c];
+    if (i.cls == Class::kScalarLoad) s.last_scalar_load = ticket;
+    if (u.lds_write) s.last_lds_write = ticket;
+  }
+  for (uint32_t n = 0; n < u.write_count; ++n) {
+    const Range& r = u.writes[n];
+    for (uint32_t k = 0; k < r.count; ++k) {
+      const uint32_t reg = r.first + k;
+      if (!r.vgpr) {
+        const uint64_t unwritten = carried_.low | (k || !u.low_from_low ? carried_.high : 0);
+        s.scalar_written[reg] = !unwritten;
+        s.scalar_ticket[reg] = i.cls == Class::kScalarLoad ? ticket : 0;
+        continue;
+      }
+      if (checks_.waits && s.vgpr_ticket[reg] > s.done[s.vgpr_counter[reg]] && (c == kNoCounter || c != s.vgpr_counter[reg])) {
+        findings_.add("overwrite before wait", w, i, -1, name_of(r, k) + " is still being loaded");
+      }
+      const uint64_t unwritten = carried_.low | (k || !u.low_from_low ? carried_.high : 0);
+      s.written[reg] = (s.written[reg] | (u.all_lanes ? ~uint64_t(0) : exec)) & ~(unwritten & exec);
+      s.vgpr_ticket[reg] = ticket;
+      s.vgpr_counter[reg] = c == kNoCounter ? uint8_t(kLoadCounter) : c;
+    }
+  }
+}
+
+void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool write) {
+  Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
+  const uint16_t wave = static_cast<uint16_t>(w.index);
+  const auto concurrent = [&](const Access& a) { return a.set && a.wave != wave && w.barriers <= a.signals; };
+  const auto report = [&](const Access& other, const char* did) {
+    findings_.add("LDS race", w, i, lane,
+                  "byte " + hex(unit * unit_) + " was " + did + " by " +
+                      (other.wave == kMany ? std::string("several waves") : "wave " + std::to_string(other.wave)) + " at " +
+                      hex(w.group->program->address_of(other.inst)) + " `" + w.group->program->text_of(other.inst) + "` with no barrier between");
+  };
+  if (checks_.races && concurrent(wrote)) report(wrote, "written");
+  if (checks_.races && write && concurrent(read)) report(read, "read");
+  if (!write && !wrote.set && checks_.uninitialised) {
+    findings_.add("uninitialised LDS", w, i, lane, "byte " + hex(unit * unit_) + " was never written");
+    wrote.set = 1;
+    wrote.wave = wave;
+  }
+  if (write) {
+    wrote = {w.signals, wave, 1, i.index};
+  } else if (read.set && read.wave != wave && read.signals == w.signals) {
+    read.wave = kMany;
+  } else {
+    read = {w.signals, wave, 1, i.index};
+  }
+}
+
+void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write) {
+  for (uint64_t rest = active; rest; rest &= rest - 1) {
+    const int lane = __builtin_ctzll(rest);
+    const uint64_t first = at[lane], end = first + bytes;
+    if (end > lds_size_) {
+      if (checks_.bounds)
+        findings_.add("LDS out of range", w, i, lane, "bytes " + hex(first) + " to " + hex(end - 1) + " of " + std::to_string(lds_size_));
+      continue;
+    }
+    if (!checks_.races && !checks_.uninitialised) continue;
+    for (uint64_t unit = first / unit_; unit <= (end - 1) / unit_; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, write);
+  }
+}
+
+void Checker::global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, bool write, int lane) {
+  const uint64_t first = address - reinterpret_cast<uint64_t>(a.base);
+  for (uint64_t b = first; b < first + bytes;) {
+    const uint32_t in_byte = b % 8, n = static_cast<uint32_t>(std::min<uint64_t>(8 - in_byte, first + bytes - b));
+    const uint8_t mask = static_cast<uint8_t>(((1u << n) - 1) << in_byte);
+    uint8_t* bits = a.written + b / 8;
+    if (write) {
+      __atomic_fetch_or(bits, mask, __ATOMIC_RELAXED);
+    } else if ((__atomic_load_n(bits, __ATOMIC_RELAXED) & mask) != mask) {
+      findings_.add("uninitialised memory", w, i, lane, "address " + hex(address) + " (byte " + std::to_string(b) + " of its allocation) was never written");
+      return;
+    }
+    b += n;
+  }
+}
+
+void Checker::global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, bool write, uint64_t owner) {
+  if (!memory_ || (!checks_.bounds && !checks_.uninitialised)) return;
+  const Allocation* owned = owner ? memory_->find(reinterpret_cast<const void*>(owner)) : nullptr;
+  const Allocation* last = owned;
+  for (uint64_t rest = active; rest; rest &= rest - 1) {
+    const int lane = __builtin_ctzll(rest);
+    const auto inside = [&](const Allocation* a) {
+      return a && at[lane] >= reinterpret_cast<uint64_t>(a->base) && at[lane] + bytes <= reinterpret_cast<uint64_t>(a->base) + a->size;
+    };
+    if (!inside(last)) last = memory_->find(reinterpret_cast<const void*>(at[lane]));
+    if (!last) continue;  // kernel arguments, constants of the code object, scratch
+    if (owned && last != owned && checks_.bounds) {
+      findings_.add("out of allocation", w, i, lane,
+                    std::string(write ? "store to " : "load of ") + hex(at[lane]) + ", outside the allocation of its base " + hex(owner) +
+                        " with " + std::to_string(owned->size) + " bytes");
+      last = owned;
+      continue;
+    }
+    if (checks_.uninitialised && last->written && inside(last)) global_written(w, i, *last, at[lane], bytes, write, lane);
+  }
+}
+
+void run_wave_checked(Wave& w) {
+  const Inst* code = w.group->program->code();
+  Checker& checker = *w.group->checker;
+  w.stop = Stop::kRun;
+  do {
+    const Inst& i = code[w.pc];
+    w.current = &i;
+    ++w.pc;
+    w.counts[static_cast<int>(i.cls)] += i.part == 0;
+    const uint64_t exec = w.exec();
+    checker.before(w, i);
+    i.run(w, i);
+    checker.after(w, i, exec);
+  } while (w.stop == Stop::kRun);
+}
+
+}  // namespace vgpu

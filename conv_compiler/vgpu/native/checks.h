@@ -1,0 +1,97 @@
+// The checks a card does not make: see Checks in launch.h for what each finds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "uses.h"
+#include "wave.h"
+
+namespace vgpu {
+
+// "0x1a40 `ds_read_b32 v1, v0`, workgroup (0, 0, 0), wave 1, lane 3"
+std::string where(const Wave& w, const Inst& i, int lane);
+
+// Findings of one launch, from all its threads: for each kind and instruction the first in workgroup order.
+class Findings {
+ public:
+  explicit Findings(unsigned most) : most_(most) {}
+  void add(const char* kind, const Wave& w, const Inst& i, int lane, const std::string& detail);
+  // Throws Error::kCheck when there are any.
+  void raise(const std::string& kernel);
+
+ private:
+  struct Finding {
+    uint64_t group;
+    uint64_t times;
+    std::string text;
+  };
+  std::mutex mutex_;
+  unsigned most_;
+  std::map<std::pair<uint32_t, std::string>, Finding> found_;
+};
+
+// What the checks know of one wave.
+struct WaveShadow {
+  uint64_t written[kRows];            // lanes of each VGPR row that hold a value
+  bool scalar_written[128];
+  uint32_t vgpr_ticket[kRows];        // number of the access that will write the row, 0: none
+  uint8_t vgpr_counter[kRows];
+  uint32_t scalar_ticket[128];
+  uint32_t issued[kCounters], done[kCounters];
+  uint32_t last_scalar_load;          // ticket of the last out-of-order access on its counter
+  uint32_t last_lds_write;
+};
+
+// Last write and last read of a unit of LDS: barriers the wave had signalled, the wave, the instruction.
+struct Access {
+  uint32_t signals = 0;
+  uint16_t wave = 0;      // kMany: several waves, with the same number of signals
+  uint16_t set = 0;
+  uint32_t inst = 0;
+};
+constexpr uint16_t kMany = 0xffff;
+
+// The state that checks keep for the workgroup a thread runs.
+class Checker {
+ public:
+  Checker(const Checks& checks, const Memory* memory, Findings& findings, const std::vector<Uses>& uses, uint32_t unit,
+          uint32_t waves, uint32_t lds_size, bool one_lds_scalar_counter);
+  void start_group();
+  void start_wave(const Wave& w);  // registers that the launch filled in count as written
+  void before(Wave& w, const Inst& i);
+  void after(Wave& w, const Inst& i, uint64_t exec);
+  void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write);
+  void global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, bool write, uint64_t owner);
+
+ private:
+  // Gives what is unwritten of the register's low and high dword, in lanes, when the instruction carries it on.
+  struct Unwritten {
+    uint64_t low = 0, high = 0;
+  };
+  void read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried);
+  void wait(WaveShadow& s, const Uses& u) const;
+  void lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool write);
+  void global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, bool write, int lane);
+
+  const Checks& checks_;
+  const Memory* memory_;
+  Findings& findings_;
+  const std::vector<Uses>& uses_;
+  uint32_t unit_;
+  uint32_t lds_size_;
+  bool one_counter_;  // LDS and scalar loads share a counter
+  Unwritten carried_;  // by the instruction now running
+  std::vector<WaveShadow> waves_;
+  std::vector<Access> lds_writes_, lds_reads_;
+};
+
+// run_wave with the checks of w.group->checker around every instruction.
+void run_wave_checked(Wave& w);
+
+}  // namespace vgpu

@@ -1,0 +1,15 @@
+// Decoded programs of code objects, decoded once and kept on disk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vgpu {
+
+// The program file for the ELF: from the cache folder, or else decoded by `python -m conv_compiler.vgpu.decode` and put
+// there. Any number of threads and processes may ask at once. Throws Error::kDecode with the decoder's own words.
+std::vector<uint8_t> decoded_program(const uint8_t* elf, size_t size, const std::string& chip);
+
+}  // namespace vgpu

@@ -1,0 +1,193 @@
+// Devices, their attributes, and the per-thread context stack. A context is a device: each has one.
+#include "hip_devices.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "hip_error.h"
+
+namespace vgpu::hip {
+namespace {
+
+// Address space a device reports, in bytes. Memory is the host's, so this bounds nothing.
+constexpr size_t kReportedMemory = size_t{16} << 30;
+constexpr int kReportedRegisters = 65536;
+
+std::vector<Device> make_devices() {
+  std::vector<Device> all;
+  for (bool checked : {false, true})
+    for (const ChipInfo& chip : chips()) all.push_back({static_cast<int>(all.size()), &chip, checked});
+  return all;
+}
+
+struct AttributeRow {
+  hipDeviceAttribute_t id;
+  int (*value)(const ChipInfo&);
+};
+
+int no(const ChipInfo&) { return 0; }
+int yes(const ChipInfo&) { return 1; }
+int workgroup(const ChipInfo& chip) { return static_cast<int>(chip.max_workgroup_size); }
+
+// Pools and concurrent managed access are declined: IREE then uses plain allocations, which is all we need.
+constexpr AttributeRow kAttributes[] = {
+    {hipDeviceAttributeCanMapHostMemory, yes},
+    {hipDeviceAttributeConcurrentManagedAccess, no},
+    {hipDeviceAttributeIntegrated, no},
+    {hipDeviceAttributeManagedMemory, no},
+    {hipDeviceAttributeMaxBlockDimX, workgroup},
+    {hipDeviceAttributeMaxBlockDimY, workgroup},
+    {hipDeviceAttributeMaxBlockDimZ, workgroup},
+    {hipDeviceAttributeMaxThreadsPerBlock, workgroup},
+    {hipDeviceAttributeMaxSharedMemoryPerBlock, [](const ChipInfo& chip) { return static_cast<int>(chip.lds_bytes); }},
+    {hipDeviceAttributeWarpSize, [](const ChipInfo& chip) { return static_cast<int>(chip.wave_size); }},
+    {hipDeviceAttributeMemoryPoolsSupported, no},
+};
+
+thread_local std::vector<const Device*> t_contexts;
+
+void set_current(const Device* device) {
+  if (t_contexts.empty())
+    t_contexts.push_back(device);
+  else
+    t_contexts.back() = device;
+}
+
+template <size_t kSize>
+void put_text(char (&out)[kSize], const std::string& text) {
+  std::snprintf(out, kSize, "%s", text.c_str());
+}
+
+}  // namespace
+
+std::string Device::name() const { return std::string("virtual ") + chip->name + (checked ? " with checks" : ""); }
+
+// Never destroyed: threads of the runtime may still call while the process exits.
+const std::vector<Device>& devices() {
+  static const std::vector<Device>& all = *new std::vector<Device>(make_devices());
+  return all;
+}
+
+const Device& device_at(int ordinal) {
+  const auto& all = devices();
+  if (ordinal < 0 || ordinal >= static_cast<int>(all.size()))
+    throw Failure(hipErrorInvalidDevice, "device " + std::to_string(ordinal) + ": does not exist; devices are 0 to " +
+                                             std::to_string(all.size() - 1));
+  return all[ordinal];
+}
+
+const Device& current_device() {
+  const Device* top = t_contexts.empty() ? nullptr : t_contexts.back();
+  return top ? *top : devices().front();
+}
+
+}  // namespace vgpu::hip
+
+using namespace vgpu::hip;
+
+VGPU_API hipError_t hipInit(unsigned) { return hipSuccess; }
+
+VGPU_API hipError_t hipGetDeviceCount(int* count) {
+  return guarded(__func__, [&] { required(count, "count") = static_cast<int>(devices().size()); });
+}
+
+VGPU_API hipError_t hipDeviceGet(int* device, int ordinal) {
+  return guarded(__func__, [&] { required(device, "device") = device_at(ordinal).ordinal; });
+}
+
+VGPU_API hipError_t hipDeviceGetName(char* name, int capacity, int device) {
+  return guarded(__func__, [&] {
+    required(name, "name");
+    if (capacity <= 0) throw Failure(hipErrorInvalidValue, "capacity " + std::to_string(capacity) + ": must be positive");
+    std::snprintf(name, static_cast<size_t>(capacity), "%s", device_at(device).name().c_str());
+  });
+}
+
+// The chip's name in ASCII, and in the last byte whether the device checks; equal in every process.
+VGPU_API hipError_t hipDeviceGetUuid(hipUUID* uuid, int device) {
+  return guarded(__func__, [&] {
+    const Device& of = device_at(device);
+    hipUUID& out = required(uuid, "uuid");
+    out = {};
+    std::memcpy(out.bytes, of.chip->name, std::min(std::strlen(of.chip->name), sizeof(out.bytes) - 1));
+    out.bytes[sizeof(out.bytes) - 1] = of.checked;
+  });
+}
+
+VGPU_API hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  return guarded(__func__, [&] {
+    const Device& of = device_at(device);
+    for (const AttributeRow& row : kAttributes)
+      if (row.id == attribute) {
+        required(value, "value") = row.value(*of.chip);
+        return;
+      }
+    throw Failure(hipErrorInvalidValue,
+                  "device attribute " + std::to_string(attribute) + ": the virtual device has no answer for it");
+  });
+}
+
+VGPU_API hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000* properties, int device) {
+  return guarded(__func__, [&] {
+    const Device& of = device_at(device);
+    hipDeviceProp_tR0000& out = required(properties, "properties");
+    const int workgroup_size = static_cast<int>(of.chip->max_workgroup_size);
+    out = {};
+    put_text(out.name, of.name());
+    put_text(out.gcnArchName, of.chip->name);
+    out.totalGlobalMem = kReportedMemory;
+    out.totalConstMem = kReportedMemory;
+    out.sharedMemPerBlock = out.maxSharedMemoryPerMultiProcessor = of.chip->lds_bytes;
+    out.regsPerBlock = kReportedRegisters;
+    out.warpSize = static_cast<int>(of.chip->wave_size);
+    out.maxThreadsPerBlock = workgroup_size;
+    for (int& size : out.maxThreadsDim) size = workgroup_size;
+    for (int& size : out.maxGridSize) size = INT32_MAX;
+    out.multiProcessorCount = 1;
+    out.canMapHostMemory = 1;
+  });
+}
+
+VGPU_API hipError_t hipDeviceCanAccessPeer(int* can, int, int) {
+  return guarded(__func__, [&] { required(can, "can") = 0; });
+}
+
+VGPU_API hipError_t hipDeviceEnablePeerAccess(int device, unsigned) {
+  return guarded(__func__, [&] {
+    throw Failure(hipErrorPeerAccessUnsupported,
+                  "peer access to device " + std::to_string(device) + ": virtual devices have no peers");
+  });
+}
+
+VGPU_API hipError_t hipDevicePrimaryCtxRetain(const Device** context, int device) {
+  return guarded(__func__, [&] { required(context, "context") = &device_at(device); });
+}
+
+VGPU_API hipError_t hipDevicePrimaryCtxRelease(int device) {
+  return guarded(__func__, [&] { device_at(device); });
+}
+
+VGPU_API hipError_t hipSetDevice(unsigned device) {
+  return guarded(__func__, [&] { set_current(&device_at(static_cast<int>(device))); });
+}
+
+VGPU_API hipError_t hipCtxSetCurrent(const Device* context) {
+  return guarded(__func__, [&] { set_current(context); });
+}
+
+VGPU_API hipError_t hipCtxGetCurrent(const Device** context) {
+  return guarded(__func__, [&] { required(context, "context") = t_contexts.empty() ? nullptr : t_contexts.back(); });
+}
+
+VGPU_API hipError_t hipCtxPushCurrent(const Device* context) {
+  return guarded(__func__, [&] { t_contexts.push_back(context); });
+}
+
+// `context` may be null: IREE pops without looking.
+VGPU_API hipError_t hipCtxPopCurrent(const Device** context) {
+  return guarded(__func__, [&] {
+    if (context) *context = t_contexts.empty() ? nullptr : t_contexts.back();
+    if (!t_contexts.empty()) t_contexts.pop_back();
+  });
+}

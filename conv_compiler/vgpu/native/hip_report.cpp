@@ -1,0 +1,143 @@
+// Counters and totals as JSON for the Python face: the only symbols of the library that HIP does not have.
+#include "hip_report.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <utility>
+
+#include "hip_abi.h"
+#include "hip_devices.h"
+#include "hip_memory.h"
+
+namespace vgpu::hip {
+namespace {
+
+struct CounterRow {
+  const char* key;
+  uint64_t Counters::*field;
+};
+
+constexpr CounterRow kCounters[] = {
+    {"launches", &Counters::launches},
+    {"workgroups", &Counters::workgroups},
+    {"waves", &Counters::waves},
+    {"global_read_bytes", &Counters::global_read_bytes},
+    {"global_write_bytes", &Counters::global_write_bytes},
+    {"global_read_lines", &Counters::global_read_lines},
+    {"global_write_lines", &Counters::global_write_lines},
+    {"scalar_read_bytes", &Counters::scalar_read_bytes},
+    {"lds_read_bytes", &Counters::lds_read_bytes},
+    {"lds_write_bytes", &Counters::lds_write_bytes},
+    {"lds_cycles", &Counters::lds_cycles},
+    {"lds_conflict_cycles", &Counters::lds_conflict_cycles},
+    {"matrix_flops", &Counters::matrix_flops},
+};
+
+using Key = std::pair<std::string, std::string>;  // chip, kernel
+
+struct Table {
+  std::mutex mutex;
+  std::map<Key, Counters> rows;
+};
+
+// Never destroyed, like the registry: launches may end while the process exits.
+Table& table() {
+  static Table& only = *new Table;
+  return only;
+}
+
+std::atomic<bool> g_counting{false};
+
+void merge(Counters& into, const Counters& from) {
+  for (const CounterRow& row : kCounters) into.*row.field += from.*row.field;
+  for (int i = 0; i < static_cast<int>(Class::kCount); ++i) into.instructions[i] += from.instructions[i];
+  into.seconds += from.seconds;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+void write_row(std::ostream& out, const Key& key, const Counters& counters) {
+  out << "{\"chip\":" << quoted(key.first) << ",\"kernel\":" << quoted(key.second);
+  for (const CounterRow& row : kCounters) out << ',' << quoted(row.key) << ':' << counters.*row.field;
+  out << ",\"seconds\":" << counters.seconds << ",\"instructions\":{";
+  for (int i = 0; i < static_cast<int>(Class::kCount); ++i)
+    out << (i ? "," : "") << quoted(class_name(static_cast<Class>(i))) << ':' << counters.instructions[i];
+  out << "}}";
+}
+
+// As snprintf: writes at most `capacity` bytes with a final zero, gives the length of the whole text.
+size_t put(const std::string& text, char* out, size_t capacity) {
+  if (out && capacity) {
+    const size_t n = std::min(text.size(), capacity - 1);
+    std::memcpy(out, text.data(), n);
+    out[n] = 0;
+  }
+  return text.size();
+}
+
+}  // namespace
+
+bool counting() { return g_counting.load(std::memory_order_relaxed); }
+
+void add_counters(const std::string& chip, const std::string& kernel, const Counters& counters) {
+  std::lock_guard<std::mutex> lock(table().mutex);
+  merge(table().rows[{chip, kernel}], counters);
+}
+
+}  // namespace vgpu::hip
+
+using namespace vgpu::hip;
+
+// [{"chip": ..., "kernel": ..., "launches": ..., "instructions": {...}}, ...] sorted by chip and kernel.
+VGPU_API size_t vgpu_counters(char* out, size_t capacity) {
+  std::ostringstream text;
+  std::lock_guard<std::mutex> lock(table().mutex);
+  const char* separator = "[";
+  for (const auto& [key, counters] : table().rows) {
+    text << separator;
+    write_row(text, key, counters);
+    separator = ",";
+  }
+  text << (table().rows.empty() ? "[]" : "]");
+  return put(text.str(), out, capacity);
+}
+
+VGPU_API void vgpu_set_counting(int on) { g_counting.store(on != 0, std::memory_order_relaxed); }
+
+VGPU_API void vgpu_reset_counters() {
+  std::lock_guard<std::mutex> lock(table().mutex);
+  table().rows.clear();
+}
+
+// {"live_allocations": ..., "live_bytes": ..., "allocations": ..., "frees": ...}
+VGPU_API size_t vgpu_memory(char* out, size_t capacity) {
+  const MemoryTotals totals = registry().totals();
+  std::ostringstream text;
+  text << "{\"live_allocations\":" << totals.live_allocations << ",\"live_bytes\":" << totals.live_bytes
+       << ",\"allocations\":" << totals.allocations << ",\"frees\":" << totals.frees << "}";
+  return put(text.str(), out, capacity);
+}
+
+// The device list, in ordinal order: [{"chip": "gfx90a", "checked": false}, ...].
+VGPU_API size_t vgpu_devices(char* out, size_t capacity) {
+  std::ostringstream text;
+  const char* separator = "[";
+  for (const Device& device : devices()) {
+    text << separator << "{\"chip\":" << quoted(device.chip->name) << ",\"checked\":" << (device.checked ? "true" : "false")
+         << "}";
+    separator = ",";
+  }
+  text << "]";
+  return put(text.str(), out, capacity);
+}

@@ -1,0 +1,168 @@
+// Raw buffer instructions: 48-bit base, byte offset, size in bytes.
+//
+// Each dword is checked on its own: the part of an access that lies beyond num_records reads 0 and is
+// not written. The scalar offset does not take part in the check. Kernels rely on this for padding.
+// VGPR and instruction offset are added in 32 bits; compilers rely on the wrap around.
+//
+// A swizzled resource is the private segment of gfx90a: each work-item has a window of its own.
+#include "memory.h"
+
+namespace vgpu {
+namespace VGPU_ISA {
+
+namespace {
+
+struct Buffer {
+  u64 base;     // with the scalar offset
+  u64 records;  // bytes
+  u64 offset[kMaxLanes];
+};
+
+void private_addresses(Wave& w, const Inst& i, Buffer& out) {
+  const Group& g = *w.group;
+  const u32 s = i.x.kind == Source::kAbsent || i.x.reg == kNull ? 0 : scalar32(w, i.x);
+  if (s % w.lanes) fail(w, i, "private segment offset of part of a work-item", -1, s);
+  alignas(64) Row zero = {}, tmp;
+  const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : zero;
+  out.base = g.scratch + u64(w.index) * w.lanes * g.scratch_lane;
+  out.records = u64(w.lanes) * g.scratch_lane;
+  for (u32 l = 0; l < w.lanes; ++l) {
+    const u32 offset = v[l] + static_cast<u32>(i.imm) + s / w.lanes;
+    const bool inside = offset + (i.entry->parameter & kBytesMask) <= g.scratch_lane;
+    if (!inside && (w.exec() >> l & 1)) fail(w, i, "private segment address out of range", static_cast<int>(l), offset);
+    out.offset[l] = l * g.scratch_lane + offset;
+  }
+}
+
+void addresses(Wave& w, const Inst& i, Buffer& out) {
+  if (i.flags & kIdxen) fail(w, i, "indexed buffer access");
+  const u32 r = i.c.reg;
+  if (w.s[r + 1] >> 31) return private_addresses(w, i, out);
+  const u64 base = w.s[r] | u64(w.s[r + 1] & 0xffff) << 32;
+  const u32 s = i.x.kind == Source::kAbsent || i.x.reg == kNull ? 0 : scalar32(w, i.x);
+  out.base = base + s;
+  out.records = w.s[r + 2];
+  alignas(64) Row zero = {}, tmp;
+  const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : zero;
+  for (u32 l = 0; l < w.lanes; ++l) out.offset[l] = v[l] + static_cast<u32>(i.imm);
+}
+
+// Lanes whose bytes are all inside, and those of which only a part of the dwords is.
+template <u32 kBytes>
+VGPU_INLINE void classify(const Wave& w, const Buffer& b, u64& whole, u64& part) {
+  whole = 0;
+  part = 0;
+  for (u32 l = 0; l < w.lanes; ++l) {
+    whole |= u64(b.offset[l] + kBytes <= b.records) << l;
+    part |= u64(kBytes > 4 && b.offset[l] + 4 <= b.records) << l;
+  }
+  whole &= w.exec();
+  part &= w.exec() & ~whole;
+}
+
+template <u32 kBytes>
+void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, u64* at, bool write) {
+  for (u32 l = 0; l < w.lanes; ++l) at[l] = b.base + b.offset[l];
+  ensure_mapped(w, i, at, whole, kBytes, write);
+  if (w.group->observed) observe_global(w, i, at, whole, kBytes, write, b.base);
+  if (part) {
+    ensure_mapped(w, i, at, part, 4, write);
+    if (w.group->observed) observe_global(w, i, at, part, 4, write, b.base);
+  }
+}
+VGPU_INLINE u32 dwords_inside(const Buffer& b, u64 l, u32 dwords) {
+  u32 n = 0;
+  while (n < dwords && b.offset[l] + 4 * n + 4 <= b.records) ++n;
+  return n;
+}
+
+template <u32 kBytes>
+void load(Wave& w, const Inst& i) {
+  Buffer b;
+  u64 at[kMaxLanes], whole, part;
+  addresses(w, i, b);
+  classify<kBytes>(w, b, whole, part);
+  reach<kBytes>(w, i, b, whole, part, at, false);
+  const u32 p = i.entry->parameter;
+  load_rows<kBytes>(w, i.d, whole, p, [&](u64 l) { return reinterpret_cast<const u8*>(at[l]); });
+  if (__builtin_expect(whole == w.exec(), 1)) return;
+  constexpr u32 n = (kBytes + 3) / 4;
+  FOR_ACTIVE(w.exec() & ~whole, l) {
+    u32 x[n] = {};
+    const u32 inside = kBytes < 4 ? 0 : dwords_inside(b, l, n);
+    memcpy(x, reinterpret_cast<const u8*>(at[l]), 4 * inside);
+    for (u32 k = 0; k < n; ++k) w.v[i.d + k][l] = kBytes < 4 ? narrow(0, w.v[i.d][l], p) : x[k];
+  }
+}
+template <u32 kBytes>
+void store(Wave& w, const Inst& i) {
+  Buffer b;
+  u64 at[kMaxLanes], whole, part;
+  addresses(w, i, b);
+  classify<kBytes>(w, b, whole, part);
+  reach<kBytes>(w, i, b, whole, part, at, true);
+  const u32 s = data_row(w, i, i.b);
+  store_rows<kBytes>(w, s, whole, i.entry->parameter, [&](u64 l) { return reinterpret_cast<u8*>(at[l]); });
+  FOR_ACTIVE(part, l) {
+    const u32 inside = dwords_inside(b, l, kBytes / 4);
+    for (u32 k = 0; k < inside; ++k) memcpy(reinterpret_cast<u8*>(at[l]) + 4 * k, &w.v[s + k][l], 4);
+  }
+}
+// Into LDS at M0 + instruction offset, lane after lane; what lies out of range writes 0.
+template <u32 kBytes>
+void load_to_lds(Wave& w, const Inst& i) {
+  Buffer b;
+  u64 at[kMaxLanes], whole, part;
+  addresses(w, i, b);
+  classify<kBytes>(w, b, whole, part);
+  reach<kBytes>(w, i, b, whole, part, at, false);
+  alignas(64) Row to;
+  for (u32 l = 0; l < w.lanes; ++l) to[l] = w.s[kM0] + static_cast<u32>(i.imm) + l * kBytes;
+  if (w.group->observed) observe_lds(w, i, to, w.exec(), kBytes, true);
+  FOR_ACTIVE(w.exec(), l) {
+    u8 x[kBytes] = {};
+    if (whole >> l & 1) memcpy(x, reinterpret_cast<const u8*>(at[l]), kBytes);
+    else memcpy(x, reinterpret_cast<const u8*>(at[l]), kBytes < 4 ? 0 : 4 * dwords_inside(b, l, kBytes / 4));
+    if (to[l] + kBytes <= w.group->lds_size) memcpy(w.group->lds + to[l], x, kBytes);
+  }
+}
+// MUBUF has a bit for the LDS form.
+template <u32 kBytes>
+void load_either(Wave& w, const Inst& i) {
+  if (i.flags & kToLds) load_to_lds<kBytes>(w, i);
+  else load<kBytes>(w, i);
+}
+
+}  // namespace
+
+void buffer_memory(const Table& add) {
+  const auto row = [&](const char* name, Handler run, Class cls, u32 parameter) {
+    add(Entry{name, run, cls, Type::kRaw, {Type::kU32, Type::kRaw, Type::kRaw}, 0, parameter});
+  };
+  constexpr Class r = Class::kGlobalRead, w = Class::kGlobalWrite;
+  row("buffer_load_ubyte|buffer_load_u8", &load<1>, r, 1);
+  row("buffer_load_sbyte|buffer_load_i8", &load<1>, r, 1 | kSigned);
+  row("buffer_load_ushort|buffer_load_u16", &load<2>, r, 2);
+  row("buffer_load_sshort|buffer_load_i16", &load<2>, r, 2 | kSigned);
+  row("buffer_load_ubyte_d16|buffer_load_d16_u8", &load<1>, r, 1 | kD16);
+  row("buffer_load_sbyte_d16|buffer_load_d16_i8", &load<1>, r, 1 | kD16 | kSigned);
+  row("buffer_load_short_d16|buffer_load_d16_b16", &load<2>, r, 2 | kD16);
+  row("buffer_load_ubyte_d16_hi|buffer_load_d16_hi_u8", &load<1>, r, 1 | kHigh);
+  row("buffer_load_sbyte_d16_hi|buffer_load_d16_hi_i8", &load<1>, r, 1 | kHigh | kSigned);
+  row("buffer_load_short_d16_hi|buffer_load_d16_hi_b16", &load<2>, r, 2 | kHigh);
+  row("buffer_load_dword|buffer_load_b32", &load_either<4>, r, 4);
+  row("buffer_load_dwordx2|buffer_load_b64", &load<8>, r, 8);
+  row("buffer_load_dwordx3|buffer_load_b96", &load_either<12>, r, 12);
+  row("buffer_load_dwordx4|buffer_load_b128", &load_either<16>, r, 16);
+  row("buffer_store_byte|buffer_store_b8", &store<1>, w, 1);
+  row("buffer_store_short|buffer_store_b16", &store<2>, w, 2);
+  row("buffer_store_byte_d16_hi|buffer_store_d16_hi_b8", &store<1>, w, 1 | kHigh);
+  row("buffer_store_short_d16_hi|buffer_store_d16_hi_b16", &store<2>, w, 2 | kHigh);
+  row("buffer_store_dword|buffer_store_b32", &store<4>, w, 4);
+  row("buffer_store_dwordx2|buffer_store_b64", &store<8>, w, 8);
+  row("buffer_store_dwordx3|buffer_store_b96", &store<12>, w, 12);
+  row("buffer_store_dwordx4|buffer_store_b128", &store<16>, w, 16);
+}
+
+}  // namespace VGPU_ISA
+}  // namespace vgpu

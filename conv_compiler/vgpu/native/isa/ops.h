@@ -1,0 +1,124 @@
+// How a table row of a vector instruction becomes a handler: a formula over lanes and its value types.
+//
+// A row is VOPn("name|other name", D, A, B, formula in a, b, c). The formula's variables have the C++
+// types of the operand types, its value that of D.
+#pragma once
+
+#include <cmath>
+
+#include "rows.h"
+
+namespace vgpu {
+namespace VGPU_ISA {
+
+struct Table {
+  Add add;
+  void* to;
+  void operator()(const Entry& e) const { add(to, e); }
+};
+
+// Each file of instructions has one of these; tables.cpp lists them.
+void valu_f32(const Table& add);
+void valu_int(const Table& add);
+void valu_16(const Table& add);
+void valu_64(const Table& add);
+void valu_packed(const Table& add);
+void valu_convert(const Table& add);
+void valu_compare(const Table& add);
+void valu_lanes(const Table& add);
+void valu_carry(const Table& add);
+void valu_divide(const Table& add);
+void matrix(const Table& add);
+void salu(const Table& add);
+void flow(const Table& add);
+void lds(const Table& add);
+void global_memory(const Table& add);
+void buffer_memory(const Table& add);
+void scalar_memory(const Table& add);
+
+template <class Op, class D>
+void vop0(Wave& w, const Inst& i) {
+  Result<D> r;
+  VGPU_LANES(w, l) r.put(l, Op::f());
+  r.store(w, i);
+}
+template <class Op, class D, class A>
+void vop1(Wave& w, const Inst& i) {
+  Fetched<A> a(w, i, i.a);
+  Result<D> r;
+  VGPU_LANES(w, l) r.put(l, Op::f(a[l]));
+  r.store(w, i);
+}
+template <class Op, class D, class A, class B>
+void vop2(Wave& w, const Inst& i) {
+  Fetched<A> a(w, i, i.a);
+  Fetched<B> b(w, i, i.b);
+  Result<D> r;
+  VGPU_LANES(w, l) r.put(l, Op::f(a[l], b[l]));
+  r.store(w, i);
+}
+template <class Op, class D, class A, class B, class C>
+void vop3(Wave& w, const Inst& i) {
+  Fetched<A> a(w, i, i.a);
+  Fetched<B> b(w, i, i.b);
+  Fetched<C> c(w, i, i.c);
+  Result<D> r;
+  VGPU_LANES(w, l) r.put(l, Op::f(a[l], b[l], c[l]));
+  r.store(w, i);
+}
+
+#define VOP1(NAME, D, A, ...)                                                      \
+  {                                                                                \
+    struct Op {                                                                    \
+      VGPU_INLINE D::T f([[maybe_unused]] A::T a) { return __VA_ARGS__; }          \
+    };                                                                             \
+    add(Entry{NAME, &vop1<Op, D, A>, Class::kValu, D::kType, {A::kType, Type::kNone, Type::kNone}, kAllowOutput, 0}); \
+  }
+#define VOP2(NAME, D, A, B, ...)                                                   \
+  {                                                                                \
+    struct Op {                                                                    \
+      VGPU_INLINE D::T f([[maybe_unused]] A::T a, [[maybe_unused]] B::T b) { return __VA_ARGS__; } \
+    };                                                                             \
+    add(Entry{NAME, &vop2<Op, D, A, B>, Class::kValu, D::kType, {A::kType, B::kType, Type::kNone}, kAllowOutput, 0}); \
+  }
+#define VOP3(NAME, D, A, B, C, ...)                                                \
+  {                                                                                \
+    struct Op {                                                                    \
+      VGPU_INLINE D::T f([[maybe_unused]] A::T a, [[maybe_unused]] B::T b, [[maybe_unused]] C::T c) { return __VA_ARGS__; } \
+    };                                                                             \
+    add(Entry{NAME, &vop3<Op, D, A, B, C>, Class::kValu, D::kType, {A::kType, B::kType, C::kType}, kAllowOutput, 0}); \
+  }
+// A row whose handler is written out.
+#define VOPX(NAME, HANDLER, D, A, B, C) \
+  add(Entry{NAME, HANDLER, Class::kValu, D, {A, B, C}, kAllowOutput, 0});
+
+// ---- formulas that several rows share
+
+// IEEE maxNum and minNum: a NaN loses against a number, -0 is less than +0.
+VGPU_INLINE float max_num(float a, float b) {
+  bool take = (a > b) | (b != b) | ((a == b) & !(bits(a) >> 31));
+  return take ? a : b;
+}
+VGPU_INLINE float min_num(float a, float b) {
+  bool take = (a < b) | (b != b) | ((a == b) & (bits(a) >> 31 != 0));
+  return take ? a : b;
+}
+// IEEE 2019 maximum and minimum: a NaN wins.
+VGPU_INLINE float quiet_nan(float a, float b) { return f32(bits(a != a ? a : b) | 0x400000); }
+VGPU_INLINE float maximum(float a, float b) { return (a != a) | (b != b) ? quiet_nan(a, b) : max_num(a, b); }
+VGPU_INLINE float minimum(float a, float b) { return (a != a) | (b != b) ? quiet_nan(a, b) : min_num(a, b); }
+VGPU_INLINE double max_num(double a, double b) { return (a > b) | (b != b) | ((a == b) & !(bits(a) >> 63)) ? a : b; }
+VGPU_INLINE double min_num(double a, double b) { return (a < b) | (b != b) | ((a == b) & (bits(a) >> 63 != 0)) ? a : b; }
+template <class T> VGPU_INLINE T med3(T a, T b, T c) {
+  T lo = a < b ? a : b, hi = a < b ? b : a;
+  return c < lo ? lo : c > hi ? hi : c;
+}
+VGPU_INLINE float med3_f32(float a, float b, float c) {
+  if (a != a || b != b || c != c) return min_num(min_num(a, b), c);
+  return med3<float>(a, b, c);
+}
+VGPU_INLINE int exponent(float a) { return static_cast<int>(bits(a) >> 23 & 255); }
+VGPU_INLINE int exponent(double a) { return static_cast<int>(bits(a) >> 52 & 2047); }
+
+}  // namespace VGPU_ISA
+}  // namespace vgpu

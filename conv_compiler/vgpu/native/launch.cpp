@@ -1,0 +1,290 @@
+// Launches: workgroups on the pool, the waves of one workgroup in turns between barriers.
+#include "launch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "checks.h"
+#include "code_object.h"
+#include "isa/tables.h"
+#include "pool.h"
+#include "setup.h"
+
+namespace vgpu {
+
+std::string where(const Wave& w, const Inst& i, int lane) {
+  const Group& g = *w.group;
+  char text[256];
+  const bool known = i.index < g.program->size() - 1;
+  std::snprintf(text, sizeof text, "0x%llx `%s`, workgroup (%u, %u, %u), wave %u%s",
+                known ? static_cast<unsigned long long>(g.program->address_of(i.index)) : 0ull,
+                known ? g.program->text_of(i.index) : "past the end of the code", w.group_id[0], w.group_id[1], w.group_id[2], w.index,
+                lane >= 0 ? (", lane " + std::to_string(lane)).c_str() : "");
+  return text;
+}
+
+void fail(const Wave& w, const Inst& i, const char* what, int lane, uint64_t value) {
+  std::string text = w.group->kernel->name + ": " + what;
+  if (value) {
+    char hex[32];
+    std::snprintf(hex, sizeof hex, " 0x%llx", static_cast<unsigned long long>(value));
+    text += hex;
+  }
+  throw Error(Error::Kind::kExecution, text + " at " + where(w, i, lane));
+}
+
+void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool write, int lane) {
+  const Group& g = *w.group;
+  for (int k = 0; k < g.extras; ++k) {
+    const Span& s = g.extra[k];
+    if (address >= s.lo && address + size <= s.hi && (s.writable || !write)) {
+      w.span_lo = s.lo;
+      w.span_hi = s.hi;
+      if (!s.writable) w.span_lo = w.span_hi = 0;  // not remembered: a store must not hit it
+      return;
+    }
+  }
+  if (!g.memory) {
+    w.span_lo = 0;
+    w.span_hi = ~uint64_t(0);
+    return;
+  }
+  const Allocation* a = g.memory->find(reinterpret_cast<const void*>(address));
+  const uint64_t base = a ? reinterpret_cast<uint64_t>(a->base) : 0;
+  if (!a || address + size > base + a->size) {
+    fail(w, i, write ? "store outside every allocation, address" : "load outside every allocation, address", lane, address);
+  }
+  w.span_lo = base;
+  w.span_hi = base + a->size;
+}
+
+namespace {
+
+constexpr uint32_t kMaxWorkgroup = 1024;
+
+struct Free {
+  void operator()(void* p) const { std::free(p); }
+};
+template <class T>
+std::unique_ptr<T[], Free> aligned(size_t count) {
+  const size_t bytes = (count * sizeof(T) + 63) / 64 * 64;
+  void* p = std::aligned_alloc(64, std::max<size_t>(bytes, 64));
+  if (!p) throw std::bad_alloc();
+  return std::unique_ptr<T[], Free>(static_cast<T*>(p));
+}
+
+// What one host thread needs to run workgroups of a launch, reused for all of them.
+struct Worker {
+  std::unique_ptr<Wave[], Free> waves;
+  std::unique_ptr<uint8_t[], Free> lds, scratch;
+  Counters counters;
+  std::unique_ptr<Checker> checker;
+};
+
+class Run {
+ public:
+  Run(const LoadedCode& code, const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config)
+      : code_(code), kernel_(kernel), config_(config), kernarg_(fill_kernarg(kernel, kernarg, config)) {
+    state_.kernel = &kernel_;
+    state_.chip = code.chip();
+    state_.grid = config.grid;
+    state_.block = config.block;
+    state_.kernarg = reinterpret_cast<uint64_t>(kernarg_.data());
+    state_.packet = dispatch_packet(kernel, state_.kernarg, config);
+    lanes_ = kernel.wave_size;
+    waves_ = (block_size() + lanes_ - 1) / lanes_;
+    lds_size_ = kernel.lds_size + config.dynamic_lds;
+    entry_ = code.program().index_of(kernel.entry);
+    check_resources();
+  }
+
+  void all(Counters* counters, Findings* findings) {
+    if (findings) {
+      uses_ = find_uses(code_.program(), code_.chip());
+      unit_ = lds_unit(code_.program());
+    }
+    const uint32_t groups = config_.grid[0] * config_.grid[1] * config_.grid[2];
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Worker>> idle;
+    parallel_for(groups, config_.threads, [&](uint32_t n) {
+      std::unique_ptr<Worker> worker;
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!idle.empty()) {
+          worker = std::move(idle.back());
+          idle.pop_back();
+        }
+      }
+      if (!worker) worker = make_worker(findings);
+      workgroup(*worker, n, counters != nullptr);
+      std::lock_guard<std::mutex> lock(mutex);
+      idle.push_back(std::move(worker));
+    });
+    if (!counters) return;
+    for (const auto& worker : idle) add_counters(*counters, worker->counters);
+  }
+
+ private:
+  uint32_t block_size() const { return config_.block[0] * config_.block[1] * config_.block[2]; }
+
+  void check_resources() const {
+    const ChipInfo& chip = *chip_info(code_.chip());
+    const auto refuse = [&](const std::string& what) { throw Error(Error::Kind::kResources, kernel_.name + ": " + what); };
+    const uint32_t most = std::min(chip.max_workgroup_size, kMaxWorkgroup);
+    if (block_size() == 0 || block_size() > most)
+      refuse("workgroup of " + std::to_string(block_size()) + " work-items: " + code_.chip() + " takes 1 to " + std::to_string(most));
+    if (lds_size_ > chip.lds_bytes)
+      refuse("workgroup with " + std::to_string(lds_size_) + " bytes of LDS: " + code_.chip() + " has " + std::to_string(chip.lds_bytes));
+    const uint32_t modes = kernel_.rsrc1 >> 12 & 0xff;
+    if (modes != 0xf0 && modes != 0xc0)
+      refuse("rounding and denormal mode " + std::to_string(modes) +
+             ": nearest even with denormals (240) and with flushed single-precision denormals (192) are executed");
+  }
+
+  std::unique_ptr<Worker> make_worker(Findings* findings) const {
+    auto worker = std::make_unique<Worker>();
+    worker->waves = aligned<Wave>(waves_);
+    worker->lds = aligned<uint8_t>(lds_size_ + 64);
+    if (kernel_.private_size) worker->scratch = aligned<uint8_t>(scratch_bytes());
+    if (findings)
+      worker->checker = std::make_unique<Checker>(config_.checks, config_.memory, *findings, uses_, unit_, waves_, lds_size_,
+                                                  code_.chip().rfind("gfx12", 0) != 0);
+    return worker;
+  }
+  size_t scratch_bytes() const { return size_t(kernel_.private_size) * waves_ * lanes_; }
+
+  void workgroup(Worker& worker, uint32_t n, bool counting) const {
+    Group g;
+    g.program = &code_.program();
+    g.kernel = &kernel_;
+    g.memory = config_.memory;
+    g.counters = counting ? &worker.counters : nullptr;
+    g.checker = worker.checker.get();
+    g.observed = g.counters || g.checker;
+    g.lds = worker.lds.get();
+    g.lds_size = lds_size_;
+    g.waves = g.live = waves_;
+    g.family = code_.chip().rfind("gfx11", 0) == 0 ? 11 : code_.chip().rfind("gfx12", 0) == 0 ? 12 : 9;
+    g.fnuz = code_.chip() == "gfx942";
+    g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
+    g.id[0] = n % config_.grid[0];
+    g.id[1] = n / config_.grid[0] % config_.grid[1];
+    g.id[2] = n / (config_.grid[0] * config_.grid[1]);
+    g.scratch_lane = kernel_.private_size;
+    g.scratch = reinterpret_cast<uint64_t>(worker.scratch.get());
+    const uint64_t image = g.loaded_base, kernarg = state_.kernarg, packet = reinterpret_cast<uint64_t>(state_.packet.data());
+    g.extra[g.extras++] = {kernarg, kernarg + kernarg_.size(), false};
+    g.extra[g.extras++] = {image, image + code_.image().size(), false};
+    g.extra[g.extras++] = {packet, packet + state_.packet.size(), false};
+    if (g.scratch) g.extra[g.extras++] = {g.scratch, g.scratch + scratch_bytes(), true};
+    memset(g.lds, 0, lds_size_);
+    if (g.scratch) memset(worker.scratch.get(), 0, scratch_bytes());
+    if (g.checker) g.checker->start_group();
+    for (uint32_t i = 0; i < waves_; ++i) {
+      start(worker.waves[i], g, i);
+      if (g.checker) g.checker->start_wave(worker.waves[i]);
+    }
+    turns(worker, g);
+    if (g.counters) {
+      ++g.counters->workgroups;
+      g.counters->waves += waves_;
+      for (uint32_t i = 0; i < waves_; ++i) {
+        g.counters->matrix_flops += worker.waves[i].flops;
+        for (int c = 0; c < static_cast<int>(Class::kCount); ++c) g.counters->instructions[c] += worker.waves[i].counts[c];
+      }
+    }
+  }
+
+  void start(Wave& w, Group& g, uint32_t index) const {
+    // Only rows the kernel has are cleared: results must not depend on the workgroup that ran here before.
+    const uint32_t vgprs = std::min<uint32_t>(256, std::max<uint32_t>(1, (kernel_.vgprs + 7) / 8 * 8));
+    memset(w.v, 0, sizeof(Row) * vgprs);
+    memset(w.v + 256, 0, sizeof(Row) * std::min<uint32_t>(256, kernel_.agprs));
+    w.group = &g;
+    w.lanes = lanes_;
+    w.index = index;
+    w.pc = entry_;
+    w.stop = Stop::kRun;
+    w.scc = 0;
+    w.signalled = false;
+    w.barriers = w.signals = 0;
+    w.span_lo = w.span_hi = 0;
+    w.dpp_off = 0;
+    w.current = g.program->code() + entry_;
+    memset(w.counts, 0, sizeof w.counts);
+    w.flops = 0;
+    start_wave(w, state_, g.id, index);
+  }
+
+  // Each wave runs until it ends or waits at a barrier, then the next one.
+  void turns(Worker& worker, Group& g) const {
+    const auto run = g.checker ? &run_wave_checked : level().run_wave;
+    while (g.live) {
+      bool progress = false;
+      for (uint32_t i = 0; i < waves_; ++i) {
+        Wave& w = worker.waves[i];
+        if (w.stop == Stop::kEnd) continue;
+        const uint32_t at = w.pc, passed = w.barriers, signals = w.signals;
+        run(w);
+        progress |= w.pc != at || w.barriers != passed || w.signals != signals || w.stop == Stop::kEnd;
+        if (w.stop == Stop::kEnd) {
+          // A wave that ends counts as arrived at the barrier the others wait for.
+          if (--g.live && g.signalled >= g.live) {
+            g.signalled = 0;
+            ++g.phase;
+          }
+        }
+      }
+      if (!progress && g.live) {
+        const Wave* waiting = nullptr;
+        for (uint32_t i = 0; i < waves_ && !waiting; ++i)
+          if (worker.waves[i].stop != Stop::kEnd) waiting = &worker.waves[i];
+        fail(*waiting, *waiting->current, "barrier that not every wave reaches");
+      }
+    }
+  }
+
+  static void add_counters(Counters& to, const Counters& from) {
+    to.workgroups += from.workgroups;
+    to.waves += from.waves;
+    for (int c = 0; c < static_cast<int>(Class::kCount); ++c) to.instructions[c] += from.instructions[c];
+    for (auto field : {&Counters::global_read_bytes, &Counters::global_write_bytes, &Counters::global_read_lines,
+                       &Counters::global_write_lines, &Counters::scalar_read_bytes, &Counters::lds_read_bytes, &Counters::lds_write_bytes,
+                       &Counters::lds_cycles, &Counters::lds_conflict_cycles, &Counters::matrix_flops}) {
+      to.*field += from.*field;
+    }
+  }
+
+  const LoadedCode& code_;
+  const KernelInfo& kernel_;
+  const LaunchConfig& config_;
+  std::vector<uint8_t> kernarg_;
+  LaunchState state_;
+  std::vector<Uses> uses_;  // only when checking
+  uint32_t unit_ = 4;
+  uint32_t lanes_ = 0, waves_ = 0, lds_size_ = 0, entry_ = 0;
+};
+
+}  // namespace
+
+void launch(const CodeObject& code, const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config, Counters* counters) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto& loaded = static_cast<const LoadedCode&>(code);
+  Findings findings(config.checks.max_findings);
+  Run run(loaded, kernel, kernarg, config);
+  run.all(counters, config.checks.any() ? &findings : nullptr);
+  if (counters) {
+    ++counters->launches;
+    counters->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  findings.raise(kernel.name);
+}
+
+}  // namespace vgpu

@@ -1,0 +1,76 @@
+// Counts of bytes, cache lines and LDS cycles, and the way from memory instructions to the checks.
+#include "observe.h"
+
+#include <algorithm>
+
+#include "checks.h"
+
+namespace vgpu {
+namespace {
+
+constexpr uint64_t kLineBytes = 128;      // L2 line of gfx90a, gfx942, gfx950; RDNA's is the same
+constexpr uint32_t kBanks = 32, kBankBytes = 4;
+
+// The LDS serves 32 dwords a cycle: as many lanes together as that covers. Lanes of one such group that
+// need different dwords of one bank take turns. Gives the cycles, and in `groups` those without conflicts.
+uint32_t lds_cycles(const uint32_t* at, uint64_t active, uint32_t bytes, uint32_t lanes, uint32_t& groups) {
+  const uint32_t dwords = (bytes + 3) / 4, group_lanes = std::max<uint32_t>(1, kBanks / dwords);
+  uint32_t cycles = 0;
+  groups = 0;
+  for (uint32_t first = 0; first < lanes; first += group_lanes) {
+    uint32_t need[kBanks][kMaxLanes], count[kBanks] = {}, most = 0;
+    for (uint32_t l = first; l < std::min(lanes, first + group_lanes); ++l) {
+      if (!(active >> l & 1)) continue;
+      for (uint32_t d = 0; d < dwords; ++d) {
+        const uint32_t dword = at[l] / kBankBytes + d, bank = dword % kBanks;
+        if (std::find(need[bank], need[bank] + count[bank], dword) == need[bank] + count[bank]) need[bank][count[bank]++] = dword;
+        most = std::max(most, count[bank]);
+      }
+    }
+    groups += most != 0;
+    cycles += most;
+  }
+  return cycles;
+}
+
+uint64_t lines(const uint64_t* at, uint64_t active, uint32_t bytes) {
+  uint64_t seen[2 * kMaxLanes];
+  int n = 0;
+  for (uint64_t rest = active; rest; rest &= rest - 1) {
+    const int l = __builtin_ctzll(rest);
+    const uint64_t first = at[l] / kLineBytes, last = (at[l] + bytes - 1) / kLineBytes;
+    if (!n || seen[n - 1] != first) seen[n++] = first;
+    if (last != first) seen[n++] = last;
+  }
+  std::sort(seen, seen + n);
+  return static_cast<uint64_t>(std::unique(seen, seen + n) - seen);
+}
+
+}  // namespace
+
+void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write) {
+  if (Counters* c = w.group->counters) {
+    const uint64_t moved = uint64_t(__builtin_popcountll(active)) * bytes;
+    (write ? c->lds_write_bytes : c->lds_read_bytes) += moved;
+    uint32_t groups;
+    const uint32_t cycles = lds_cycles(at, active, bytes, w.lanes, groups);
+    c->lds_cycles += cycles;
+    c->lds_conflict_cycles += cycles - groups;
+  }
+  if (w.group->checker) w.group->checker->lds(w, i, at, active, bytes, write);
+}
+
+void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, bool write, uint64_t owner) {
+  if (Counters* c = w.group->counters) {
+    const uint64_t moved = uint64_t(__builtin_popcountll(active)) * bytes;
+    (write ? c->global_write_bytes : c->global_read_bytes) += moved;
+    (write ? c->global_write_lines : c->global_read_lines) += lines(at, active, bytes);
+  }
+  if (w.group->checker) w.group->checker->global(w, i, at, active, bytes, write, owner);
+}
+
+void observe_scalar(Wave& w, const Inst&, uint64_t, uint32_t bytes) {
+  if (w.group->counters) w.group->counters->scalar_read_bytes += bytes;
+}
+
+}  // namespace vgpu

@@ -1,0 +1,14 @@
+// What memory instructions tell the checks and the counters. Called only when a launch wants either.
+#pragma once
+
+#include "wave.h"
+
+namespace vgpu {
+
+// LDS access of `bytes` consecutive bytes at at[lane] by the lanes of `active`.
+void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write);
+// Global access likewise; `owner` is an address in the allocation the access belongs to, 0 when any may be meant.
+void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, bool write, uint64_t owner);
+void observe_scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes);
+
+}  // namespace vgpu

@@ -1,0 +1,115 @@
+#include "setup.h"
+
+#include <cstring>
+
+#include "isa/tables.h"
+
+namespace vgpu {
+namespace {
+
+// kernel_code_properties of the kernel descriptor: user SGPRs in the order they are laid out.
+struct UserSgprs {
+  uint16_t bit;
+  uint8_t dwords;
+  enum What { kPrivateBuffer, kDispatchPtr, kQueuePtr, kKernarg, kDispatchId, kFlatScratch, kPrivateSize } what;
+};
+constexpr UserSgprs kUserSgprs[] = {
+    {1u << 0, 4, UserSgprs::kPrivateBuffer}, {1u << 1, 2, UserSgprs::kDispatchPtr}, {1u << 2, 2, UserSgprs::kQueuePtr},
+    {1u << 3, 2, UserSgprs::kKernarg},       {1u << 4, 2, UserSgprs::kDispatchId},  {1u << 5, 2, UserSgprs::kFlatScratch},
+    {1u << 6, 1, UserSgprs::kPrivateSize},
+};
+
+constexpr uint32_t kTtmp7 = kTtmp0 + 7, kTtmp9 = kTtmp0 + 9;
+
+void put64(uint32_t* s, uint64_t value) {
+  s[0] = static_cast<uint32_t>(value);
+  s[1] = static_cast<uint32_t>(value >> 32);
+}
+
+// The value of one hidden argument. `size` is its size in bytes.
+bool hidden_value(const std::string& kind, const LaunchConfig& c, uint64_t& value) {
+  const auto axis = [&](const char* prefix) {
+    const std::string p = prefix;
+    return kind.size() == p.size() + 1 && kind.compare(0, p.size(), p) == 0 ? kind.back() - 'x' : -1;
+  };
+  int a;
+  if ((a = axis("hidden_block_count_")) >= 0) value = c.grid[a];
+  else if ((a = axis("hidden_group_size_")) >= 0) value = c.block[a];
+  else if ((a = axis("hidden_remainder_")) >= 0) value = 0;
+  else if ((a = axis("hidden_global_offset_")) >= 0) value = 0;
+  else if (kind == "hidden_grid_dims") value = c.grid[2] * c.block[2] > 1 ? 3 : c.grid[1] * c.block[1] > 1 ? 2 : 1;
+  else if (kind == "hidden_dynamic_lds_size") value = c.dynamic_lds;
+  else if (kind == "hidden_none") value = 0;
+  else return false;
+  return true;
+}
+
+}  // namespace
+
+std::vector<uint8_t> fill_kernarg(const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config) {
+  // Loads may reach to the end of the last cache line.
+  std::vector<uint8_t> out((kernel.kernarg_size + 63u) / 64u * 64u + 64u, 0);
+  if (kernel.kernarg_size) memcpy(out.data(), kernarg, kernel.kernarg_size);
+  for (const Arg& arg : kernel.args) {
+    if (arg.kind != Arg::Kind::kHidden) continue;
+    uint64_t value = 0;
+    // Arguments for services of the runtime (printf, heap, ...) stay 0: a kernel that uses them fails at
+    // the access, one that only declares them runs.
+    hidden_value(arg.value_kind, config, value);
+    if (arg.offset + arg.size <= kernel.kernarg_size && arg.size <= 8) memcpy(out.data() + arg.offset, &value, arg.size);
+  }
+  return out;
+}
+
+std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& c) {
+  // hsa_kernel_dispatch_packet_t: header, setup, workgroup sizes (u16), grid sizes in work-items (u32), segments.
+  std::vector<uint8_t> p(64, 0);
+  for (int a = 0; a < 3; ++a) {
+    const uint16_t block = static_cast<uint16_t>(c.block[a]);
+    const uint32_t grid = c.grid[a] * c.block[a];
+    memcpy(p.data() + 4 + 2 * a, &block, 2);
+    memcpy(p.data() + 12 + 4 * a, &grid, 4);
+  }
+  const uint32_t lds = kernel.lds_size + c.dynamic_lds;
+  memcpy(p.data() + 24, &kernel.private_size, 4);
+  memcpy(p.data() + 28, &lds, 4);
+  memcpy(p.data() + 40, &kernarg, 8);
+  return p;
+}
+
+void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t index) {
+  const KernelInfo& k = *state.kernel;
+  memset(w.s, 0, sizeof w.s);
+  uint32_t n = 0;
+  for (const UserSgprs& u : kUserSgprs) {
+    if (!(k.properties & u.bit)) continue;
+    if (u.what == UserSgprs::kPrivateBuffer) w.s[n + 1] = 1u << 31;  // swizzled: buffer instructions know it by that
+    if (u.what == UserSgprs::kKernarg) put64(w.s + n, state.kernarg);
+    if (u.what == UserSgprs::kDispatchPtr) put64(w.s + n, reinterpret_cast<uint64_t>(state.packet.data()));
+    if (u.what == UserSgprs::kFlatScratch) put64(w.s + n, w.group->scratch);
+    if (u.what == UserSgprs::kPrivateSize) w.s[n] = k.private_size;
+    n += u.dwords;
+  }
+  n = k.rsrc2 >> 1 & 31;  // preloaded arguments follow; code at `entry` loads them itself
+  if (w.group->family == 12) {
+    w.s[kTtmp9] = id[0];
+    w.s[kTtmp7] = (id[1] & 0xffff) | id[2] << 16;
+  } else {
+    for (int a = 0; a < 3; ++a)
+      if (k.rsrc2 >> (7 + a) & 1) w.s[n++] = id[a];
+  }
+  const uint32_t total = state.block[0] * state.block[1] * state.block[2], first = index * w.lanes;
+  const uint32_t dims = k.rsrc2 >> 11 & 3;  // 0: v0 is x; 1: and y; 2: and z, ten bits each
+  for (uint32_t l = 0; l < w.lanes; ++l) {
+    const uint32_t t = first + l, x = t % state.block[0], y = t / state.block[0] % state.block[1];
+    const uint32_t z = t / (state.block[0] * state.block[1]);
+    w.v[0][l] = x | (dims > 0 ? y << 10 : 0) | (dims > 1 ? z << 20 : 0);
+  }
+  const uint32_t live = total - first < w.lanes ? total - first : w.lanes;
+  level().prepare_exec(w, live == 64 ? ~uint64_t(0) : (uint64_t(1) << live) - 1);
+  w.mode = (k.rsrc1 >> 12 & 0xff) | (uint64_t(k.rsrc1 >> 26 & 1) << 23);
+  w.flush_f32 = (w.mode >> 4 & 3) == 0;
+  memcpy(w.group_id, id, sizeof w.group_id);
+}
+
+}  // namespace vgpu

@@ -1,0 +1,29 @@
+// The state a wave starts with: registers that the dispatch hardware fills in, and kernel arguments.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "launch.h"
+#include "wave.h"
+
+namespace vgpu {
+
+// What all waves of a launch share.
+struct LaunchState {
+  const KernelInfo* kernel;
+  std::string chip;
+  std::array<uint32_t, 3> grid, block;
+  uint64_t kernarg = 0;          // address of the copy that hidden arguments were written into
+  std::vector<uint8_t> packet;   // AQL dispatch packet for kernels that ask for it
+};
+
+// The kernarg segment with its hidden_* arguments filled in. Throws Error::kResources for one we do not know.
+std::vector<uint8_t> fill_kernarg(const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config);
+std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& config);
+
+// Registers of wave `index` of the workgroup at `id`; the rest of the wave is cleared by the caller.
+void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t index);
+
+}  // namespace vgpu

@@ -1,0 +1,96 @@
+#include "uses.h"
+
+namespace vgpu {
+namespace {
+
+bool starts(const std::string& s, const char* prefix) { return s.rfind(prefix, 0) == 0; }
+
+void add(Range* ranges, uint8_t& count, const Operand& op) {
+  if (!op.present() || op.dwords == 0) return;
+  const bool vgpr = op.reg >= kVgpr0;
+  // Scalar registers and VCC; constants, M0, EXEC and NULL need no tracking.
+  if (!vgpr && op.reg >= kTtmp0) return;
+  ranges[count++] = {static_cast<uint16_t>(vgpr ? op.reg - kVgpr0 : op.reg), op.dwords, vgpr};
+}
+
+uint8_t counter_of(const Inst& i, int family) {
+  switch (i.cls) {
+    case Class::kGlobalRead: return kLoadCounter;
+    case Class::kGlobalWrite: return family == 9 || i.record->d.present() ? kLoadCounter : kStoreCounter;
+    case Class::kLdsRead: case Class::kLdsWrite: return kLdsCounter;
+    case Class::kScalarLoad: return family == 12 ? kScalarCounter : kLdsCounter;
+    default: return kNoCounter;
+  }
+}
+
+// The limits in a wait's immediate. Layouts: the ISA guides' s_waitcnt and s_wait_*cnt.
+void read_wait(Uses& u, const std::string& name, uint32_t imm, int family) {
+  u.wait = true;
+  if (name == "s_waitcnt" && family == 9) {
+    u.limit[kLoadCounter] = static_cast<uint8_t>((imm & 15) | (imm >> 14 & 3) << 4);
+    u.limit[kLdsCounter] = imm >> 8 & 15;
+  } else if (name == "s_waitcnt") {
+    u.limit[kLoadCounter] = imm >> 10 & 63;
+    u.limit[kLdsCounter] = imm >> 4 & 63;
+  } else if (name == "s_waitcnt_vscnt" || name == "s_wait_storecnt") {
+    u.limit[kStoreCounter] = imm & 63;
+  } else if (name == "s_wait_loadcnt") {
+    u.limit[kLoadCounter] = imm & 63;
+  } else if (name == "s_wait_dscnt") {
+    u.limit[kLdsCounter] = imm & 63;
+  } else if (name == "s_wait_kmcnt") {
+    u.limit[kScalarCounter] = imm & 63;
+  } else if (name == "s_wait_loadcnt_dscnt") {
+    u.limit[kLoadCounter] = imm >> 8 & 63;
+    u.limit[kLdsCounter] = imm & 63;
+  } else if (name == "s_wait_storecnt_dscnt") {
+    u.limit[kStoreCounter] = imm >> 8 & 63;
+    u.limit[kLdsCounter] = imm & 63;
+  }
+}
+
+}  // namespace
+
+std::vector<Uses> find_uses(const Program& program, const std::string& chip) {
+  const int family = starts(chip, "gfx12") ? 12 : starts(chip, "gfx11") ? 11 : 9;
+  std::vector<Uses> out(program.size());
+  for (uint32_t n = 0; n + 1 < program.size(); ++n) {
+    const Inst& i = program.code()[n];
+    if (!i.entry) continue;
+    const Record& r = *i.record;
+    const std::string& name = program.name_of(n);
+    Uses& u = out[n];
+    // M0-relative moves read a register that is known only when they run.
+    if (!starts(name, "v_movrels")) add(u.reads, u.read_count, r.a);
+    for (const Operand* op : {&r.b, &r.c, &r.x}) add(u.reads, u.read_count, *op);
+    for (const Operand* op : {&r.d, &r.e}) add(u.writes, u.write_count, *op);
+    if (starts(name, "v_swap") || starts(name, "v_permlane16_swap") || starts(name, "v_permlane32_swap"))
+      add(u.writes, u.write_count, r.a);
+    u.counter = counter_of(i, family);
+    u.all_lanes = i.cls == Class::kMatrix || starts(name, "v_readlane") || starts(name, "v_writelane");
+    // Arithmetic hands an unwritten value on: compilers compute with halves and lanes nobody looks at. Using it
+    // for an address, stored data, a comparison, a matrix or a lane choice is reported.
+    const bool result = r.d.present() && i.entry->dst != Type::kMask;
+    u.carries = result && !r.e.present() && (i.cls == Class::kValu || i.cls == Class::kSalu) && !starts(name, "v_read") &&
+                !starts(name, "v_writelane") && !starts(name, "v_permlane") && !starts(name, "v_movrel");
+    if (starts(name, "v_mad_u64") || starts(name, "v_mad_co_u64")) u.carries = true;
+    u.low_from_low = i.entry->dst == Type::kU64;
+    u.lds_write = i.cls == Class::kLdsWrite;
+    u.arrives = name == "s_barrier" || name == "s_barrier_signal";
+    if (i.cls == Class::kWait) read_wait(u, name, static_cast<uint32_t>(r.imm) & 0xffff, family);
+  }
+  return out;
+}
+
+uint32_t lds_unit(const Program& program) {
+  uint32_t unit = 4;
+  for (uint32_t n = 0; n + 1 < program.size(); ++n) {
+    const Inst& i = program.code()[n];
+    if (i.cls != Class::kLdsRead && i.cls != Class::kLdsWrite) continue;
+    const uint32_t bytes = i.entry->parameter & 0xff;
+    if (bytes && bytes < unit) unit = bytes;
+  }
+  return unit;
+}
+
+}  // namespace vgpu

@@ -1,0 +1,44 @@
+// Which registers an instruction reads and writes and which counters it waits for: what the checks need
+// to know beyond the semantics.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "program.h"
+
+namespace vgpu {
+
+// Memory counters. A load's result is there once the instruction that waits says that at most as many
+// later accesses of its counter are outstanding.
+enum Counter : uint8_t { kLoadCounter, kStoreCounter, kLdsCounter, kScalarCounter, kCounters };
+constexpr uint8_t kNoCounter = 0xff, kNoLimit = 0xff;
+
+struct Range {
+  uint16_t first;
+  uint8_t count;
+  bool vgpr;
+};
+
+struct Uses {
+  Range reads[5];
+  Range writes[3];
+  uint8_t read_count = 0, write_count = 0;
+  uint8_t counter = kNoCounter;      // the counter the access goes through
+  uint8_t limit[kCounters] = {kNoLimit, kNoLimit, kNoLimit, kNoLimit};  // of a wait
+  bool wait = false;
+  bool carries = false;              // a result of unwritten inputs counts as unwritten; nothing is reported
+  bool low_from_low = false;         // the low dword of a 64-bit result depends on low dwords only
+  bool all_lanes = false;            // reads lanes whatever EXEC says
+  bool lds_write = false;
+  bool arrives = false;              // signals the workgroup's barrier
+};
+
+// Uses of every instruction of a program for `chip`. On chips with one counter for LDS and scalar loads,
+// kScalarCounter stands for nothing and kLdsCounter for both.
+std::vector<Uses> find_uses(const Program& program, const std::string& chip);
+// Smallest number of bytes an LDS access of the program may touch: 1, 2 or 4.
+uint32_t lds_unit(const Program& program);
+
+}  // namespace vgpu

@@ -1,0 +1,74 @@
+// The state of a wave and of the workgroup it belongs to.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "program.h"
+
+namespace vgpu {
+
+struct Group;
+class Checker;
+
+enum class Stop : uint8_t { kRun, kEnd, kYield };
+
+struct alignas(64) Wave {
+  Row v[kRows];
+  alignas(64) Row mask;      // all ones in active lanes; follows EXEC
+  uint32_t s[130];           // SGPRs, VCC, trap temporaries, M0, EXEC; [124] takes writes to NULL
+  uint32_t scc;
+  uint32_t pc;               // index of the next instruction
+  Stop stop;
+  bool full;                 // every lane active
+  bool flush_f32;            // MODE: single-precision denormals are read and written as 0
+  bool signalled;            // has signalled a barrier it has not waited for
+  uint32_t lanes;            // 32 or 64
+  uint32_t barriers;         // barriers passed
+  uint32_t signals;          // barriers signalled
+  uint32_t index;            // in the workgroup
+  uint32_t group_id[3];
+  uint64_t span_lo, span_hi; // the allocation the last memory access was in
+  uint64_t mode;
+  uint64_t dpp_off;          // lanes that the current DPP source disables
+  uint64_t counts[static_cast<int>(Class::kCount)];
+  uint64_t flops;            // of matrix instructions
+  Group* group;
+  const Inst* current;       // for messages
+
+  uint64_t exec() const { return uint64_t(s[kExec]) | uint64_t(s[kExec + 1]) << 32; }
+};
+
+// Memory a kernel may touch besides the stand-in's allocations.
+struct Span {
+  uint64_t lo, hi;
+  bool writable;
+};
+
+struct Group {
+  const Program* program = nullptr;
+  const KernelInfo* kernel = nullptr;
+  const Memory* memory = nullptr;
+  Counters* counters = nullptr;   // nullptr: bytes, lines and conflicts are not counted
+  Checker* checker = nullptr;     // nullptr: no checks
+  bool observed = false;          // memory instructions report to observe.h
+  uint8_t* lds = nullptr;
+  uint32_t lds_size = 0;
+  uint32_t waves = 0, live = 0;
+  uint32_t signalled = 0, phase = 0;  // barrier: waves that signalled, barriers completed
+  uint32_t id[3] = {};
+  Span extra[4];
+  int extras = 0;
+  uint64_t loaded_base = 0;       // host address of the code object's address 0
+  uint64_t scratch = 0;           // address of this group's scratch
+  uint32_t scratch_lane = 0;      // bytes a work-item
+  uint32_t family = 9;            // 9, 11, 12: differences in memory and wait semantics
+  bool fnuz = false;              // fp8 is FNUZ (gfx942), else OCP
+};
+
+// Stops the kernel with a message that names kernel, instruction, workgroup, wave and lane.
+[[noreturn]] void fail(const Wave& w, const Inst& i, const char* what, int lane = -1, uint64_t value = 0);
+// The span of memory that holds [address, address + size), or a failure.
+void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool write, int lane);
+
+}  // namespace vgpu
