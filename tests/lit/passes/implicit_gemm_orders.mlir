@@ -20,7 +20,9 @@
 // GNHWC: im2col {conv_compiler.operand = "b"}
 // GNHWC-SAME: batch_pos = [0] m_pos = [1, 2, 3] k_pos = [4] input_k_perm = [0, 1, 2, 3]
 // GNHWC: conv_compiler.role = "contraction"
-// GNHWC-NOT: conv_compiler.role = "reduction"
+// GNHWC: linalg.generic
+// GNHWC-SAME: outs({{.*}} : tensor<3x4x2x3x5xf32>)
+// GNHWC-SAME: conv_compiler.role = "reduction"
 
 // The frameworks' form is a view: its G·C axis is two axes of one.
 // RUN: %conv_compiler inspect --stage normalised -n 2 -g 3 -k 4 -c 5 --image 6x7 --filter 2x3 \
