@@ -38,8 +38,9 @@ K_TILE_BYTES = 128
 # Vector operations to find, test and load one element of an im2col operand (counted in the
 # machine code of gfx942; addresses are shared between neighbours, so it is less when c is large).
 COPY_CYCLES_PER_ELEMENT = 10
-# LDS rows are lengthened against bank conflicts: 8 bytes on rows of 32 bytes or more.
-LDS_PADDING = 1.25
+# Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
+# do not fit, the compiler leaves them out without a word.
+LDS_ROW_PADDING = 8
 # Tilings tried at most for a problem, should the first ones spill.
 MOST_CANDIDATES = 8
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
@@ -121,7 +122,9 @@ def mma_tiling(
     if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
         return None
     size = problem.data_type.bytes
-    if (tile[0] + tile[1]) * tile[2] * size * LDS_PADDING > target.lds_bytes:
+    row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
+    padded = (row_bytes + LDS_ROW_PADDING) / row_bytes
+    if (tile[0] + tile[1]) * tile[2] * size * padded > target.lds_bytes:
         return None
     copy_a = copy_piece(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
     copy_b = copy_piece(tile[1], tile[2], threads, mma.n, mma, problem.c, size)

@@ -11,16 +11,15 @@ import re
 import statistics
 import time
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import iree.runtime as iree
 import numpy as np
 
+from conv_compiler.devices import DEVICES, find_device, open_device, reason
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import (
     DeviceUnavailable,
@@ -35,100 +34,10 @@ if TYPE_CHECKING:
 _LOADED_KERNELS = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Device:
-    """One device name users write (`hip`, or `hip://1` where `numbered`).
-
-    `built_for` is the device target a `.vmfb` names; the first row of a device target that can be
-    opened is its default. `open` makes the device from the name as written and the chip a kernel
-    was built for. A time taken on a `virtual` device says nothing about a chip.
-    """
-
-    name: str
-    built_for: str
-    open: Callable[[str, str], Any]
-    numbered: bool = True
-    virtual: bool = False
-
-
-def _open_cpu(name: str, chip: str) -> Any:
-    return iree.get_device("local-task")
-
-
-def _open_cuda(name: str, chip: str) -> Any:
-    return iree.get_device(name)
-
-
-def _open_hip(name: str, chip: str) -> Any:
-    device = iree.get_device(name)
-    found = [row["name"] for row in iree.get_driver("hip").query_available_devices()]
-    if any(text.startswith("virtual ") for text in found):
-        raise RuntimeError("this process's hip driver is the virtual one, name it vgpu")
-    return device
-
-
-def _open_virtual(name: str, chip: str) -> Any:
-    from conv_compiler import vgpu
-
-    return vgpu.device(chip, checks=name == "vgpu-checked")
-
-
-DEVICES = MappingProxyType(
-    {
-        row.name: row
-        for row in (
-            Device(name="cpu", built_for="local", open=_open_cpu, numbered=False),
-            Device(name="hip", built_for="hip", open=_open_hip),
-            Device(name="vgpu", built_for="hip", open=_open_virtual, numbered=False, virtual=True),
-            Device(
-                name="vgpu-checked",
-                built_for="hip",
-                open=_open_virtual,
-                numbered=False,
-                virtual=True,
-            ),
-            Device(name="cuda", built_for="cuda", open=_open_cuda),
-        )
-    }
-)
-
-
-def find_device(name: str) -> Device:
-    """The row of a device name, or DeviceUnavailable naming those there are."""
-    base, slashes, number = name.partition("://")
-    row = DEVICES.get(base)
-    if row is None:
-        raise DeviceUnavailable(f"device {name}: not in the table; known: {', '.join(DEVICES)}")
-    if slashes and not (row.numbered and number.isdecimal()):
-        form = f"{base} or {base}://0" if row.numbered else base
-        raise DeviceUnavailable(f"device {name}: no such number; write {form}")
-    return row
-
-
-def _reason(error: Exception) -> str:
-    """The part of an IREE error a person can use, on one line."""
-    lines = str(error).splitlines() or [type(error).__name__]
-    found = re.search(r"[A-Z_]+; (.*)", lines[0])
-    text = found[1] if found else lines[0]
-    return text.split(" #hal.", 1)[0].rstrip("; :")[:160]
-
-
 def _launch_reason(error: Exception) -> str:
     """What stopped a kernel, whole, on one line: a driver's text, or a virtual GPU's finding."""
     text = " ".join(str(error).split(" [ ")[0].split())
     return text.partition("driver error ")[2] or text
-
-
-@lru_cache
-def _config(name: str, chip: str) -> Any:
-    """The IREE runtime's configuration of a device, made once; DeviceUnavailable if it cannot."""
-    try:
-        return iree.Config(device=find_device(name).open(name, chip))
-    except (RuntimeError, ValueError) as error:
-        raise DeviceUnavailable(
-            f"device {name}: cannot be opened ({_reason(error)}); "
-            "see that its driver is installed, or use cpu"
-        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +90,7 @@ class Kernel:
 
     def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
         self.path, self.device = path, device
-        self._config = config = _config(device, built_for)
+        self._config = config = open_device(device, built_for)
         try:
             module = iree.VmModule.copy_buffer(config.vm_instance, data)
             context = iree.VmContext(
@@ -199,7 +108,7 @@ class Kernel:
         except (RuntimeError, ValueError, KeyError, AttributeError) as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
-                f"({_reason(error)}); compile it for that device"
+                f"({reason(error)}); compile it for that device"
             ) from error
         self._invoke = iree.FunctionInvoker(context, config.device, function)
 
@@ -226,7 +135,7 @@ class Kernel:
             result = self._invoke(*operands)
         except RuntimeError as error:
             # The device stays failed; the next load opens a fresh one.
-            _config.cache_clear()
+            open_device.cache_clear()
             _load.cache_clear()
             raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
         return result if on_device else to_numpy(result)
@@ -274,7 +183,7 @@ def _first_to_open(names: list[str], chip: str) -> str:
     """The first of the names whose device can be opened, or the last one."""
     for name in names[:-1]:
         try:
-            _config(name, chip)
+            open_device(name, chip)
         except DeviceUnavailable:
             continue
         return name
@@ -299,8 +208,9 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     """The kernel of an artifact or of a `.vmfb`, ready to be called.
 
     `device` is a name of DEVICES, `hip://1` for the second of its kind; left out, it is the one the
-    file was built for, for AMD chips the virtual GPU where no real one can be opened. A file loaded before and unchanged since is not loaded again. Raises
-    InvalidArtifact (missing, corrupt, or built for another chip) and DeviceUnavailable.
+    file was built for, and for AMD chips the virtual GPU where no real one can be opened. A file
+    loaded before and unchanged since is not loaded again. Raises InvalidArtifact (missing, corrupt,
+    or built for another chip) and DeviceUnavailable.
     """
     path = Path(artifact if isinstance(artifact, str | Path) else artifact.vmfb)
     if not path.is_file():

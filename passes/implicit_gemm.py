@@ -110,6 +110,17 @@ def _window_operand(conv: Contraction, gemm_k: int, n: int) -> ir.Value:
         source, axes, pixels = _merge_pixels(source, axes, pixels)
         strides = dilations = window = [1] * len(pixels)
         pads = None
+    elif axes[1][-1] == len(conv.pad_low) - 1 and (strides[-1], dilations[-1], window[-1]) != (
+        1,
+        1,
+        1,
+    ):
+        # Channels first. IREE 3.13 would read along the innermost axis in vectors: where gemm_k is
+        # one axis it looks at the batch's window, stride and dilation only, and finds them unit. A
+        # unit axis behind it leaves nothing to vectorise.
+        last = axes[1][-1]
+        source = ops.split_axis(source, last, (ops.shape_of(source)[last], 1))
+        pads = ((*conv.pad_low, 0), (*conv.pad_high, 0))
     return _im2col(
         "b",
         source,
@@ -171,7 +182,11 @@ def _im2col(
     group_axis, pixel_axes, channel_axis = axes
     groups, pixels, channels = sizes
     element = ir.RankedTensorType(source.type).element_type
-    column_axes = (*pixel_axes, channel_axis)  # what a column's coordinates (window, c) move along
+    # What a column's coordinates (window, c) move along; an axis behind all others is a unit axis.
+    column_axes = (*pixel_axes, channel_axis)
+    rank = len(ops.shape_of(source))
+    unit_axis = [rank - 1] if rank - 1 not in (*column_axes, group_axis) else []
+    column_axes = (*column_axes, *unit_axis)
     shape = [groups, *padded]
     low, high = pads or ((), ())
     extra = [0, padded[0] - math.prod(pixels), padded[1] - math.prod(window) * channels]
@@ -186,11 +201,11 @@ def _im2col(
             "static_kernel_size": _i64s(window),
             "static_offsets": _i64s([0, 0, 0]),
             "static_output_sizes": ir.ArrayAttr.get(
-                [_i64s([groups]), _i64s(pixels), _i64s([*window, channels])]
+                [_i64s([groups]), _i64s(pixels), _i64s([*window, channels, *[1] * len(unit_axis)])]
             ),
             "batch_pos": _i64s([group_axis]),
             "m_pos": _i64s(pixel_axes),
-            "k_pos": _i64s([channel_axis]),
+            "k_pos": _i64s([channel_axis, *unit_axis]),
             "input_k_perm": _i64s([sorted(column_axes).index(axis) for axis in column_axes]),
             "output_perm": _i64s([0, 1, 2]),
             "static_input_pad_low": _i64s(low),

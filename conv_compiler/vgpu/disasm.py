@@ -51,10 +51,8 @@ def text(r: Record, mnemonic: str) -> str:
     """The instruction as one line: mnemonic, operands in encoding order, modifiers."""
     operands = [op for op in (r.d, r.e, r.a, r.b, r.c, r.x) if op is not ABSENT]
     parts = [operand_text(op, r.literal) for op in operands]
-    if (r.name.startswith("s_") and not operands) or r.name.startswith(
-        ("s_movk", "s_cmpk", "s_addk")
-    ):
-        parts.append(str(r.imm) if r.imm < 10 else hex(r.imm))
+    if _shows_immediate(r, bool(operands)):
+        parts.append(hex(r.imm & 0xFFFF))
     flags = [
         word
         for bit, word in (
@@ -70,3 +68,10 @@ def text(r: Record, mnemonic: str) -> str:
     if r.flags & p.DPP:
         flags.append(f"dpp:{r.dpp_ctrl:#x} row_mask:{r.row_mask:#x} bank_mask:{r.bank_mask:#x}")
     return " ".join(filter(None, [mnemonic, ", ".join(parts), " ".join(flags)]))
+
+
+def _shows_immediate(r: Record, has_operands: bool) -> bool:
+    if not r.name.startswith("s_") or r.name in ("s_endpgm", "s_barrier"):
+        return False
+    with_registers = ("s_movk", "s_cmpk", "s_addk", "s_mulk", "s_cmovk", "s_setreg", "s_getreg")
+    return not has_operands or r.name.startswith(with_registers)

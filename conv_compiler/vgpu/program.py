@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-VERSION = "3"
+VERSION = "4"
 MAGIC = b"VGPUPRG" + VERSION.encode()
 
 _HEADER = struct.Struct("<8sQIIII")  # magic, text address, records, names bytes, texts bytes, 0

@@ -7,7 +7,7 @@
 
 namespace vgpu {
 
-const char* decoder_version() { return "3"; }
+const char* decoder_version() { return "4"; }
 
 const KernelInfo* CodeObject::kernel(const std::string& name) const {
   for (const KernelInfo& k : kernels())

@@ -10,7 +10,7 @@
 namespace vgpu {
 namespace {
 
-constexpr char kMagic[] = "VGPUPRG3";
+constexpr char kMagic[] = "VGPUPRG4";
 struct Header {
   char magic[8];
   uint64_t base;

@@ -1,0 +1,91 @@
+"""The machine code of the AMD chips, executed on the virtual GPU and compared with the reference.
+
+By default each chip gets a sample of the random problems and of Composable Kernel's cases, at a
+batch size reduced so that one takes about a second; the rest is marked slow.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from conv_compiler.problem import ConvProblem
+from conv_compiler.targets import TARGETS
+from conv_compiler.verify import verify, verify_artifact
+from tests.problems import problems_with_split
+
+CK = json.loads((Path(__file__).parent.parent / "data" / "ck_bwd_weight.json").read_text())
+CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+MOST_FLOPS = 2**29
+SAMPLE = 24  # one case in so many is run by default
+
+
+def check(problem, chip, split_k, device="vgpu"):
+    """Integer data exactly, random data within tolerance, on the chip's virtual device."""
+    report = verify(problem, chip, split_k=split_k, device=device, budget=0.0).require()
+    verify_artifact(report.artifact, data="random", seed=1, device=device).require()
+    return report
+
+
+def random_problems(chip, examples, name):
+    """Check so many drawn problems on a chip; the same ones every time."""
+
+    @seed(zlib.crc32(f"{chip} {name}".encode()))
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        # No shrinking: a step compiles, and the drawn problem is small and printed already.
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(problems_with_split())
+    def run(drawn):
+        problem, split_k = drawn
+        check(problem, chip, split_k)
+
+    run()
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_some_random_problems(chip):
+    random_problems(chip, 8, "some")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", CHIPS)
+def test_many_random_problems(chip):
+    random_problems(chip, 50, "many")
+
+
+def ck_cases():
+    """Every (chip, type, problem, split factor) at a reduced batch; most are slow."""
+    cases, turn = [], 0
+    for chip in CHIPS:
+        for typed in CK["types"]:
+            types = {name: value for name, value in typed.items() if name != "ndim"}
+            for values in CK["problems"][str(typed["ndim"])]:
+                problem = ConvProblem.from_json({**values, **types})
+                while problem.flops > MOST_FLOPS and problem.n > 1:
+                    problem = problem.with_batch(problem.n // 2)
+                split_k = CK["split_k"][turn % len(CK["split_k"])]
+                marks = [pytest.mark.slow] if turn % SAMPLE else []
+                turn += 1
+                name = f"{chip}-{problem.name}-{split_k}"
+                cases.append(pytest.param(problem, chip, split_k, id=name, marks=marks))
+    return cases
+
+
+@pytest.mark.parametrize(("problem", "chip", "split_k"), ck_cases())
+def test_composable_kernel(problem, chip, split_k):
+    check(problem, chip, split_k)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_the_checks_find_nothing_in_our_kernels(chip):
+    problem = ConvProblem(n=2, g=2, k=7, c=8, image=(9, 10), filter=(3, 3), pad_low=(1, 1))
+    check(problem, chip, 3, device="vgpu-checked")
