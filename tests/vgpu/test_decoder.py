@@ -21,7 +21,7 @@ ENCODING_SUFFIX = re.compile(r"_(e32|e64|dpp|sdwa)$")
 CHIPS = {"gfx90a": "all", "gfx942": "all", "gfx1100": "known", "gfx1201": "known"}
 
 # gfx90a spells its matrix instructions without the last underscore; ours has one name for both.
-OLD_MFMA = re.compile(r"^(v_mfma_\w+x\d+)(f32|f16|bf16|i8)(\w*)$")
+OLD_MFMA = re.compile(r"^(v_mfma_\w+x\d+)(f64|f32|f16|bf16|i8)(\w*)$")
 # The halves of a dual instruction are decoded into plain three-source instructions.
 ACCUMULATING_HALF = re.compile(r"^(v_dual_fma)(c|ak|mk)(_f32)$")
 
