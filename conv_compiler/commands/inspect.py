@@ -12,6 +12,7 @@ from conv_compiler.commands.arguments import add_build, add_json, add_problems, 
 from conv_compiler.report import left, right, show
 
 if TYPE_CHECKING:
+    from conv_compiler.artifact import Artifact
     from conv_compiler.problem import ConvProblem
     from conv_compiler.strategy import Strategy
     from conv_compiler.targets import Target
@@ -28,6 +29,23 @@ COLUMNS = (
     right("spills", "spills"),
     right("threads", "workgroup_size"),
 )
+# Dynamic counts of a run on the virtual GPU: wave-instructions by class, bytes, cache lines.
+COUNTS = (
+    left("kernel", "kernel"),
+    right("workgroups", "workgroups"),
+    right("waves", "waves"),
+    right("matrix", "matrix"),
+    right("VALU", "valu"),
+    right("SALU", "salu"),
+    right("LDS reads", "lds_read"),
+    right("writes", "lds_write"),
+    right("conflict cycles", "lds_conflict_cycles"),
+    right("memory reads", "global_read"),
+    right("writes", "global_write"),
+    right("lines read", "global_read_lines"),
+    right("barriers", "barrier"),
+    right("waits", "wait"),
+)
 STAGES = ("payload", "normalised", "scheduled", "configured", "llvm", "isa")
 
 
@@ -40,6 +58,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=STAGES,
         help="print this stage's text; may be repeated (the kernels' facts)",
+    )
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        dest="counts",  # `run` is the command's own function
+        help="run the kernels on the virtual GPU and count what they execute (AMD targets)",
     )
     add_json(parser)
 
@@ -57,11 +81,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         job = one(args)
         problem, target = job.problem, job.target.name
-        if args.stage and set(args.stage) <= {"payload"}:  # nothing is compiled for these
+        if (
+            args.stage and set(args.stage) <= {"payload"} and not args.counts
+        ):  # nothing is compiled for these
             strategy = choose(problem, job.target, args.strategy, job.split_k)[0]
         else:
             artifact = compile(problem, target, args.strategy, job.split_k)
             strategy = artifact.strategy
+    if args.counts:
+        return _print_counts(args, artifact)
     if args.stage:
         _print_stages(args, problem, find_target(target), strategy)
     elif args.json:
@@ -72,6 +100,26 @@ def run(args: argparse.Namespace) -> int:
         print(f"strategy  {strategy.text}")
         print(f"file      {artifact.vmfb}")
         show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)
+    return 0
+
+
+def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
+    """Run the artifact once on its chip's virtual device and print the counts by kernel."""
+    from conv_compiler import vgpu
+    from conv_compiler.errors import UnsupportedTarget
+    from conv_compiler.runtime import load
+    from conv_compiler.verify import inputs
+
+    if artifact.target not in vgpu.CHIPS:
+        raise UnsupportedTarget(
+            f"target {artifact.target}: has no virtual device to count on; "
+            f"use {', '.join(vgpu.CHIPS)}"
+        )
+    kernel = load(artifact, "vgpu")
+    with vgpu.counting():
+        kernel(*inputs(artifact.problem))
+    rows = [row.to_json() for row in vgpu.counters()]
+    show(rows if args.json else [{**row, **row["instructions"]} for row in rows], COUNTS, args.json)
     return 0
 
 

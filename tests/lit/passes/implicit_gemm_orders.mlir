@@ -1,12 +1,13 @@
 // The GEMM is the same in every layout; axes differ where tensors are read and the weight is made.
 
 // Channels first and weights GKCYX: input_k_perm is the rank of the axes (n, y, x, c) in the image,
-// here n 0, c 2, y 3, x 4; the sum of one part writes the weight's order.
+// here n 0, c 2, y 3, x 4; behind x, along which the window steps, stands a unit axis. The sum of one
+// part writes the weight's order.
 // RUN: %conv_compiler inspect --stage normalised -n 2 -g 3 -k 4 -c 5 --image 6x7 --filter 2x3 \
 // RUN:   --layout NGCHW_GKCYX_NGKHW --target gfx942 --strategy implicit_gemm --split-k 1 \
 // RUN:   | %filecheck --check-prefix=NGCHW
 // NGCHW: im2col {conv_compiler.operand = "b"}
-// NGCHW-SAME: batch_pos = [1] m_pos = [0, 3, 4] k_pos = [2] input_k_perm = [0, 2, 3, 1]
+// NGCHW-SAME: batch_pos = [1] m_pos = [0, 3, 4] k_pos = [2, 5] input_k_perm = [0, 2, 3, 1, 4]
 // NGCHW: linalg.generic
 // NGCHW-SAME: conv_compiler.role = "contraction"
 // NGCHW: linalg.generic
