@@ -5,6 +5,15 @@ namespace {
 
 bool starts(const std::string& s, const char* prefix) { return s.rfind(prefix, 0) == 0; }
 
+// A packed pair of f32 is read in part where OP_SEL and OP_SEL_HI name one half for both results.
+Operand read_part(Operand op, Type type) {
+  const bool low = op.mods & kOpsel, high = op.mods & kOpselHi;
+  if (type != Type::kPkF32 || op.dwords != 2 || low != high) return op;
+  op.reg += low;
+  op.dwords = 1;
+  return op;
+}
+
 void add(Range* ranges, uint8_t& count, const Operand& op) {
   if (!op.present() || op.dwords == 0) return;
   const bool vgpr = op.reg >= kVgpr0;
@@ -61,8 +70,10 @@ std::vector<Uses> find_uses(const Program& program, const std::string& chip) {
     const std::string& name = program.name_of(n);
     Uses& u = out[n];
     // M0-relative moves read a register that is known only when they run.
-    if (!starts(name, "v_movrels")) add(u.reads, u.read_count, r.a);
-    for (const Operand* op : {&r.b, &r.c, &r.x}) add(u.reads, u.read_count, *op);
+    if (!starts(name, "v_movrels")) add(u.reads, u.read_count, read_part(r.a, i.entry->src[0]));
+    add(u.reads, u.read_count, read_part(r.b, i.entry->src[1]));
+    add(u.reads, u.read_count, read_part(r.c, i.entry->src[2]));
+    add(u.reads, u.read_count, r.x);
     for (const Operand* op : {&r.d, &r.e}) add(u.writes, u.write_count, *op);
     if (starts(name, "v_swap") || starts(name, "v_permlane16_swap") || starts(name, "v_permlane32_swap"))
       add(u.writes, u.write_count, r.a);
