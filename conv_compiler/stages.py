@@ -48,21 +48,26 @@ def stage_texts(
 
     row = STRATEGIES[strategy.name]
     texts: dict[str, str] = {}
-    with ir.Context(), ir.Location.unknown():
-        module = build(problem)
-        texts["payload"] = str(module)
-        if last == "payload":
-            return texts
-        for step in row.passes(problem, target, strategy):
-            step.apply(module)
-        module.operation.verify()
-        texts["normalised"] = str(module)
-        if last == "normalised":
-            return texts
-        schedule = row.schedule(problem, target, strategy)
-        attach(module, schedule, work / "schedule.mlir")
-        texts["scheduled"] = f"{module}\n{schedule.library}"
-        (work / "module.mlir").write_text(str(module))
+    try:
+        with ir.Context(), ir.Location.unknown():
+            module = build(problem)
+            texts["payload"] = str(module)
+            if last == "payload":
+                return texts
+            for step in row.passes(problem, target, strategy):
+                step.apply(module)
+            module.operation.verify()
+            texts["normalised"] = str(module)
+            if last == "normalised":
+                return texts
+            schedule = row.schedule(problem, target, strategy)
+            attach(module, schedule, work / "schedule.mlir")
+            texts["scheduled"] = f"{module}\n{schedule.library}"
+            (work / "module.mlir").write_text(str(module))
+    except ir.MLIRError as error:
+        after = list(texts)[-1] if texts else "nothing"
+        reason = " ".join(str(error).split())[:300]
+        raise CompileFailed(f"stage after {after}: MLIR refused the module: {reason}") from error
     if last == "scheduled":
         return texts
     run_compiler([*compiler_flags(target), *schedule.flags], work)

@@ -296,3 +296,19 @@ def test_every_candidate_compiles(problem, chip, tmp_path):
             refused.append(str(broken))
     assert len(refused) < len(candidates)
     assert all("spills" in reason or "scratch" in reason for reason in refused)
+
+
+def test_an_mlir_error_is_one_line(monkeypatch, tmp_path):
+
+    def broken(problem):
+        from iree.compiler import ir
+
+        return ir.Module.parse("func.func @f() -> i32 { return }")
+
+    monkeypatch.setattr("conv_compiler.build.build", broken)
+    problem = ConvProblem(n=1, k=4, c=4, image=(4, 4), filter=(3, 3))
+    target = find_target("cpu")
+    strategy = choose(problem, target)[0]
+    with pytest.raises(CompileFailed, match="stage after nothing: MLIR refused") as caught:
+        stages.stage_texts(problem, target, strategy, tmp_path)
+    assert "\n" not in str(caught.value)
