@@ -9,8 +9,8 @@ from iree.compiler import ir
 
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.schedule import ROLE, ops_with_role
 
-ROLE = "conv_compiler.role"
 LOOPS = "conv_compiler.loops"
 
 # One tensor axis as {loop: step}: {"ho": 2, "y": 1} is indexed by 2 * ho + y.
@@ -43,25 +43,14 @@ class LoopNest:
         return tuple(loop for loop in self.loops if loop not in self.parallel)
 
 
-def tagged(module: ir.Module, role: str) -> list[ir.Operation]:
-    """Operations whose `conv_compiler.role` is `role`, in program order."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if ROLE in op.attributes and ir.StringAttr(op.attributes[ROLE]).value == role:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
-
-
 def find_nests(module: ir.Module) -> tuple[LoopNest, ...]:
     """Every op tagged `conv_compiler.role = "contraction"` that names its loops.
 
     Raises UnsupportedStrategy where there is none, or an index is not a sum of loops times steps.
     """
-    if found := tuple(_read(op) for op in tagged(module, "contraction") if LOOPS in op.attributes):
+    if found := tuple(
+        _read(op) for op in ops_with_role(module, "contraction") if LOOPS in op.attributes
+    ):
         return found
     raise UnsupportedStrategy(
         "role contraction: on no op that names its loops; tag one, with conv_compiler.loops"

@@ -24,8 +24,9 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from conv_compiler.build import ops
-from conv_compiler.loop_nest import ROLE, erase_if_dead
+from conv_compiler.loop_nest import erase_if_dead
 from conv_compiler.passes.contraction import Contraction, find_contraction
+from conv_compiler.schedule import ROLE
 
 
 def _ceil(value: int, multiple: int) -> int:

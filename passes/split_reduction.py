@@ -10,13 +10,13 @@ from iree.compiler import ir
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import (
-    ROLE,
     Axis,
     Index,
     LoopNest,
     find_nests,
     replace_nest,
 )
+from conv_compiler.schedule import ROLE
 
 
 @dataclass(frozen=True, kw_only=True)
