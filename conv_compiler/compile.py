@@ -10,6 +10,7 @@ from pathlib import Path
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, key_of
 from conv_compiler.errors import StrategyNotApplied
+from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
 from conv_compiler.stages import compiler_flags, kernel_facts, prove, stage_texts
@@ -97,11 +98,12 @@ def compilation_key(
 
 
 def host_cpu() -> str:
-    """What `host` means here: the processor's feature list, so that a cache may be shared."""
+    """What `host` means here: cores and the processor's features, so that a cache may be shared."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line for line in lines if line.startswith(("flags", "Features")))
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
     except (OSError, StopIteration):
         import platform
 
-        return platform.processor() or platform.machine()
+        features = platform.processor() or platform.machine()
+    return f"{host_cores()} {features}"

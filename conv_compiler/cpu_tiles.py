@@ -10,22 +10,21 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
+from conv_compiler.host import VectorUnit, host_cores, host_unit
 from conv_compiler.strategy import CpuTiling
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
-# AVX-512: 32 vectors of 16 f32, some of them sums, the others operands.
-VECTOR_LANES = 16
-MOST_SUMS = 24
-MOST_VECTORS = 28
 # Multiply-adds and loads a core starts in a cycle; cycles until a sum can be added to again.
 FMAS_PER_CYCLE = 2
 LOADS_PER_CYCLE = 2
 FMA_CYCLES = 4
 # Broadcasts of one element to all lanes in a cycle: some come as shuffles of a loaded vector.
 BROADCASTS_PER_CYCLE = 1
-# Cycles a line of 64 bytes takes from the second cache, where a step finds new pixels.
+# Cycles a line of LINE_BYTES takes from the second cache, where a step finds new pixels.
+LINE_BYTES = 64
+F32_BYTES = 4
 LINE_CYCLES = 2
 # Cycles to copy one element when an operand must be padded or transposed first.
 COPY_CYCLES = 2
@@ -39,8 +38,9 @@ LEAST_PIXELS = 64
 # Moving a piece of a row costs 1 + SHORT_ROW_BYTES / its length; a partial sum is moved so often.
 SHORT_ROW_BYTES = 64
 PARTIAL_MOVES = 3
-# Workgroups wanted: a few for each core of the machines in common use.
-WORKGROUPS = 16
+# Workgroups wanted for each core. From eight a worker on, IREE's task system hands them out by
+# eights (runtime/src/iree/task/tuning.h), and a core that is disturbed holds seven back.
+WORKGROUPS_PER_CORE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,20 +79,24 @@ def largest_divisor(size: int, most: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def best_tiling(problem: ConvProblem, lanes: str) -> tuple[float, CpuTiling] | None:
+def best_tiling(
+    problem: ConvProblem, lanes: str, unit: VectorUnit | None = None
+) -> tuple[float, CpuTiling] | None:
     """(modelled cycles, tiling) with one of g, k, c in vector lanes; None where it has one trip,
-    or where nothing is summed."""
+    or where nothing is summed. `unit` is the CPU's, this host's where none is given."""
     parallel, summed = loop_order(problem, lanes)
     if lanes not in parallel or not summed:
         return None
-    best = min(_register_tiles(problem, lanes), key=lambda t: (t.cycles, -t.sums))
+    best = min(
+        _register_tiles(problem, lanes, unit or host_unit()), key=lambda t: (t.cycles, -t.sums)
+    )
     tile = tuple(best.tile[p] for p in parallel)
     return best.cycles, CpuTiling(
         loops=(*parallel, *summed), vector_parallel=(*tile, *(0 for _ in summed))
     )
 
 
-def _register_tiles(problem: ConvProblem, lanes: str) -> Iterator[RegisterTile]:
+def _register_tiles(problem: ConvProblem, lanes: str, unit: VectorUnit) -> Iterator[RegisterTile]:
     """Every register tile that fits the register file."""
     sizes = loop_sizes(problem)
     taps = FILTER_LOOPS[-problem.ndim :]
@@ -105,23 +109,24 @@ def _register_tiles(problem: ConvProblem, lanes: str) -> Iterator[RegisterTile]:
     widest = 1 << (sizes[lanes] - 1).bit_length()
     widths = [t for t in LANE_TILES if t <= max(widest, 1)]
     for *window, k, c in product(*tap_tiles, *rows):
-        if (tile_rows := math.prod(window) * k * c) > MOST_SUMS:
+        if (tile_rows := math.prod(window) * k * c) > unit.most_sums:
             continue
         # Rows that lie apart in memory come as shuffles of vectors loaded around them.
         if lanes == "k" and math.prod(window) > 1 and c < sizes["c"]:
             continue
         for width in widths:
-            vectors = -(-width // VECTOR_LANES)
+            vectors = -(-width // unit.lanes)
             sums = tile_rows * vectors
             image = math.prod(window) * c * (vectors if lanes in "gc" else 1)
             gradient = k * (vectors if lanes in "gk" else 1)
             # Operands stay in registers where several sums use them; broadcasts come and go.
             held = {"c": image, "k": gradient, "g": image + gradient}[lanes]
-            if sums > MOST_SUMS or sums + held > MOST_VECTORS:
+            if sums > unit.most_sums or sums + held > unit.most_vectors:
                 continue
             tile = {"g": 1, "k": k, "c": c, **dict(zip(taps, window, strict=True)), lanes: width}
             broadcasts = {"c": gradient, "k": image, "g": 0}[lanes]
-            lines = (vectors * c if lanes in "gc" else 1) + (vectors * k if lanes in "gk" else 1)
+            line = -(-width * F32_BYTES // LINE_BYTES)
+            lines = (line * c if lanes in "gc" else 1) + (line * k if lanes in "gk" else 1)
             busy = max(
                 sums / FMAS_PER_CYCLE,
                 (image + gradient) / LOADS_PER_CYCLE,
@@ -159,14 +164,16 @@ def _innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:
 def shares(problem: ConvProblem, tiling: CpuTiling, parts: int) -> tuple[float, dict[str, int]]:
     """(elements moved, trips of each parallel loop one workgroup takes) with gemm_k in `parts`.
 
-    Workgroups number WORKGROUPS or a few more. Of the ways to deal the tiles out, the one by which
-    the least is moved: the image once for each share of k and of the taps, the gradient for each
-    share of c and of the taps, partial sums written and read. Short pieces of rows count for more.
+    Workgroups number WORKGROUPS_PER_CORE for each of this host's cores, or a few more. Of the ways
+    to deal the tiles out, the one by which the least is moved: the image once for each share of k
+    and of the taps, the gradient for each share of c and of the taps, partial sums written and
+    read. Short pieces of rows count for more.
     """
     sizes = loop_sizes(problem)
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     tiles = {p: -(-sizes[p] // t) for p, t in tile.items()}
-    enough = min(-(-WORKGROUPS // parts), math.prod(tiles.values()))
+    wanted = WORKGROUPS_PER_CORE * host_cores()
+    enough = min(-(-wanted // parts), math.prod(tiles.values()))
     image, gradient = math.prod(problem.input_shape), math.prod(problem.output_shape)
     lanes, partials = list(tile)[-1], math.prod(problem.weight_shape) * (parts if parts > 1 else 0)
     found = []

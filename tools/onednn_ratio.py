@@ -5,7 +5,7 @@
     tools/onednn_ratio.py --clock wall    all cores, by the clock on the wall: wants an idle one
     tools/onednn_ratio.py --type bf16 r56 ret
 
-Both sides keep their tensors in NHWC and are called without a copy; medians.
+Both sides keep their tensors in NHWC and are called without a copy, in turns; medians.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import iree.runtime as iree
@@ -21,6 +21,7 @@ import torch
 
 from conv_compiler import ConvProblem, compile, verify
 
+BATCHES, BATCH, WARM_UP = 6, 8, 2
 LAYOUT = "NHWC_KYXC_NHWK"
 
 
@@ -48,14 +49,20 @@ LAYERS = {
 }
 
 
-def seconds(call: Callable[[], Any], clock: Callable[[], float]) -> float:
-    """Median time of a call."""
-    times = []
-    for _ in range(18):
-        start = clock()
-        call()
-        times.append(clock() - start)
-    return statistics.median(times[3:])
+def medians(calls: Sequence[Callable[[], Any]], clock: Callable[[], float]) -> list[float]:
+    """Median time of each call, in batches that take turns: a busy moment meets all of them.
+
+    The first calls of a batch warm caches and threads again and do not count.
+    """
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(BATCHES):
+        for call, found in zip(calls, times, strict=True):
+            for number in range(BATCH):
+                start = clock()
+                call()
+                if number >= WARM_UP:
+                    found.append(clock() - start)
+    return [statistics.median(found) for found in times]
 
 
 def ours(problem: ConvProblem, device: str) -> tuple[str, Callable[[], Any]]:
@@ -118,8 +125,8 @@ def main() -> None:
     for name in args.layers or LAYERS:
         problem = ConvProblem(dtype=args.type, layout=LAYOUT, **LAYERS[name])
         strategy, call = ours(problem, "local-sync" if one_core else "local-task")
-        theirs = problem.flops / seconds(onednn(problem), clock) / 1e9
-        mine = problem.flops / seconds(call, clock) / 1e9
+        times = medians((onednn(problem), call), clock)
+        theirs, mine = (problem.flops / seconds / 1e9 for seconds in times)
         print(f"{name:8}{theirs:9.1f}{mine:9.1f}{mine / theirs:7.2f}  {strategy}", flush=True)
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from conv_compiler import cpu
-from conv_compiler.cpu_tiles import MOST_SUMS, VECTOR_LANES, loop_sizes, shares
+from conv_compiler.cpu_tiles import best_tiling, loop_sizes, shares
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.host import VECTOR_UNITS, host_unit
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose as choices
 from conv_compiler.targets import find_target
@@ -66,8 +67,29 @@ def test_a_row_that_does_not_fit_is_refused_by_name():
     assert choose(_problem(), CPU, "cpu_loops").name == "cpu_loops"
 
 
-def test_auto_split_cuts_small_weights_and_leaves_large_ones():
-    assert choose(_problem(), CPU).split_k == 16
+@pytest.mark.parametrize("unit", VECTOR_UNITS, ids=lambda unit: unit.feature)
+def test_each_vector_unit_has_its_tile(unit):
+    _, tiling = best_tiling(_problem(), "c", unit)
+    *rows, lanes = (tile for tile in tiling.vector_parallel if tile)
+    sums = math.prod(rows) * -(-lanes // unit.lanes)
+    # Two multiply-adds start in a cycle and each takes four: fewer sums wait for each other.
+    assert 8 <= sums <= unit.most_sums
+    assert sums + 1 <= unit.most_vectors
+
+
+@pytest.mark.parametrize("cores", [2, 8])
+def test_workgroups_follow_the_cores(monkeypatch, cores):
+    monkeypatch.setattr("conv_compiler.cpu_tiles.host_cores", lambda: cores)
+    problem = _problem(k=512, c=512, image=(14, 14))
+    _, tiling = best_tiling(problem, "c")
+    _, share = shares(problem, tiling, 1)
+    workgroups = math.prod(loop_sizes(problem)[p] // size for p, size in share.items())
+    assert 4 * cores <= workgroups < 8 * cores
+
+
+def test_auto_split_cuts_small_weights_and_leaves_large_ones(monkeypatch):
+    monkeypatch.setattr("conv_compiler.cpu_tiles.host_cores", lambda: 2)
+    assert choose(_problem(), CPU).split_k == 8
     assert choose(_problem(k=512, c=512, image=(7, 7)), CPU).split_k == 1
 
 
@@ -95,7 +117,7 @@ def test_register_tiles_fit_and_shares_are_whole_tiles(problem):
     for strategy in cpu.lin_candidates(problem, CPU) + cpu.grouped_candidates(problem, CPU):
         tile = {p: t for p, t in zip(*_tiles(strategy), strict=True) if t}
         *rows, lanes = tile.values()
-        assert math.prod(rows) * -(-lanes // VECTOR_LANES) <= MOST_SUMS
+        assert math.prod(rows) * -(-lanes // host_unit().lanes) <= host_unit().most_sums
         share = shares(problem, strategy.tiling, 1)[1]
         for loop, size in share.items():
             padded = -(-loop_sizes(problem)[loop] // tile[loop]) * tile[loop]

@@ -1,0 +1,63 @@
+"""What this host computes with: vectors, one row an extension, and cores.
+
+Sizes are those of Intel's Software Developer's Manual (volume 1, chapters 13 to 15) and of the Arm
+Architecture Reference Manual (A1.4); which one this host has is what numpy found at its import.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorUnit:
+    """A vector extension.
+
+    `feature` is numpy's name for it, `lanes` the f32 elements of a register, `registers` how many
+    there are, `spare` those that neither sums nor held operands may take: addresses' vectors, and a
+    broadcast element where multiply-adds cannot broadcast an operand from memory themselves.
+    """
+
+    feature: str
+    lanes: int
+    registers: int
+    spare: int
+
+    @property
+    def most_vectors(self) -> int:
+        """Registers for sums and held operands."""
+        return self.registers - self.spare
+
+    @property
+    def most_sums(self) -> int:
+        """Registers for sums: three quarters, so that operands find room beside them."""
+        return self.registers * 3 // 4
+
+
+# The widest first; the last one is taken where the host has none of them.
+VECTOR_UNITS = (
+    VectorUnit(feature="X86_V4", lanes=16, registers=32, spare=4),
+    VectorUnit(feature="X86_V3", lanes=8, registers=16, spare=1),
+    VectorUnit(feature="ASIMD", lanes=4, registers=32, spare=4),
+    VectorUnit(feature="X86_V2", lanes=4, registers=16, spare=2),
+)
+
+
+@lru_cache(maxsize=1)
+def host_unit() -> VectorUnit:
+    """The vector unit of this host."""
+    import numpy as np
+
+    extensions = np.show_config(mode="dicts")["SIMD Extensions"]
+    features = {*extensions["baseline"], *extensions["found"]}
+    found = (row for row in VECTOR_UNITS if row.feature in features)
+    return next(found, VECTOR_UNITS[-1])
+
+
+def host_cores() -> int:
+    """Processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
