@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.schedule import CompilationInfo, Schedule
@@ -210,8 +210,18 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
-    m, n, _ = tiling.workgroup
-    return (ImplicitGemm(tile_m=m, tile_n=n, tile_k=k_multiple(tiling), split_k=strategy.split_k),)
+    m, n, k = tiling.workgroup
+    return (
+        ImplicitGemm(
+            tile_m=m,
+            tile_n=n,
+            tile_k=k if tiling.outside else k_multiple(tiling),
+            split_k=strategy.split_k,
+            outside=tiling.outside,
+            inside=tiling.inside,
+            taps_outside=tiling.taps_outside,
+        ),
+    )
 
 
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
@@ -227,26 +237,35 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     def workgroup(s: Sequence) -> None:
         s.include("workgroup_tile", m, n)
 
-    def k_loop(s: Sequence) -> None:
-        packed = s.op(
+    def pack(s: Sequence, *sizes: int) -> Any:
+        return s.op(
             "transform.structured.pack",
             [s.match("linalg.generic")],
-            '!transform.op<"linalg.generic">',
-            static_packed_sizes=f"array<i64: {mma.m}, {mma.n}, {mma.k}>",
+            "!transform.any_op",
+            static_packed_sizes=f"array<i64: {', '.join(map(str, sizes))}>",
         )
-        inner_tiled = s.op(
+
+    def to_mma(s: Sequence, op: Any) -> Any:
+        return s.op(
             "transform.iree.convert_to_multi_mma",
-            [packed],
+            [op],
             "!transform.any_op",
             intrinsic_kind=f"#iree_gpu.mma_layout<{mma.name}>",
         )
-        s.include("main_loop", inner_tiled, k // mma.k)
+
+    def k_loop(s: Sequence) -> None:
+        if tiling.outside:
+            s.include("pixel_loop", pack(s, mma.m, mma.n, 0, mma.k), k // mma.k)
+            to_mma(s, s.match("linalg.generic"))
+        else:
+            s.include("main_loop", to_mma(s, pack(s, mma.m, mma.n, mma.k)), k // mma.k)
 
     def threads(s: Sequence) -> None:
         copies = s.include("operand_copies", results=2)
+        outer = [1, 1, 1] if tiling.outside else [1, 1]  # (q,) r and m or n in instructions
         pieces = (
-            [1, 1, *mma.inner(mma.m, tiling.copy_a[0]), *mma.inner(mma.k, tiling.copy_a[1])],
-            [1, 1, *mma.inner(mma.n, tiling.copy_b[0]), *mma.inner(mma.k, tiling.copy_b[1])],
+            [*outer, *mma.inner(mma.m, tiling.copy_a[0]), *mma.inner(mma.k, tiling.copy_a[1])],
+            [*outer, *mma.inner(mma.n, tiling.copy_b[0]), *mma.inner(mma.k, tiling.copy_b[1])],
         )
         loops = [s.tile_to_threads(*pair) for pair in zip(copies, pieces, strict=True)]
         s.include("read_in_threads", *loops)

@@ -15,6 +15,10 @@ class GpuTiling:
     vector code), `copy_a` and `copy_b` the elements (along m or n, along gemm_k) of an operand that
     one thread brings to LDS at a time, `piece` the m and n one thread of vector code computes,
     `stages` the depth of the software pipeline.
+
+    `outside` and `inside` name the summed loops, outermost first, that run around a workgroup's
+    gemm_k tile and in it; both empty stand for all of them inside. `taps_outside` gives every
+    filter tap workgroups of its own.
     """
 
     workgroup: tuple[int, int, int]
@@ -24,6 +28,9 @@ class GpuTiling:
     copy_b: tuple[int, int] = (0, 0)
     piece: tuple[int, int] = (0, 0)
     stages: int = 2
+    outside: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    taps_outside: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,10 +49,11 @@ transform.named_sequence @workgroup_tile(
   %gemm = transform.structured.match ops{["linalg.generic"]}
       attributes{conv_compiler.role = "contraction"} in %func
       : (!transform.any_op) -> !transform.any_op
-  //                                                             s  g   m   n  k
-  %tile, %grid = transform.structured.tile_using_forall %gemm tile_sizes [1, 1, %m, %n, 0]
-      (mapping = [#iree_codegen.workgroup_mapping<z:1>, #iree_codegen.workgroup_mapping<z>,
-                  #iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>])
+  //                                                             s  g   m  t   n  q  r
+  %tile, %grid = transform.structured.tile_using_forall %gemm tile_sizes [1, 1, %m, 1, %n, 0, 0]
+      (mapping = [#iree_codegen.workgroup_mapping<z:2>, #iree_codegen.workgroup_mapping<z:1>,
+                  #iree_codegen.workgroup_mapping<z>, #iree_codegen.workgroup_mapping<y>,
+                  #iree_codegen.workgroup_mapping<x>])
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op)
   %fill = transform.structured.match ops{["linalg.fill"]} in %func
@@ -92,6 +93,34 @@ transform.named_sequence @main_loop(
       : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
   %b_in, %loop_2 = transform.structured.fuse_into_containing_op %b into %loop_1
       : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.yield
+}
+
+// 2b. The main loop where q is a loop of its own, around r: both become one loop, which is what gets
+//     pipelined. The caller has packed (m, n, r) and makes the matrix instruction of what is left.
+transform.named_sequence @pixel_loop(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.any_op {transform.consumed},
+    %k_steps: !transform.param<i64> {transform.readonly}) {
+  %a = transform.get_producer_of_operand %packed[0] : (!transform.any_op) -> !transform.any_op
+  %b = transform.get_producer_of_operand %packed[1] : (!transform.any_op) -> !transform.any_op
+  //                                                              m  n  q  r
+  %step, %q_loop, %r_loop = transform.structured.tile_using_for %packed tile_sizes [0, 0, 1, %k_steps]
+      : (!transform.any_op, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  %a_in, %r_loop_1 = transform.structured.fuse_into_containing_op %a into %r_loop
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %b_in, %r_loop_2 = transform.structured.fuse_into_containing_op %b into %r_loop_1
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %loop = transform.loop.coalesce %q_loop : (!transform.any_op) -> !transform.any_op
+  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
+  transform.apply_patterns to %func {
+    transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
+    transform.apply_patterns.tensor.merge_consecutive_insert_extract_slice
+    transform.apply_patterns.canonicalization
+  } : !transform.any_op
   transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
   transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
   transform.yield

@@ -19,7 +19,7 @@ class Contraction:
     Axes are (group, (batch, space...), channel) of the image before padding and of the output
     gradient; `weight_loops` is (g, k, taps..., c) and `weight_order` the same names in the order of
     the result's axes. `taps`, `pixels` and the pads run from the outermost spatial dimension;
-    `pixels` starts with the batch. Pads are per image axis.
+    `pixels` starts with the batch, and `pixel_loops` names the same. Pads are per image axis.
     """
 
     op: ir.Operation
@@ -34,6 +34,7 @@ class Contraction:
     channels: int
     taps: tuple[int, ...]
     pixels: tuple[int, ...]
+    pixel_loops: tuple[str, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pad_low: tuple[int, ...]
@@ -99,6 +100,7 @@ def find_contraction(module: ir.Module) -> Contraction:
         channels=nest.sizes["c"],
         taps=tuple(nest.sizes[loop] for loop in taps),
         pixels=tuple(nest.sizes[loop] for loop in ("n", *pixels)),
+        pixel_loops=("n", *pixels),
         strides=tuple(terms[p] for terms, p in zip(windows, pixels, strict=True)),
         dilations=tuple(terms[t] for terms, t in zip(windows, taps, strict=True)),
         pad_low=low,

@@ -3,20 +3,24 @@
 Before: one linalg.generic with the loops (g, k, taps, c | n, pixels).
 After, in a dispatch region of its own:
 
-    A[g, gemm_k, m]   output gradient, m = k                       (view, or im2col with window 1)
-    B[g, gemm_k, n]   input windows,   n = (taps, c)               (iree_linalg_ext.im2col)
-    P[s, g, m, n] = sum over the gemm_k of part s: A * B           role `contraction`
+    A[g, q, r, m]      output gradient, m = k         (iree_linalg_ext.im2col, window 1)
+    B[g, q, r, t, j]   input windows                  (iree_linalg_ext.im2col)
+    P[s, g, m, t, j] = sum over the (q, r) of part s: A * B     role `contraction`
 
-and, outside it, the sum over s in rising order, which also brings n to the weight's axis order:
-role `reduction`. m, n and gemm_k are rounded up to whole tiles; what is added reads as zero and is
-sliced off P. The output gradient is operand 0: IREE 3.13 miscompiles the other order on CUDA
-(a contraction whose operand 0 carries the last result dimension).
+gemm_k is (q, r): the summed loops `outside` make q, those `inside` make r, of which a tile is
+brought to LDS at once; with none outside, q is 1 and r all of gemm_k. The columns are (t, j): taps
+and channels where `taps_outside`, else t is 1 and j both. One loop of a workgroup then has the
+same pixel in all threads, and the same tap: their arithmetic is scalar.
+
+Outside the region is the sum over s in rising order, which also brings the columns to the
+weight's axis order: role `reduction`. Sizes are rounded up to whole tiles; what is added reads as
+zero and is sliced off P. The output gradient is operand 0: IREE 3.13 miscompiles the other order
+on CUDA (a contraction whose operand 0 carries the last result dimension).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,8 +28,10 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from conv_compiler.build import ops
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import erase_if_dead
 from conv_compiler.passes.contraction import Contraction, find_contraction
+from conv_compiler.passes.im2col import PixelAxis, Source, behind_unit_axis, im2col, merge_pixels
 from conv_compiler.schedule import ROLE
 
 
@@ -33,50 +39,82 @@ def _ceil(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-def _i64s(values: Sequence[int]) -> ir.Attribute:
-    return ir.DenseI64ArrayAttr.get(list(values))
-
-
 @dataclass(frozen=True, kw_only=True)
 class ImplicitGemm:
-    """Options: the workgroup tile (elements) and the number of parts gemm_k is split into."""
+    """Options: the workgroup tile (elements), parts of gemm_k, and how gemm_k and columns are cut.
+
+    `outside` and `inside` name every summed loop (n, and ho, wo ...) once, outermost first; both
+    empty stand for all of them inside, in the payload's order. `tile_k` is what r is rounded up to.
+    """
 
     name: ClassVar[str] = "implicit-gemm"
     tile_m: int
     tile_n: int
     tile_k: int
     split_k: int = 1
+    outside: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    taps_outside: bool = False
 
     def apply(self, module: ir.Module) -> None:
-        """Rewrite the module's one contraction; raises UnsupportedStrategy if it has none."""
+        """Rewrite the contraction; UnsupportedStrategy if there is none with these loops."""
         with module.context, ir.Location.unknown():
-            contraction = find_contraction(module)
-            epilogue = _epilogue(contraction.op)
-            last = epilogue or contraction.op
+            conv = find_contraction(module)
+            epilogue = _epilogue(conv.op)
+            last = epilogue or conv.op
             with ir.InsertionPoint(last):
-                partials = self._region(contraction)
-                weight = _reduction_region(contraction, epilogue, partials, self.split_k)
+                partials = self._region(conv)
+                weight = self._reduction_region(conv, epilogue, partials)
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
 
+    def _columns(self, conv: Contraction) -> tuple[int, int]:
+        """Extents of t and j."""
+        taps = math.prod(conv.taps)
+        return (taps, conv.channels) if self.taps_outside else (1, taps * conv.channels)
+
+    def _summed(self, conv: Contraction) -> tuple[tuple[int, ...], ...]:
+        """Positions in `conv.pixels` of the loops of q (where there are any) and of r."""
+        names = conv.pixel_loops
+        outside, inside = self.outside, self.inside or names
+        if sorted((*outside, *inside)) != sorted(names):
+            raise UnsupportedStrategy(
+                f"summed loops {outside} outside, {inside} inside: not those of the problem; "
+                f"name {', '.join(names)} once each"
+            )
+        parts = tuple(tuple(names.index(loop) for loop in part) for part in (outside, inside))
+        return tuple(part for part in parts if part)
+
     def _region(self, conv: Contraction) -> ir.Value:
-        """The dispatch region that computes P[s, g, m, n]."""
-        m, n = _ceil(conv.gemm_m, self.tile_m), _ceil(conv.gemm_n, self.tile_n)
-        part = _ceil(-(-conv.gemm_k // self.split_k), self.tile_k)
-        type = ir.RankedTensorType.get([self.split_k, conv.groups, m, n], conv.accumulator)
+        """The dispatch region that computes P[s, g, m, t, j]."""
+        summed = self._summed(conv)
+        taps, columns = self._columns(conv)
+        m, j = _ceil(conv.gemm_m, self.tile_m), _ceil(columns, self.tile_n)
+        # The outer summed axis is the one that is cut into parts. A part is a loop at least.
+        lengths = [math.prod(conv.pixels[i] for i in part) for part in summed]
+        lengths[-1] = _ceil(lengths[-1], self.tile_k)
+        part = -(-lengths[0] // self.split_k)
+        part = _ceil(part, self.tile_k) if len(lengths) == 1 else max(part, 2)
+        lengths[0] = part * self.split_k
+        type = ir.RankedTensorType.get([self.split_k, conv.groups, m, taps, j], conv.accumulator)
         region = ops.dispatch_region(type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
-            a = _gradient_operand(conv, part * self.split_k, m)
-            b = _window_operand(conv, part * self.split_k, n)
-            # [g, gemm_k, x] -> [g, s, part, x]
-            a, b = (ops.split_axis(x, 1, (self.split_k, part)) for x in (a, b))
-            s, g, i, j, k = (ir.AffineDimExpr.get(d) for d in range(5))
+            a = im2col("a", _gradient(conv, summed), conv.gemm_m, [conv.groups, *lengths, m], False)
+            shape = [conv.groups, *lengths, *((taps,) if self.taps_outside else ()), j]
+            b = im2col("b", _windows(conv, summed), conv.channels, shape, self.taps_outside)
+            # [g, cut, ...] -> [g, s, part, ...]; one summed axis gets a unit axis q, one axis of
+            # columns a unit axis t.
+            pieces = (self.split_k, part) if len(lengths) == 2 else (self.split_k, 1, part)
+            a, b = (ops.split_axis(x, 1, pieces) for x in (a, b))
+            if not self.taps_outside:
+                b = ops.split_axis(b, 4, (1, j))
+            s, g, i, t, c, q, r = (ir.AffineDimExpr.get(d) for d in range(7))
             product = ops.generic(
                 [a, b],
                 ops.filled(type.shape, conv.accumulator),
-                [[g, s, k, i], [g, s, k, j], [s, g, i, j]],
-                5,
-                1,
+                [[g, s, q, r, i], [g, s, q, r, t, c], [s, g, i, t, c]],
+                7,
+                2,
                 ops.multiply_add,
                 {ROLE: ir.StringAttr.get("contraction")},
             )
@@ -84,140 +122,69 @@ class ImplicitGemm:
         result: ir.Value = region.results[0]
         return result
 
+    def _reduction_region(
+        self, conv: Contraction, epilogue: ir.Operation | None, partials: ir.Value
+    ) -> ir.Value:
+        """The weight gradient from P: one dispatch that also runs the epilogue, or a mere view."""
+        whole = [self.split_k, conv.groups, conv.gemm_m, *self._columns(conv)]
 
-def _gradient_operand(conv: Contraction, gemm_k: int, m: int) -> ir.Value:
-    """A[g, gemm_k, m] from the output gradient."""
-    source, axes, pixels = _merge_pixels(conv.gradient, conv.gradient_axes, conv.pixels)
-    unit = [1] * len(pixels)
-    return _im2col(
-        "a",
-        source,
-        axes,
-        strides=unit,
-        dilations=unit,
-        window=unit,
-        pads=None,
-        sizes=(conv.groups, pixels, conv.gemm_m),
-        padded=(gemm_k, m),
-    )
+        def taps_apart() -> ir.Value:
+            columns = ops.merge_axes(ops.leading(partials, whole), 3, 2)
+            return ops.split_axis(columns, 3, (*conv.taps, conv.channels))
 
-
-def _window_operand(conv: Contraction, gemm_k: int, n: int) -> ir.Value:
-    """B[g, gemm_k, n] from the image."""
-    source, axes, pixels = conv.image, conv.image_axes, conv.pixels
-    strides, dilations, window = [1, *conv.strides], [1, *conv.dilations], [1, *conv.taps]
-    pads: tuple[Sequence[int], Sequence[int]] | None = (conv.pad_low, conv.pad_high)
-    if conv.is_pointwise:
-        source, axes, pixels = _merge_pixels(source, axes, pixels)
-        strides = dilations = window = [1] * len(pixels)
-        pads = None
-    elif axes[1][-1] == len(conv.pad_low) - 1 and (strides[-1], dilations[-1], window[-1]) != (
-        1,
-        1,
-        1,
-    ):
-        # Channels first. IREE 3.13 would read along the innermost axis in vectors: where gemm_k is
-        # one axis it looks at the batch's window, stride and dilation only, and finds them unit. A
-        # unit axis behind it leaves nothing to vectorise.
-        last = axes[1][-1]
-        source = ops.split_axis(source, last, (ops.shape_of(source)[last], 1))
-        pads = ((*conv.pad_low, 0), (*conv.pad_high, 0))
-    return _im2col(
-        "b",
-        source,
-        axes,
-        strides=strides,
-        dilations=dilations,
-        window=window,
-        pads=pads,
-        sizes=(conv.groups, pixels, conv.channels),
-        padded=(gemm_k, n),
-    )
+        in_order = conv.weight_loops == conv.weight_order and ops.shape_of(partials) == whole
+        if epilogue is None and in_order and self.split_k == 1:
+            return ops.merge_axes(taps_apart(), 0, 2)
+        region = ops.dispatch_region((epilogue or conv.op).results[0].type)
+        with ir.InsertionPoint(region.regions[0].blocks[0]):
+            weight = _reduce(conv, taps_apart(), self.split_k)
+            if epilogue is not None:
+                weight = _apply(epilogue, weight)
+            ops.dispatch_return(weight)
+        result: ir.Value = region.results[0]
+        return result
 
 
-Axes = tuple[int, tuple[int, ...], int]
-
-
-def _merge_pixels(
-    source: ir.Value, axes: Axes, pixels: tuple[int, ...]
-) -> tuple[ir.Value, Axes, tuple[int, ...]]:
-    """The view in which neighbouring pixel axes are one: fewer divisions to find an address."""
-    group, space, channel = axes
-    merged_space, merged_pixels = [space[0]], [pixels[0]]
-    removed: list[int] = []
-
-    def moved(axis: int) -> int:
-        return axis - sum(gone < axis for gone in removed)
-
-    for axis, before, size in zip(space[1:], space, pixels[1:], strict=False):
-        if axis == before + 1:
-            source = ops.merge_axes(source, moved(merged_space[-1]), 2)
-            merged_pixels[-1] *= size
-            removed.append(axis)
-        else:
-            merged_space.append(axis)
-            merged_pixels.append(size)
-
-    new_axes = (moved(group), tuple(moved(axis) for axis in merged_space), moved(channel))
-    return source, new_axes, tuple(merged_pixels)
-
-
-def _im2col(
-    operand: str,
-    source: ir.Value,
-    axes: tuple[int, tuple[int, ...], int],
-    *,
-    strides: list[int],
-    dilations: list[int],
-    window: list[int],
-    pads: tuple[Sequence[int], Sequence[int]] | None,
-    sizes: tuple[int, tuple[int, ...], int],
-    padded: tuple[int, int],
-) -> ir.Value:
-    """One iree_linalg_ext.im2col with result [g, gemm_k, columns], zero where nothing is read.
-
-    It is tagged `conv_compiler.operand`, by which the scripts tell the two apart.
-    `axes` are the source's axes of (group, (batch, space...), channel) and `sizes` their extents
-    in the GEMM; `padded` is the result's (gemm_k, columns).
-    """
-    group_axis, pixel_axes, channel_axis = axes
-    groups, pixels, channels = sizes
-    element = ir.RankedTensorType(source.type).element_type
-    # What a column's coordinates (window, c) move along; an axis behind all others is a unit axis.
-    column_axes = (*pixel_axes, channel_axis)
-    rank = len(ops.shape_of(source))
-    unit_axis = [rank - 1] if rank - 1 not in (*column_axes, group_axis) else []
-    column_axes = (*column_axes, *unit_axis)
-    shape = [groups, *padded]
-    low, high = pads or ((), ())
-    extra = [0, padded[0] - math.prod(pixels), padded[1] - math.prod(window) * channels]
-    op = ir.Operation.create(
-        "iree_linalg_ext.im2col",
-        results=[ir.RankedTensorType.get(shape, element)],
-        operands=[source, tensor.EmptyOp(shape, element).result, ops.zero(element)],
-        attributes={
-            "conv_compiler.operand": ir.StringAttr.get(operand),
-            "strides": _i64s(strides),
-            "dilations": _i64s(dilations),
-            "static_kernel_size": _i64s(window),
-            "static_offsets": _i64s([0, 0, 0]),
-            "static_output_sizes": ir.ArrayAttr.get(
-                [_i64s([groups]), _i64s(pixels), _i64s([*window, channels, *[1] * len(unit_axis)])]
+def _gradient(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
+    """What A is read from: the output gradient, a pixel at a time."""
+    group, axes, channel = conv.gradient_axes
+    return merge_pixels(
+        Source(
+            value=conv.gradient,
+            group_axis=group,
+            channel_axis=channel,
+            summed=tuple(
+                tuple(PixelAxis(axis=axes[i], size=conv.pixels[i]) for i in part) for part in summed
             ),
-            "batch_pos": _i64s([group_axis]),
-            "m_pos": _i64s(pixel_axes),
-            "k_pos": _i64s([channel_axis, *unit_axis]),
-            "input_k_perm": _i64s([sorted(column_axes).index(axis) for axis in column_axes]),
-            "output_perm": _i64s([0, 1, 2]),
-            "static_input_pad_low": _i64s(low),
-            "static_input_pad_high": _i64s(high),
-            "static_output_pad_low": _i64s([0, 0, 0]),
-            "static_output_pad_high": _i64s(extra),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0, 0, 0, 0, 0, 0, 0, 1]),
-        },
+        )
     )
-    result: ir.Value = op.results[0]
-    return result
+
+
+def _windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
+    """What B is read from: the image, a window at a time."""
+    group, axes, channel = conv.image_axes
+    strides, dilations, window = ((1, *x) for x in (conv.strides, conv.dilations, conv.taps))
+    source = Source(
+        value=conv.image,
+        group_axis=group,
+        channel_axis=channel,
+        summed=tuple(
+            tuple(
+                PixelAxis(
+                    axis=axes[i],
+                    size=conv.pixels[i],
+                    stride=strides[i],
+                    dilation=dilations[i],
+                    window=window[i],
+                )
+                for i in part
+            )
+            for part in summed
+        ),
+        pad_low=conv.pad_low,
+        pad_high=conv.pad_high,
+    )
+    return merge_pixels(source) if conv.is_pointwise else behind_unit_axis(source)
 
 
 def _epilogue(op: ir.Operation) -> ir.Operation | None:
@@ -229,35 +196,20 @@ def _epilogue(op: ir.Operation) -> ir.Operation | None:
     return user if ir.StringAttr(user.attributes[ROLE]).value == "epilogue" else None
 
 
-def _reduction_region(
-    conv: Contraction, epilogue: ir.Operation | None, partials: ir.Value, split_k: int
-) -> ir.Value:
-    """The weight gradient from P: one dispatch that also runs the epilogue, or a mere view of P."""
-    whole = [split_k, conv.groups, conv.gemm_m, conv.gemm_n]
-    as_weight = conv.weight_loops == conv.weight_order
-    if epilogue is None and as_weight and split_k == 1 and ops.shape_of(partials) == whole:
-        return ops.merge_axes(ops.split_axis(partials, 3, (*conv.taps, conv.channels)), 0, 2)
-    region = ops.dispatch_region((epilogue or conv.op).results[0].type)
-    with ir.InsertionPoint(region.regions[0].blocks[0]):
-        weight = _reduce(conv, ops.leading(partials, whole), split_k)
-        if epilogue is not None:
-            end = epilogue.clone()
-            type = ir.RankedTensorType(end.results[0].type)
-            end.operands[0] = weight
-            end.operands[len(end.operands) - 1] = tensor.EmptyOp(
-                type.shape, type.element_type
-            ).result
-            end.move_after(end.operands[len(end.operands) - 1].owner)
-            weight = end.results[0]
-        ops.dispatch_return(weight)
-    result: ir.Value = region.results[0]
+def _apply(epilogue: ir.Operation, weight: ir.Value) -> ir.Value:
+    """A copy of the epilogue on another value, right behind it."""
+    end = epilogue.clone()
+    type = ir.RankedTensorType(end.results[0].type)
+    empty = tensor.EmptyOp(type.shape, type.element_type).result
+    end.operands[0] = weight
+    end.operands[len(end.operands) - 1] = empty
+    end.move_after(empty.owner)
+    result: ir.Value = end.results[0]
     return result
 
 
 def _reduce(conv: Contraction, partials: ir.Value, split_k: int) -> ir.Value:
-    """The sum of P[s, g, k, n] over s in rising order, in the weight's axis order."""
-    partials = ops.split_axis(partials, 3, (*conv.taps, conv.channels))
-    # P is [s, g, k, taps..., c]; the weight's loops come in the order of its axes.
+    """The sum of P[s, g, m, taps..., c] over s in rising order, in the weight's axis order."""
     if split_k == 1:
         partials = ops.merge_axes(partials, 0, 2)
     rank = len(conv.weight_order)

@@ -1,0 +1,188 @@
+"""The operands of an implicit GEMM: `iree_linalg_ext.im2col` of a tensor, read where it lies.
+
+An operand has the axes [g, summed..., columns...]: groups, one or two axes of pixels, and one or
+two of columns (window taps and channels). Semantics of the op: IREE's
+`compiler/src/iree/compiler/Dialect/LinalgExt/IR/LinalgExtOps.td`, Im2colOp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor
+
+from conv_compiler.build import ops
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelAxis:
+    """One axis that pixels and window move along: out of `size` steps of `stride`, with `window`
+    taps `dilation` apart."""
+
+    axis: int
+    size: int
+    stride: int = 1
+    dilation: int = 1
+    window: int = 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a step of the output is a step of the axis, and nothing else moves along it."""
+        return (self.stride, self.dilation, self.window) == (1, 1, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A tensor and what its axes stand for.
+
+    `summed` holds the pixel axes of each summed axis of the operand, outermost first; `pad_low` and
+    `pad_high` the zeros around the tensor, per axis (empty for none).
+    """
+
+    value: ir.Value
+    group_axis: int
+    channel_axis: int
+    summed: tuple[tuple[PixelAxis, ...], ...]
+    pad_low: tuple[int, ...] = ()
+    pad_high: tuple[int, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        """Axes of the tensor."""
+        return len(ops.shape_of(self.value))
+
+    @property
+    def pixels(self) -> tuple[PixelAxis, ...]:
+        """All pixel axes, in the operand's order."""
+        return tuple(pixel for part in self.summed for pixel in part)
+
+
+def merge_pixels(source: Source) -> Source:
+    """The view in which plain pixel axes that lie side by side are one: fewer divisions.
+
+    Only for a source whose pixels are its whole extents.
+    """
+    for number, part in enumerate(source.summed):
+        for outer, inner in pairwise(part):
+            if inner.axis != outer.axis + 1 or not (outer.is_plain and inner.is_plain):
+                continue
+
+            def moved(axis: int, gone: int = inner.axis) -> int:
+                return axis - (axis >= gone)
+
+            merged = [
+                replace(p, axis=moved(p.axis), size=p.size * (inner.size if p is outer else 1))
+                for p in part
+                if p is not inner
+            ]
+            summed = [
+                tuple(merged)
+                if i == number
+                else tuple(replace(p, axis=moved(p.axis)) for p in other)
+                for i, other in enumerate(source.summed)
+            ]
+            return merge_pixels(
+                Source(
+                    value=ops.merge_axes(source.value, outer.axis, 2),
+                    group_axis=moved(source.group_axis),
+                    channel_axis=moved(source.channel_axis),
+                    summed=tuple(summed),
+                )
+            )
+    return source
+
+
+def behind_unit_axis(source: Source) -> Source:
+    """The view with a unit axis last, where a window moves along the innermost axis.
+
+    IREE 3.13 would read that axis in vectors: it looks at the window of another axis (its
+    `isUnitWindowMOutputDim` takes an operand's axis for one of the tensor). A unit axis behind it
+    leaves nothing to vectorise.
+    """
+    last = source.rank - 1
+    if not any(pixel.axis == last and not pixel.is_plain for pixel in source.pixels):
+        return source
+    value = ops.split_axis(source.value, last, (ops.shape_of(source.value)[last], 1))
+    low, high = ((*pads, 0) if pads else () for pads in (source.pad_low, source.pad_high))
+    return replace(source, value=value, pad_low=low, pad_high=high)
+
+
+def im2col(
+    operand: str, source: Source, channels: int, shape: Sequence[int], taps_outside: bool
+) -> ir.Value:
+    """The operand of `shape`, zero where the source has nothing.
+
+    It is tagged `conv_compiler.operand`, by which the scripts tell the two apart. Its columns are
+    (taps, channels), taps in the order of the tensor's axes, on two axes where `taps_outside`.
+    """
+    pixels = source.pixels
+    taps = [pixel.window for pixel in sorted(pixels, key=_axis)]
+    used = {source.group_axis, source.channel_axis, *(pixel.axis for pixel in pixels)}
+    unit_axes = [axis for axis in range(source.rank) if axis not in used]
+    columns = [channels, *(1 for _ in unit_axes)]
+    sizes = [
+        [ops.shape_of(source.value)[source.group_axis]],
+        *([pixel.size for pixel in part] for part in source.summed),
+        *([taps, columns] if taps_outside else [[*taps, *columns]]),
+    ]
+    extra = [size - math.prod(parts) for size, parts in zip(shape, sizes, strict=True)]
+    is_padded = any((*source.pad_low, *source.pad_high))
+    low, high = (source.pad_low, source.pad_high) if is_padded else ((), ())
+    element = ir.RankedTensorType(source.value.type).element_type
+    has_zeros = any(extra) or is_padded
+    op = ir.Operation.create(
+        "iree_linalg_ext.im2col",
+        results=[ir.RankedTensorType.get(list(shape), element)],
+        operands=[
+            source.value,
+            tensor.EmptyOp(list(shape), element).result,
+            *([ops.zero(element)] if has_zeros else []),
+        ],
+        attributes={
+            "conv_compiler.operand": ir.StringAttr.get(operand),
+            "strides": _i64s(pixel.stride for pixel in pixels),
+            "dilations": _i64s(pixel.dilation for pixel in pixels),
+            "static_kernel_size": _i64s(pixel.window for pixel in pixels),
+            "static_offsets": _i64s(0 for _ in shape),
+            "static_output_sizes": ir.ArrayAttr.get([_i64s(parts) for parts in sizes]),
+            "batch_pos": _i64s([source.group_axis]),
+            "m_pos": _i64s(pixel.axis for pixel in pixels),
+            "k_pos": _i64s(sorted([source.channel_axis, *unit_axes])),
+            "input_k_perm": _i64s(_column_slots(source, unit_axes)),
+            "output_perm": _i64s(range(len(shape))),
+            "static_input_pad_low": _i64s(low),
+            "static_input_pad_high": _i64s(high),
+            "static_output_pad_low": _i64s(0 for _ in extra if any(extra)),
+            "static_output_pad_high": _i64s(extra if any(extra) else ()),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
+                [1, 1, 0, 0, 0, 0, 0, 0, 0, int(has_zeros)]
+            ),
+        },
+    )
+    result: ir.Value = op.results[0]
+    return result
+
+
+def _axis(pixel: PixelAxis) -> int:
+    return pixel.axis
+
+
+def _column_slots(source: Source, unit_axes: Sequence[int]) -> list[int]:
+    """For each column coordinate (taps in the tensor's order, channel, units), where IREE looks.
+
+    It walks the tensor's axes but the group's; the n-th of the pixel axes it meets takes the window
+    offset of the n-th pixel, whichever axis that one is on.
+    """
+    slots = [axis for axis in range(source.rank) if axis != source.group_axis]
+    in_order = sorted(source.pixels, key=_axis)
+    pixel_slots = [slots.index(pixel.axis) for pixel in in_order]
+    taps = [pixel_slots[source.pixels.index(pixel)] for pixel in in_order]
+    return [*taps, *(slots.index(axis) for axis in (source.channel_axis, *unit_axes))]
+
+
+def _i64s(values: Iterable[int]) -> ir.Attribute:
+    return ir.DenseI64ArrayAttr.get(list(values))
