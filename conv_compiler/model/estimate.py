@@ -131,7 +131,8 @@ def estimate(counts: KernelCounts, launch: Launch, target: Target) -> Estimate:
 
 def fill_seconds(size: int, target: Target) -> float:
     """Seconds to write `size` bytes with one pattern, its launch included."""
-    return size / target.memory_gb_per_s / 1e9 + chip_facts(target).launch_seconds
+    launch = chip_facts(target).launch_seconds
+    return size / target.memory_gb_per_s / 1e9 + launch
 
 
 def total_seconds(estimates: Iterable[Estimate]) -> float:
