@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ _ELF = b"\x7fELF\x02\x01"
 _EM_AMDGPU = 224
 # Bits of a kernel descriptor (LLVM AMDGPU usage, "Kernel Descriptor").
 _RSRC1, _RSRC2 = 48, 52
-_SCALAR_STATE = ("workgroup_id_x", "workgroup_id_y", "workgroup_id_z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,9 @@ def kernels(elf: bytes) -> tuple[KernelCode, ...]:
                 name=record[".name"],
                 chip=chip,
                 lanes=lanes,
-                workgroup_size=record[".max_flat_workgroup_size"],
+                workgroup_size=math.prod(
+                    record.get(".reqd_workgroup_size", (record[".max_flat_workgroup_size"],))
+                ),
                 vgprs=((rsrc1 & 63) + 1) * 8,
                 used_vgprs=record[".vgpr_count"],
                 sgprs=record[".sgpr_count"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ _RODATA = re.compile(r"^vm\.rodata\[(\d+)\] = ([0-9A-F]*)$", re.MULTILINE)
 _LOOKUP = re.compile(
     r"%(i\d+)(?::\d+)? = vm\.call @hal\.executable\.lookup\.function\(%r\d+, %R?(\w+)"
 )
-_CALL = re.compile(r"vm\.call(?:\.variadic)? @hal\.(command_buffer\.\w+|device\.queue\.fill)")
+_CALL = re.compile(r"vm\.call(?:\.variadic)? @hal\.(command_buffer\.[\w.]+|device\.queue\.[\w.]+)")
 _SEGMENTS = re.compile(r"segments\[([^\]]*)\]\(([^)]*)\)|\(([^)]*)\)")
 _ONE = 65535  # how a disassembly writes an argument that is no list
 _SECONDS = 60
@@ -34,7 +33,7 @@ class Dispatch:
 
 @dataclass(frozen=True, kw_only=True)
 class Fill:
-    """A buffer filled with a pattern, or copied, by the driver."""
+    """A buffer filled with a pattern, or copied, by the driver; `bytes` are those moved."""
 
     kind: str
     bytes: int
@@ -119,20 +118,19 @@ def _launch(
             binding_bytes=tuple(sizes),
             grid=grid,
         )
+    if call == "command_buffer.dispatch.indirect":
+        raise ModelRefused(f"{call}: its grid is found by another kernel; it is not modelled")
     if call in _MOVES:
-        place = _MOVES[call]
-        return Fill(kind=call.rpartition(".")[2], bytes=number(words[place]))
+        kind = "copy" if "copy" in call else "fill"
+        size = number(words[_MOVES[call]])
+        return Fill(kind=kind, bytes=2 * size if kind == "copy" else size)
     return None
 
 
 # Which argument of a call is its length.
 _MOVES = {
     "command_buffer.fill_buffer": 3,
-    "command_buffer.copy_buffer": 5,
+    "command_buffer.copy_buffer": 7,
     "device.queue.fill": 6,
+    "device.queue.copy": 8,
 }
-
-
-def kernels_launched(launches: Sequence[Dispatch | Fill]) -> tuple[Dispatch, ...]:
-    """The dispatches among some launches."""
-    return tuple(one for one in launches if isinstance(one, Dispatch))
