@@ -317,10 +317,10 @@ def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[in
             if target <= at or any(at in loop and target not in loop for loop in nests):
                 raise ModelRefused(
                     f"loop at {last.address:#x}: {last.name} hangs on a value that is not a "
-                    "constant, so its trips are unknown; count them with --run"
+                    "constant, so its trips are unknown to the model"
                 )
             taken = False
         at = target if taken and target is not None else at + 1
         if at >= len(parts):
             return tuple(counts)
-    raise ModelRefused(f"kernel: still running after {MOST_BLOCKS} blocks; count with --run")
+    raise ModelRefused(f"kernel: still running after {MOST_BLOCKS} blocks; give a smaller problem")
