@@ -81,7 +81,7 @@ def count_on_virtual_gpu(vmfb: Path) -> tuple[KernelCounters, ...]:
 
 
 def pipe_rows(model: KernelModel) -> list[dict[str, Any]]:
-    """The pipes of a kernel, the busiest first, with latency and launch."""
+    """The pipes of a kernel, the busiest first, and the unit and launch."""
     record = model.to_json()
     pipes: Mapping[str, float] = record["pipes"]
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 from dataclasses import dataclass
@@ -22,13 +23,26 @@ _SECONDS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
+class Buffer:
+    """A piece of a buffer bound to a kernel; equal ones are the same memory."""
+
+    name: str
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dispatch:
-    """A kernel's launch: its grid and the sizes of the buffers bound to it, in order."""
+    """A kernel's launch: its grid and the buffers bound to it, in order."""
 
     kernel: str
-    workgroups: int
-    binding_bytes: tuple[int, ...]
     grid: tuple[int, int, int]
+    buffers: tuple[Buffer, ...]
+
+    @property
+    def workgroups(self) -> int:
+        """Workgroups of the grid."""
+        return math.prod(self.grid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +125,17 @@ def _launch(
         constants, bindings = lists
         grid = (number(words[3]), number(words[4]), number(words[5]))
         first = 7 + constants
-        sizes = [number(words[first + 5 * i + 4]) for i in range(bindings)]
-        return Dispatch(
-            kernel=functions[words[2]],
-            workgroups=grid[0] * grid[1] * grid[2],
-            binding_bytes=tuple(sizes),
-            grid=grid,
+        pieces = [words[first + 5 * i : first + 5 * i + 5] for i in range(bindings)]
+        buffers = tuple(
+            # A binding slot, or a register that names the buffer itself (slot 0 then).
+            Buffer(
+                name=f"{number(slot)} {register.lower()}",
+                offset=number(offset),
+                bytes=number(size),
+            )
+            for _, slot, register, offset, size in pieces
         )
+        return Dispatch(kernel=functions[words[2]], grid=grid, buffers=buffers)
     if call == "command_buffer.dispatch.indirect":
         raise ModelRefused(f"{call}: its grid is found by another kernel; it is not modelled")
     if call in _MOVES:

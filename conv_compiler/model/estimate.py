@@ -10,21 +10,25 @@ from conv_compiler.model.facts import ChipFacts, chip_facts
 from conv_compiler.model.launch import Launch, Occupancy, occupancy
 from conv_compiler.targets import Target
 
+# A pipe that is busy for less than this share of the time does not bind a kernel: latency does.
+BOUND_SHARE = 0.75
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
     """The modelled time of one dispatch. A model's answer, not a measurement.
 
     `pipes` are the seconds each pipe is busy on the busiest unit (of the chip, for caches and
-    memory); `latency_seconds` is the time of the busiest unit's workgroups when each one only
-    waits for itself, and `launch_seconds` the cost of the dispatch. `seconds` is the longest of
-    these plus the launch, and `binds` its name. `matrix_busy` is the share of the chip's matrix
-    cycles in use.
+    memory); `unit_seconds` is what the busiest unit takes for its workgroups with the latency that
+    they do not hide from one another, and `launch_seconds` the cost of the dispatch. `seconds` is
+    the longest of these plus the launch. `binds` is the busiest pipe, or "latency" where that pipe
+    is idle for more than a quarter of the time, or "launch" where that takes longest. `matrix_busy`
+    is the share of the chip's matrix cycles in use.
     """
 
     seconds: float
     launch_seconds: float
-    latency_seconds: float
+    unit_seconds: float
     pipes: Mapping[str, float]
     binds: str
     matrix_busy: float
@@ -83,6 +87,31 @@ def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float
     return counts.trips * trip + outside + first_loads * chip.load_cycles
 
 
+def unit_time(counts: KernelCounts, lie: Occupancy, launch: Launch, chip: ChipFacts) -> float:
+    """Cycles the busiest unit takes for its workgroups.
+
+    A workgroup alone takes `chain_cycles`, part of it on the pipe it uses most and the rest on
+    other pipes or waiting. Residents share that pipe as customers of a closed queueing network
+    share a station (exact mean value analysis), so they hide one another's waits as far as chance
+    allows: never all, as in step, and never none.
+    """
+    alone = chain_cycles(counts, launch, chip)
+    # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
+    together = unit_cycles(counts.wave, chip.simds, launch, chip)
+    busiest = max(together.values()) / chip.simds
+
+    def round_of(residents: int) -> float:
+        queue = time = 0.0
+        for customers in range(1, residents + 1):
+            at_pipe = busiest * (1 + queue)
+            time = alone - busiest + at_pipe
+            queue = customers * at_pipe / time if time else 0.0
+        return time
+
+    rounds, rest = divmod(lie.busiest, lie.resident)
+    return rounds * round_of(lie.resident) + round_of(rest)
+
+
 def covered(trip: float, distance: float, latency: float) -> float:
     """Cycles of a trip whose loads are waited for `distance` trips after they are issued."""
     if distance > 1:
@@ -104,29 +133,36 @@ def estimate(counts: KernelCounts, launch: Launch, target: Target) -> Estimate:
         for name, cycles in unit_cycles(wave, lie.busiest, launch, chip).items()
     }
     waves = launch.workgroups * launch.waves
-    footprint = launch.read_bytes + launch.written_bytes
     moved = wave.line_bytes * waves
     if chip.l2_bytes_per_cycle:
         pipes["L2"] = moved / chip.l2_bytes_per_cycle / clock
     if chip.last_level_gb_per_s:
         between = min(moved, launch.read_bytes * chip.l2_parts + launch.written_bytes)
         pipes["last-level cache"] = between / chip.last_level_gb_per_s / 1e9
+    warm = launch.warm_bytes if launch.warm_bytes <= chip.last_level_bytes else 0
+    footprint = launch.read_bytes - warm + launch.written_bytes
     pipes["memory"] = footprint / target.memory_gb_per_s / 1e9
-    rounds = -(-lie.busiest // lie.resident)
-    latency = rounds * chain_cycles(counts, launch, chip) / clock
-    times = {**pipes, "latency": latency, "launch": chip.launch_seconds}
-    seconds = max(*pipes.values(), latency) + chip.launch_seconds
+    unit = unit_time(counts, lie, launch, chip) / clock
+    work = max(*pipes.values(), unit)
+    seconds = work + chip.launch_seconds
     matrix = wave.matrix_cycles * waves / (chip.units * chip.simds * clock)
     return Estimate(
         seconds=seconds,
         launch_seconds=chip.launch_seconds,
-        latency_seconds=latency,
+        unit_seconds=unit,
         pipes=pipes,
-        binds=max(times, key=lambda name: times[name]),
+        binds=_binds(pipes, work, chip.launch_seconds),
         matrix_busy=matrix / seconds,
         tflops=(wave.matrix_flops + wave.vector_flops) * waves / seconds / 1e12,
         occupancy=lie,
     )
+
+
+def _binds(pipes: Mapping[str, float], work: float, launch: float) -> str:
+    if launch >= work:
+        return "launch"
+    busiest = max(pipes, key=lambda name: pipes[name])
+    return busiest if pipes[busiest] >= BOUND_SHARE * work else "latency"
 
 
 def fill_seconds(size: int, target: Target) -> float:

@@ -45,6 +45,7 @@ class ChipFacts:
     l2_bytes_per_cycle: float | None  # the whole chip
     l2_parts: int  # dies with an L2 of their own
     last_level_gb_per_s: float | None
+    last_level_bytes: int  # what one kernel writes and the next reads stays there if it fits
     load_cycles: float  # latency of a load that misses
     lds_latency_cycles: float
     launch_seconds: float
@@ -60,6 +61,7 @@ _GFX950_READ = MappingProxyType({4: 2.0, 8: 2.0, 16: 4.0})
 # R: 128 bytes a clock for each half of a WGP, reads and writes alike; no source was found.
 _RDNA_LDS = MappingProxyType({4: 0.5, 8: 1.0, 16: 2.0})
 
+_MIB = 2**20
 # U: what a dispatch costs beyond its work, within a graph of dispatches; an order of magnitude.
 _LAUNCH_SECONDS = 2e-6
 
@@ -71,6 +73,7 @@ def _cdna(
     lds_bytes: int,
     lds_read_cycles: Mapping[int, float],
     last_level_gb_per_s: float | None,
+    last_level_bytes: int,
     l2_channels: int,
 ) -> ChipFacts:
     return ChipFacts(
@@ -90,13 +93,14 @@ def _cdna(
         l2_bytes_per_cycle=128 * l2_channels,  # D: channels; R: 128 bytes each
         l2_parts=dies,
         last_level_gb_per_s=last_level_gb_per_s,
+        last_level_bytes=last_level_bytes,
         load_cycles=800,  # M: 500 to 800
         lds_latency_cycles=64,  # M: 50 to 64
         launch_seconds=_LAUNCH_SECONDS,
     )
 
 
-def _rdna(*, units: int, last_level_gb_per_s: float | None) -> ChipFacts:
+def _rdna(*, units: int, last_level_bytes: int) -> ChipFacts:
     return ChipFacts(
         units=units,
         simds=4,  # D: of a WGP
@@ -113,7 +117,8 @@ def _rdna(*, units: int, last_level_gb_per_s: float | None) -> ChipFacts:
         memory_bytes_per_cycle=128,  # R: 64 a CU
         l2_bytes_per_cycle=None,
         l2_parts=1,
-        last_level_gb_per_s=last_level_gb_per_s,
+        last_level_gb_per_s=None,
+        last_level_bytes=last_level_bytes,
         load_cycles=800,  # U: as gfx942
         lds_latency_cycles=64,  # U: as gfx942
         launch_seconds=_LAUNCH_SECONDS,
@@ -128,6 +133,7 @@ CHIPS: Mapping[str, ChipFacts] = MappingProxyType(
             lds_bytes=65536,
             lds_read_cycles=_GFX9_READ,
             last_level_gb_per_s=None,  # R: has none
+            last_level_bytes=8 * _MIB,  # R: the L2
             l2_channels=32,  # D
         ),
         "gfx942": _cdna(
@@ -136,6 +142,7 @@ CHIPS: Mapping[str, ChipFacts] = MappingProxyType(
             lds_bytes=65536,
             lds_read_cycles=_GFX9_READ,
             last_level_gb_per_s=17000,  # D: AMD's slides on MI300
+            last_level_bytes=256 * _MIB,  # D
             l2_channels=16 * 8,  # R: of each XCD
         ),
         "gfx950": _cdna(
@@ -144,10 +151,11 @@ CHIPS: Mapping[str, ChipFacts] = MappingProxyType(
             lds_bytes=163840,
             lds_read_cycles=_GFX950_READ,
             last_level_gb_per_s=17000,  # U: as gfx942
+            last_level_bytes=256 * _MIB,  # D
             l2_channels=16 * 8,  # U: as gfx942
         ),
-        "gfx1100": _rdna(units=48, last_level_gb_per_s=None),
-        "gfx1201": _rdna(units=32, last_level_gb_per_s=None),
+        "gfx1100": _rdna(units=48, last_level_bytes=96 * _MIB),  # R
+        "gfx1201": _rdna(units=32, last_level_bytes=64 * _MIB),  # R
     }
 )
 

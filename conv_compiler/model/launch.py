@@ -12,7 +12,8 @@ class Launch:
     """How a kernel is launched.
 
     `vgprs` are those a lane is given, accumulation registers included; `read_bytes` and
-    `written_bytes` the sizes of the buffers it reads and writes, each byte once.
+    `written_bytes` the sizes of the buffers it reads and writes, each byte once; `warm_bytes` are
+    those read that an earlier kernel of the same module has written.
     """
 
     workgroups: int
@@ -22,6 +23,7 @@ class Launch:
     lds_bytes: int = 0
     read_bytes: int = 0
     written_bytes: int = 0
+    warm_bytes: int = 0
 
 
 def resident(launch: Launch, chip: ChipFacts) -> int:

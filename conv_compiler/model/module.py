@@ -10,7 +10,7 @@ from typing import Any
 from conv_compiler.errors import InvalidArtifact
 from conv_compiler.model.code_object import KernelCode, code_objects, kernels
 from conv_compiler.model.counts import KernelCounts
-from conv_compiler.model.dispatches import Dispatch, Fill, disassembly, dispatches
+from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
 from conv_compiler.model.dynamic import with_counters
 from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
 from conv_compiler.model.facts import chip_facts
@@ -56,7 +56,7 @@ class KernelModel:
             "load_distance": self.counts.load_distance,
             "pipes": {
                 **estimate.pipes,
-                "latency": estimate.latency_seconds,
+                "unit, with latency": estimate.unit_seconds,
                 "launch": estimate.launch_seconds,
             },
             "loop": {name: getattr(loop, name) for name in loop.__dataclass_fields__},
@@ -114,17 +114,18 @@ class ModuleModel:
         }
 
 
-def launch_of(code: KernelCode, dispatch: Dispatch) -> Launch:
+def launch_of(code: KernelCode, dispatch: Dispatch, written_before: set[Buffer]) -> Launch:
     """The launch of a kernel; its last buffer is the one it writes, as IREE orders them."""
-    *read, written = dispatch.binding_bytes or (0,)
+    read, written = dispatch.buffers[:-1], dispatch.buffers[-1:]
     return Launch(
         workgroups=dispatch.workgroups,
         waves=code.waves,
         vgprs=code.vgprs,
         sgprs=code.sgprs,
         lds_bytes=code.lds_bytes,
-        read_bytes=sum(read),
-        written_bytes=written,
+        read_bytes=sum(one.bytes for one in read),
+        written_bytes=sum(one.bytes for one in written),
+        warm_bytes=sum(one.bytes for one in read if one in written_before),
     )
 
 
@@ -154,12 +155,14 @@ def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleM
     chip_facts(target)
     counted = {row.kernel: row for row in counters}
     launches = dispatches(disassembly(vmfb))
-    models = []
+    models: list[KernelModel] = []
+    written: set[Buffer] = set()
     for dispatch in launches:
         if isinstance(dispatch, Fill):
             continue
         code = codes[dispatch.kernel]
-        launch = launch_of(code, dispatch)
+        launch = launch_of(code, dispatch, written)
+        written |= set(dispatch.buffers[-1:])
         counts = static_counts(code.code, code.chip, code.lanes, middle_workgroup(code, dispatch))
         if row := counted.get(code.name):
             counts = with_counters(counts, row)

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from conv_compiler.errors import ModelRefused, UnsupportedTarget
 from conv_compiler.model import Counts, KernelCounts, Launch, estimate
-from conv_compiler.model.estimate import chain_cycles, covered, fill_seconds, unit_cycles
+from conv_compiler.model.estimate import (
+    BOUND_SHARE,
+    chain_cycles,
+    covered,
+    fill_seconds,
+    unit_cycles,
+    unit_time,
+)
 from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.launch import occupancy, resident
 from conv_compiler.model.matrix import matrix_work
@@ -160,6 +167,41 @@ def test_barriers_and_segments_in_a_workgroup_alone():
     assert chain_cycles(counts, launch, FACTS) == 3 * (160 + 4 * 8 * 10 + 2 * 64)
 
 
+# A workgroup of 1000 cycles, 400 of them on the matrix units: four waves, one a SIMD.
+WAITING = KernelCounts(
+    outside=Counts(matrix_cycles=400),
+    body=(Counts(barriers=1),),
+    trips=600 / 64,
+    source="predicted",
+)
+
+
+@pytest.mark.parametrize(
+    ("busiest", "cycles"),
+    [
+        (1, 1000),
+        (2, 600 + 400 * 1.4),  # the second finds the first at the pipe 400 of 1000 cycles
+        (3, 600 + 400 * (1 + 2 * 560 / 1160)),
+        (4, 600 + 400 * (1 + 2 * 560 / 1160) + 1000),  # three fit at a time
+    ],
+)
+def test_residents_hide_waits_from_one_another(busiest, cycles):
+    launch = Launch(workgroups=304 * busiest, waves=4, vgprs=168)
+    lie = occupancy(launch, FACTS)
+    assert lie.busiest == busiest
+    assert unit_time(WAITING, lie, launch, FACTS) == pytest.approx(cycles)
+
+
+def test_what_the_last_kernel_wrote_is_in_the_cache_if_it_fits():
+    launch = Launch(workgroups=1, waves=1, vgprs=8, read_bytes=2**28, written_bytes=2**20)
+    for warm, missed in ((0, 2**28), (2**27, 2**27), (2**28, 0)):
+        pipes = estimate(one(), replace(launch, warm_bytes=warm), GFX942).pipes
+        assert pipes["memory"] == pytest.approx((missed + 2**20) / 5300e9)
+    large = replace(launch, read_bytes=2**29, warm_bytes=2**29)
+    pipes = estimate(one(), large, GFX942).pipes
+    assert pipes["memory"] == pytest.approx((2**29 + 2**20) / 5300e9)
+
+
 @pytest.mark.parametrize("name", [n for n, row in TARGETS.items() if row.backend != "rocm"])
 def test_other_targets_are_refused(name):
     with pytest.raises(UnsupportedTarget, match=f"target {name}: not modelled"):
@@ -235,9 +277,22 @@ def test_loads_issued_earlier_are_never_slower(kernel, launch, target):
 @given(KERNELS, LAUNCHES, ROWS)
 def test_the_time_is_at_least_every_pipe(kernel, launch, target):
     result = estimate(kernel, launch, target)
-    times = {**result.pipes, "latency": result.latency_seconds, "launch": result.launch_seconds}
-    assert result.seconds == max(*result.pipes.values(), result.latency_seconds) + (
-        result.launch_seconds
-    )
-    assert times[result.binds] == max(times.values())
+    work = max(*result.pipes.values(), result.unit_seconds)
+    assert result.seconds == work + result.launch_seconds
     assert result.bound_seconds <= result.seconds
+    if result.binds == "launch":
+        assert result.launch_seconds >= work
+    elif result.binds == "latency":
+        assert result.bound_seconds < BOUND_SHARE * work
+    else:
+        assert result.pipes[result.binds] == result.bound_seconds >= BOUND_SHARE * work
+
+
+@settings(deadline=None)
+@given(KERNELS, LAUNCHES, ROWS)
+def test_the_unit_takes_a_time_between_all_hidden_and_nothing_hidden(kernel, launch, target):
+    chip = chip_facts(target)
+    lie = occupancy(launch, chip)
+    took = unit_time(kernel, lie, launch, chip)
+    alone = chain_cycles(kernel, launch, chip)
+    assert alone * ALMOST <= took <= lie.busiest * alone / ALMOST

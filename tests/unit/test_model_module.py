@@ -8,7 +8,7 @@ import pytest
 
 from conv_compiler.cli import main
 from conv_compiler.errors import InvalidArtifact, ModelRefused
-from conv_compiler.model.dispatches import Dispatch, Fill, disassembly, dispatches
+from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
 from conv_compiler.model.module import model_module
 from conv_compiler.stages import compiler_path
 
@@ -42,9 +42,11 @@ def test_launches_of_a_host_program():
         Fill(kind="copy", bytes=600),
         Dispatch(
             kernel="main_dispatch_0",
-            workgroups=24 * 2 * 2,
-            binding_bytes=(300, 1000),
             grid=(24, 2, 2),
+            buffers=(
+                Buffer(name="0 r0", offset=0, bytes=300),
+                Buffer(name="0 r0", offset=0, bytes=1000),
+            ),
         ),
     )
 
@@ -107,6 +109,10 @@ def test_a_module_is_its_launches(artifact):
     assert executed >= problem.flops  # with what whole tiles add
     image, gradient = problem.input_shape, problem.output_shape
     assert module.main.launch.read_bytes == 2 * (image[0] * 8 * 8 * 32 + gradient[0] * 8 * 8 * 32)
+    # The second kernel reads the partial sums that the first has just written.
+    partial, total = (one.launch for one in module.kernels)
+    assert total.read_bytes == total.warm_bytes == partial.written_bytes
+    assert partial.warm_bytes == 0
     json.dumps(module.to_json())
 
 
