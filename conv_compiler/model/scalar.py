@@ -8,24 +8,20 @@ memory is unknown; lanes are taken as active.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from conv_compiler.errors import ModelRefused
 from conv_compiler.model.instructions import Instruction
 from conv_compiler.model.loops import Block, index_at, loops
+from conv_compiler.model.scalar_ops import BINARY, COMPARE, MASK, Value, add_signed, signed
 
 MOST_BLOCKS = 5_000_000
-_MASK = {32: 2**32 - 1, 64: 2**64 - 1}
 _REGISTER = re.compile(r"(s|ttmp)(?:(\d+)|\[(\d+):(\d+)\])$")
 _NAMED = {
     "vcc": ("vcc_lo", "vcc_hi"), "vcc_lo": ("vcc_lo",), "vcc_hi": ("vcc_hi",),
     "exec": ("exec_lo", "exec_hi"), "exec_lo": ("exec_lo",), "exec_hi": ("exec_hi",),
     "m0": ("m0",),
 }  # fmt: skip
-
-Value = int | None
-# A result and the new SCC; None is unknown.
-Result = tuple[Value, Value]
 
 
 def _names(operand: str) -> tuple[str, ...]:
@@ -38,129 +34,6 @@ def _names(operand: str) -> tuple[str, ...]:
     return tuple(f"{match[1]}{i}" for i in range(first, last + 1))
 
 
-def _signed(value: int, bits: int) -> int:
-    return value - 2**bits if value >> (bits - 1) & 1 else value
-
-
-def _logic(bits: int, function: Callable[[int, int], int]) -> Callable[..., Result]:
-    def run(a: int, b: int, scc: Value) -> Result:
-        value = function(a, b) & _MASK[bits]
-        return value, int(value != 0)
-
-    return run
-
-
-def _add(a: int, b: int, scc: Value) -> Result:
-    return (a + b) & _MASK[32], (a + b) >> 32
-
-
-def _add_signed(a: int, b: int, scc: Value) -> Result:
-    total = _signed(a, 32) + _signed(b, 32)
-    return total & _MASK[32], int(not -(2**31) <= total < 2**31)
-
-
-def _sub(a: int, b: int, scc: Value) -> Result:
-    return (a - b) & _MASK[32], int(b > a)
-
-
-def _sub_signed(a: int, b: int, scc: Value) -> Result:
-    total = _signed(a, 32) - _signed(b, 32)
-    return total & _MASK[32], int(not -(2**31) <= total < 2**31)
-
-
-def _add_carry(a: int, b: int, scc: Value) -> Result:
-    return (None, None) if scc is None else ((a + b + scc) & _MASK[32], (a + b + scc) >> 32)
-
-
-def _sub_borrow(a: int, b: int, scc: Value) -> Result:
-    return (None, None) if scc is None else ((a - b - scc) & _MASK[32], int(b + scc > a))
-
-
-def _keep(function: Callable[[int, int], int], bits: int = 32) -> Callable[..., Result]:
-    def run(a: int, b: int, scc: Value) -> Result:
-        return function(a, b) & _MASK[bits], scc
-
-    return run
-
-
-def _pick(signed: bool, largest: bool) -> Callable[..., Result]:
-    def run(a: int, b: int, scc: Value) -> Result:
-        left, right = (_signed(a, 32), _signed(b, 32)) if signed else (a, b)
-        first = left > right if largest else left < right
-        return (a if first else b), int(first)
-
-    return run
-
-
-def _field(signed: bool) -> Callable[..., Result]:
-    def run(a: int, b: int, scc: Value) -> Result:
-        first, width = b & 31, b >> 16 & 127
-        value = a >> first & (2**width - 1)
-        value = _signed(value, width) & _MASK[32] if signed and width else value
-        return value, int(value != 0)
-
-    return run
-
-
-def _shift_add(shift: int) -> Callable[..., Result]:
-    def run(a: int, b: int, scc: Value) -> Result:
-        total = (a << shift) + b
-        return total & _MASK[32], int(total >> 32 != 0)
-
-    return run
-
-
-_BINARY: Mapping[str, tuple[int, Callable[..., Result]]] = {
-    **dict.fromkeys(("s_add_u32", "s_add_co_u32"), (32, _add)),
-    **dict.fromkeys(("s_add_i32", "s_add_co_i32"), (32, _add_signed)),
-    **dict.fromkeys(("s_sub_u32", "s_sub_co_u32"), (32, _sub)),
-    **dict.fromkeys(("s_sub_i32", "s_sub_co_i32"), (32, _sub_signed)),
-    **dict.fromkeys(("s_addc_u32", "s_add_co_ci_u32"), (32, _add_carry)),
-    **dict.fromkeys(("s_subb_u32", "s_sub_co_ci_u32"), (32, _sub_borrow)),
-    "s_add_nc_u64": (64, _keep(lambda a, b: a + b, 64)),
-    "s_sub_nc_u64": (64, _keep(lambda a, b: a - b, 64)),
-    "s_mul_i32": (32, _keep(lambda a, b: a * b)),
-    "s_mul_hi_u32": (32, _keep(lambda a, b: a * b >> 32)),
-    "s_mul_hi_i32": (32, _keep(lambda a, b: _signed(a, 32) * _signed(b, 32) >> 32)),
-    "s_min_u32": (32, _pick(False, False)),
-    "s_max_u32": (32, _pick(False, True)),
-    "s_min_i32": (32, _pick(True, False)),
-    "s_max_i32": (32, _pick(True, True)),
-    "s_bfe_u32": (32, _field(False)),
-    "s_bfe_i32": (32, _field(True)),
-    "s_pack_ll_b32_b16": (32, _keep(lambda a, b: a & 0xFFFF | b << 16)),
-    **{f"s_lshl{n}_add_u32": (32, _shift_add(n)) for n in (1, 2, 3, 4)},
-    **{
-        f"s_{name}_b{bits}": (bits, _logic(bits, function))
-        for bits in (32, 64)
-        for name, function in (
-            ("and", lambda a, b: a & b),
-            ("or", lambda a, b: a | b),
-            ("xor", lambda a, b: a ^ b),
-            ("andn2", lambda a, b: a & ~b),
-            ("and_not1", lambda a, b: a & ~b),
-            ("orn2", lambda a, b: a | ~b),
-            ("or_not1", lambda a, b: a | ~b),
-        )
-    },
-    **{
-        f"s_{name}_{kind}{bits}": (bits, _logic(bits, function))
-        for bits in (32, 64)
-        for name, kind, function in (
-            ("lshl", "b", lambda a, b, bits=bits: a << (b & (bits - 1))),
-            ("lshr", "b", lambda a, b, bits=bits: a >> (b & (bits - 1))),
-            ("ashr", "i", lambda a, b, bits=bits: _signed(a, bits) >> (b & (bits - 1))),
-        )
-    },
-}
-_COMPARE: Mapping[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "lg": lambda a, b: a != b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-}
 _TAKEN: Mapping[str, tuple[str, bool]] = {
     "s_cbranch_scc0": ("scc", False),
     "s_cbranch_scc1": ("scc", True),
@@ -176,8 +49,8 @@ class _Wave:
 
     def __init__(self, registers: Mapping[str, int]) -> None:
         self.registers: dict[str, Value] = {
-            "exec_lo": _MASK[32],
-            "exec_hi": _MASK[32],
+            "exec_lo": MASK[32],
+            "exec_hi": MASK[32],
             **registers,
         }
 
@@ -193,18 +66,18 @@ class _Wave:
         if operand == "scc":
             return self.registers.get("scc")
         try:
-            return int(operand, 0) & _MASK[bits]
+            return int(operand, 0) & MASK[bits]
         except ValueError:
             return None
 
     def write(self, operand: str, value: Value) -> None:
         for i, name in enumerate(_names(operand)):
             if not name.startswith("exec"):  # lanes are taken as active
-                self.registers[name] = None if value is None else value >> 32 * i & _MASK[32]
+                self.registers[name] = None if value is None else value >> 32 * i & MASK[32]
 
     def run(self, one: Instruction) -> None:
         name, operands = one.name, one.operands
-        if row := _BINARY.get(name):
+        if row := BINARY.get(name):
             bits, function = row
             a, b = self.read(operands[1], bits), self.read(operands[2], bits)
             if a is None or b is None:
@@ -222,9 +95,9 @@ class _Wave:
             if a is None or b is None:
                 self._forget(operands[0], name)
             elif name.startswith("s_mulk"):
-                self.write(operands[0], a * b & _MASK[32])
+                self.write(operands[0], a * b & MASK[32])
             else:
-                value, self.registers["scc"] = _add_signed(a, b, None)
+                value, self.registers["scc"] = add_signed(a, b, None)
                 self.write(operands[0], value)
         elif name.startswith("s_cmp"):
             self._compare(name, operands)
@@ -235,7 +108,7 @@ class _Wave:
         elif name in ("s_not_b32", "s_not_b64"):
             bits = int(name[-2:])
             a = self.read(operands[1], bits)
-            value = None if a is None else ~a & _MASK[bits]
+            value = None if a is None else ~a & MASK[bits]
             self.write(operands[0], value)
             self.registers["scc"] = None if value is None else int(value != 0)
         elif name.startswith("s_") and name.endswith("_saveexec_b64"):
@@ -255,12 +128,12 @@ class _Wave:
         bits = 64 if kind.endswith("64") else 32
         a, b = self.read(operands[0], bits), self.read(operands[1], bits)
         scc = None
-        if a is not None and b is not None and relation in _COMPARE and kind[0] in "ui":
+        if a is not None and b is not None and relation in COMPARE and kind[0] in "ui":
             if name.startswith("s_cmpk") and kind[0] == "u":
                 b &= 0xFFFF
             if kind[0] == "i":
-                a, b = _signed(a, bits), _signed(b, bits)
-            scc = int(_COMPARE[relation](a, b))
+                a, b = signed(a, bits), signed(b, bits)
+            scc = int(COMPARE[relation](a, b))
         self.registers["scc"] = scc
 
     def taken(self, branch: Instruction) -> bool | None:
