@@ -50,3 +50,7 @@ class InvalidArray(ConvError):
 
 class Mismatch(ConvError):
     """A kernel ran and its numbers are wrong."""
+
+
+class ModelRefused(ConvError):
+    """The performance model cannot say how long a kernel takes, and why."""

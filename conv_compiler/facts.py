@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 # Lines of AMD assembly or PTX that name a matrix instruction.
 _MMA = re.compile(r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+)", re.MULTILINE)
@@ -58,21 +58,25 @@ def mma_by_kernel(assembly: str, kernels: Iterable[str]) -> dict[str, dict[str, 
 
 def code_object_kernels(path: Path) -> list[dict[str, Any]]:
     """The `amdhsa.kernels` records of an AMD code object (LLVM AMDGPU usage, code object V5)."""
+    with path.open("rb") as stream:
+        records: list[dict[str, Any]] = code_object_note(stream).get(_NOTE_KERNELS, [])
+    return records
+
+
+def code_object_note(stream: BinaryIO) -> dict[str, Any]:
+    """The metadata an AMD code object carries; empty where there is none."""
     import msgpack
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import NoteSection
 
-    with path.open("rb") as stream:
-        for section in ELFFile(stream).iter_sections():
-            if not isinstance(section, NoteSection):
-                continue
-            for note in section.iter_notes():
-                if note["n_name"] == "AMDGPU":
-                    records: list[dict[str, Any]] = msgpack.unpackb(note["n_descdata"])[
-                        _NOTE_KERNELS
-                    ]
-                    return records
-    return []
+    for section in ELFFile(stream).iter_sections():
+        if not isinstance(section, NoteSection):
+            continue
+        for note in section.iter_notes():
+            if note["n_name"] == "AMDGPU":
+                metadata: dict[str, Any] = msgpack.unpackb(note["n_descdata"])
+                return metadata
+    return {}
 
 
 def amd_facts(code_object: Path, assembly: str, roles: dict[str, str]) -> list[KernelFacts]:

@@ -65,6 +65,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="counts",  # `run` is the command's own function
         help="run the kernels on the virtual GPU and count what they execute (AMD targets)",
     )
+    parser.add_argument(
+        "--model",
+        action="store_true",
+        help="model the time of every kernel (AMD targets; with --run, from counts of a run); "
+        "any .vmfb with static shapes will do",
+    )
     add_json(parser)
 
 
@@ -72,22 +78,30 @@ def run(args: argparse.Namespace) -> int:
     """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
     from conv_compiler.artifact import Artifact
     from conv_compiler.compile import compile
+    from conv_compiler.model.facts import chip_facts
     from conv_compiler.select import choose
     from conv_compiler.targets import find_target
 
-    if len(args.problems) == 1 and args.problems[0].endswith(".vmfb"):
+    is_file = len(args.problems) == 1 and args.problems[0].endswith(".vmfb")
+    if is_file and args.model:
+        return _print_model(args, Path(args.problems[0]))
+    if is_file:
         artifact = Artifact.load(args.problems[0])
         problem, target, strategy = artifact.problem, artifact.target, artifact.strategy
     else:
         job = one(args)
         problem, target = job.problem, job.target.name
+        if args.model:
+            chip_facts(job.target)  # refuse before compiling
         if (
-            args.stage and set(args.stage) <= {"payload"} and not args.counts
+            args.stage and set(args.stage) <= {"payload"} and not (args.counts or args.model)
         ):  # nothing is compiled for these
             strategy = choose(problem, job.target, args.strategy, job.split_k)[0]
         else:
             artifact = compile(problem, target, args.strategy, job.split_k)
             strategy = artifact.strategy
+    if args.model:
+        return _print_model(args, artifact.vmfb)
     if args.counts:
         return _print_counts(args, artifact)
     if args.stage:
@@ -100,6 +114,21 @@ def run(args: argparse.Namespace) -> int:
         print(f"strategy  {strategy.text}")
         print(f"file      {artifact.vmfb}")
         show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)
+    return 0
+
+
+def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
+    """Model a module's kernels, from a run's counts where one was asked for."""
+    from conv_compiler.commands.model_table import count_on_virtual_gpu, print_model
+    from conv_compiler.errors import InvalidArtifact
+    from conv_compiler.model import model_module
+
+    if not vmfb.is_file():
+        raise InvalidArtifact(f"artifact {vmfb}: no such file; give a .vmfb")
+    module = model_module(vmfb)
+    if args.counts:
+        module = model_module(vmfb, count_on_virtual_gpu(vmfb))
+    print_model(module, args.json)
     return 0
 
 

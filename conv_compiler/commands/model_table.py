@@ -1,0 +1,121 @@
+"""What `inspect --model` prints: a row a kernel, the pipes of the main one, its main loop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.report import left, right, seconds, show
+
+if TYPE_CHECKING:
+    from conv_compiler.model import KernelModel, ModuleModel
+    from conv_compiler.vgpu import KernelCounters
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+KERNELS = (
+    left("kernel", "kernel", lambda name: name if len(name) <= 44 else name[:41] + "..."),
+    right("workgroups", "workgroups"),
+    right("waves", "waves"),
+    right("VGPRs", "vgprs"),
+    right("LDS", "lds_bytes"),
+    right("waves/SIMD", "waves_per_simd", _number),
+    right("rounds", "rounds"),
+    right("trips", "trips", _number),
+    right("modelled", "seconds", seconds),
+    left("bound by", "binds"),
+    right("matrix busy %", "matrix_busy", _percent),
+    right("TFLOP/s", "tflops", _number),
+)
+PIPES = (
+    left("pipe", "pipe"),
+    right("busy", "seconds", seconds),
+    right("of the time %", "share", _percent),
+)
+LOOP = (
+    left("main loop", "what"),
+    right("a trip", "trip", _number),
+    right("a 16x16x16 equivalent", "equivalent", _number),
+)
+_LOOP_ROWS = {
+    "matrix": "matrix instructions",
+    "valu": "VALU",
+    "salu": "SALU",
+    "lds_reads": "LDS reads",
+    "lds_writes": "LDS writes",
+    "loads": "loads",
+    "lds_conflict_cycles": "LDS conflict cycles",
+    "barriers": "barriers",
+}
+_SOURCES = {
+    "static": "counts from the machine code: no LDS conflicts, every byte of a cache line used",
+    "virtual": "counts from a run on the virtual GPU",
+}
+
+
+def count_on_virtual_gpu(vmfb: Path) -> tuple[KernelCounters, ...]:
+    """Run a module once on its chip's virtual device, on small integers, and return the counts."""
+    import numpy as np
+
+    from conv_compiler import vgpu
+    from conv_compiler.runtime import load
+
+    kernel = load(vmfb, "vgpu")
+    generator = np.random.default_rng(0)
+    operands = [
+        generator.integers(-2, 3, tuple(size or 1 for size in one.shape)).astype(one.dtype)
+        for one in kernel.operands
+    ]
+    with vgpu.counting():
+        kernel(*operands)
+    return vgpu.counters()
+
+
+def pipe_rows(model: KernelModel) -> list[dict[str, Any]]:
+    """The pipes of a kernel, the busiest first, and the unit and launch."""
+    record = model.to_json()
+    pipes: Mapping[str, float] = record["pipes"]
+    return [
+        {"pipe": name, "seconds": time, "share": time / record["seconds"]}
+        for name, time in sorted(pipes.items(), key=lambda row: -row[1])
+    ]
+
+
+def loop_rows(model: KernelModel) -> list[dict[str, Any]]:
+    """Instructions of a trip, and for each 16x16x16 matrix instruction's work."""
+    trip = model.counts.trip
+    return [
+        {
+            "what": what,
+            "trip": getattr(trip, name),
+            "equivalent": getattr(trip, name) / trip.equivalents if trip.equivalents else None,
+        }
+        for name, what in _LOOP_ROWS.items()
+    ]
+
+
+def print_model(module: ModuleModel, as_json: bool) -> None:
+    """Print the model of a module."""
+    if as_json:
+        print(json.dumps(module.to_json(), indent=1))
+        return
+    main = module.main
+    print(f"{module.target.name}, modelled, not measured: {seconds(module.seconds)} in all")
+    print(_SOURCES[main.counts.source])
+    show([one.to_json() for one in module.kernels], KERNELS, False)
+    for fill in module.fills:
+        print(f"and {fill.kind} of {fill.bytes} bytes")
+    print()
+    show(pipe_rows(main), PIPES, False)
+    if main.counts.body:
+        print()
+        show(loop_rows(main), LOOP, False)

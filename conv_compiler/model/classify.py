@@ -1,0 +1,103 @@
+"""Which pipe an instruction goes to, and what it counts there."""
+
+from __future__ import annotations
+
+import re
+
+from conv_compiler.model.counts import Counts
+from conv_compiler.model.instructions import Instruction
+from conv_compiler.model.matrix import is_matrix, matrix_work
+
+# Vector instructions of four issue slots. Transcendental: measured, 16 cycles on gfx942
+# (github.com/tingqli/pyhip). 32-bit integer products: a quarter of the rate on older chips; newer
+# documents disagree, so the slower is taken.
+_SLOW = re.compile(
+    r"v_(exp|log|rcp|rsq|sqrt|sin|cos)_|v_mul_(lo|hi)_[ui]32|v_mad_(co_)?[ui]64_[ui]32"
+)
+_SLOW_SLOTS = 4
+# Arithmetic operations a lane does in one instruction of these; others do none that counts.
+_FLOPS = (
+    (re.compile(r"v_pk_(fma|mad|fmac)_f"), 4),
+    (re.compile(r"v_pk_(add|mul)_f"), 2),
+    (re.compile(r"v_dot2"), 4),
+    (re.compile(r"v_dot4"), 8),
+    (re.compile(r"v_(dual_)?(fma|fmac|mad|mac|fmaak|fmamk)(_mix\w*)?_(f|legacy)"), 2),
+    (re.compile(r"v_mad_[ui](32_[ui]24|64)|v_mad_i32_i16"), 2),
+    (re.compile(r"v_(dual_)?(add|sub|mul)_f"), 1),
+)
+_NOTHING = ("s_nop", "s_sleep", "s_delay_alu", "s_clause", "s_endpgm", "s_code_end", "s_sendmsg",
+            "s_set", "s_inst_prefetch")  # fmt: skip
+
+
+def _lds_bytes(width: int) -> int:
+    return next(size for size in (4, 8, 16, 32) if width <= size)
+
+
+def _lds(kind: str, width: int) -> Counts:
+    size = _lds_bytes(width)
+    # Two 16-byte halves do not exist as one instruction of its own rate; they count as two.
+    return Counts(**{f"lds_{kind}_{min(size, 16)}": size / min(size, 16)})
+
+
+def classify(one: Instruction, chip: str, lanes: int) -> Counts:
+    """What one wave-instruction counts."""
+    name = one.name
+    if is_matrix(name):
+        cycles, flops = matrix_work(chip, name)
+        return Counts(matrix=1, matrix_cycles=cycles, matrix_flops=flops)
+    if name.startswith("v_"):
+        flops = next((flops for pattern, flops in _FLOPS if pattern.match(name)), 0)
+        slots = 0 if one.dual else _SLOW_SLOTS if _SLOW.match(name) else 1
+        return Counts(valu=0 if one.dual else 1, valu_slots=slots, vector_flops=flops * lanes)
+    if name.startswith(("ds_write", "ds_store")):
+        return _lds("writes", one.width)
+    if name.startswith("ds_"):
+        return _lds("reads", one.width)
+    if name.startswith(("buffer_", "global_", "flat_", "scratch_")):
+        return _memory(one, lanes)
+    if name.startswith(("s_load", "s_buffer_load")):
+        return Counts(scalar_loads=1)
+    if name.startswith(("s_cbranch", "s_branch")):
+        return Counts(branches=1)
+    if is_barrier(name):
+        return Counts(barriers=1)
+    if name.startswith("s_wait") or name == "s_barrier_signal":
+        return Counts(waits=1)
+    if name.startswith(_NOTHING):
+        return Counts()
+    return Counts(salu=1)
+
+
+def _memory(one: Instruction, lanes: int) -> Counts:
+    moved, dwords = one.width * lanes, max(1.0, one.width / 4)
+    if "_load" in one.name:
+        return Counts(loads=1, load_dwords=dwords, load_bytes=moved, line_bytes=moved)
+    if "_store" in one.name or "_atomic" in one.name:
+        return Counts(stores=1, store_dwords=dwords, store_bytes=moved, line_bytes=moved)
+    return Counts(waits=1)  # cache control
+
+
+def is_barrier(name: str) -> bool:
+    """Whether waves of a workgroup meet here."""
+    return name in ("s_barrier", "s_barrier_wait")
+
+
+def loads_in_flight(one: Instruction, lanes: int) -> int | None:
+    """How many loads from memory a wave may leave in flight past this wait; None if any number.
+
+    Instructions decoded from machine code have the counters as one number, laid out as on gfx9 or
+    gfx11 (LLVM, `AMDGPUAsmGFX9` and `AMDGPUAsmGFX11`, "waitcnt").
+    """
+    text = " ".join(one.operands)
+    if one.name.startswith("s_wait_loadcnt"):
+        value = int(text, 0)
+        return value >> 8 & 63 if one.name.endswith("dscnt") else value
+    if one.name != "s_waitcnt":
+        return None
+    if match := re.search(r"vmcnt\((\d+)\)", text):
+        return int(match[1])
+    if not re.fullmatch(r"-?[\dxa-f]+", text):
+        return None
+    value = int(text, 0)
+    count = value >> 10 & 63 if lanes == 32 else value & 15 | value >> 10 & 48
+    return None if count == 63 else count

@@ -1,0 +1,70 @@
+"""Counts of a kernel from a run on the virtual GPU, told apart by its machine code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conv_compiler.model.counts import Counts, KernelCounts
+from conv_compiler.vgpu.counters import KernelCounters
+
+_LINE_BYTES = 128  # of the virtual GPU's counters
+# Fields of Counts that follow a class of the counters.
+_CLASSES = {
+    "matrix": ("matrix", "matrix_cycles", "matrix_flops"),
+    "valu": ("valu", "valu_slots", "vector_flops"),
+    "salu": ("salu",),
+    "scalar_load": ("scalar_loads",),
+    "branch": ("branches",),
+    "barrier": ("barriers",),
+    "wait": ("waits",),
+    "lds_read": ("lds_reads_4", "lds_reads_8", "lds_reads_16"),
+    "lds_write": ("lds_writes_4", "lds_writes_8", "lds_writes_16"),
+    "global_read": ("loads", "load_dwords"),
+    "global_write": ("stores", "store_dwords"),
+}
+
+
+def _amount(counts: Counts, kind: str) -> float:
+    first = {"lds_read": "lds_reads", "lds_write": "lds_writes"}.get(kind, _CLASSES[kind][0])
+    return float(getattr(counts, first))
+
+
+def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCounts:
+    """Static counts corrected to what a run counted, by class of instruction.
+
+    The machine code says what is in the main loop, which widths LDS instructions have and which
+    vector instructions are slow; each class is then scaled, in the loop and outside alike, to the
+    number the run counted, averaged over its waves. Bytes, cache lines and bank conflicts are the
+    run's, shared out as the instructions that cause them are.
+    """
+    waves, wave = counters.waves, counts.wave
+    scale: dict[str, float] = {}
+    for kind, names in _CLASSES.items():
+        if expected := _amount(wave, kind):
+            factor = counters.instructions.get(kind, 0) / waves / expected
+            scale |= dict.fromkeys(names, factor)
+    loads, stores = max(1.0, wave.loads), max(1.0, wave.stores)
+    lds = max(1.0, wave.lds_reads + wave.lds_writes)
+    lines = (
+        counters.global_read_lines * _LINE_BYTES / waves,
+        counters.global_write_lines * _LINE_BYTES / waves,
+    )
+
+    def corrected(part: Counts) -> Counts:
+        values = {name: getattr(part, name) * factor for name, factor in scale.items()}
+        lds_share = (part.lds_reads + part.lds_writes) / lds
+        return replace(
+            part,
+            **values,
+            load_bytes=counters.global_read_bytes / waves * part.loads / loads,
+            store_bytes=counters.global_write_bytes / waves * part.stores / stores,
+            line_bytes=lines[0] * part.loads / loads + lines[1] * part.stores / stores,
+            lds_conflict_cycles=counters.lds_conflict_cycles / waves * lds_share,
+        )
+
+    return replace(
+        counts,
+        body=tuple(corrected(part) for part in counts.body),
+        outside=corrected(counts.outside),
+        source="virtual",
+    )

@@ -1,0 +1,176 @@
+"""How long a kernel takes by the model: the busiest pipe, and what latency it does not hide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from conv_compiler.model.counts import Counts, KernelCounts
+from conv_compiler.model.facts import ChipFacts, chip_facts
+from conv_compiler.model.launch import Launch, Occupancy, occupancy
+from conv_compiler.targets import Target
+
+# A pipe that is busy for less than this share of the time does not bind a kernel: latency does.
+BOUND_SHARE = 0.75
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The modelled time of one dispatch. A model's answer, not a measurement.
+
+    `pipes` are the seconds each pipe is busy on the busiest unit (of the chip, for caches and
+    memory); `unit_seconds` is what the busiest unit takes for its workgroups with the latency that
+    they do not hide from one another, and `launch_seconds` the cost of the dispatch. `seconds` is
+    the longest of these plus the launch. `binds` is the busiest pipe, or "latency" where that pipe
+    is idle for more than a quarter of the time, or "launch" where that takes longest. `matrix_busy`
+    is the share of the chip's matrix cycles in use.
+    """
+
+    seconds: float
+    launch_seconds: float
+    unit_seconds: float
+    pipes: Mapping[str, float]
+    binds: str
+    matrix_busy: float
+    tflops: float
+    occupancy: Occupancy
+
+    @property
+    def bound_seconds(self) -> float:
+        """The busiest pipe alone."""
+        return max(self.pipes.values())
+
+
+def unit_cycles(
+    counts: Counts, workgroups: int, launch: Launch, chip: ChipFacts
+) -> dict[str, float]:
+    """Cycles each pipe of a unit is busy with some workgroups whose waves execute `counts`."""
+    waves = workgroups * launch.waves
+    per_simd = -(-waves // chip.simds)
+    vector = chip.valu_cycles * counts.valu_slots
+    # A matrix instruction takes an issue slot of the vector unit; on RDNA, the whole of its time.
+    shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
+    lanes_cycles = 4.0 * chip_lanes(chip) / chip.memory_bytes_per_cycle  # of a dword a lane
+    lds = sum(
+        getattr(counts, f"lds_reads_{size}") * chip.lds_read_cycles[size]
+        + getattr(counts, f"lds_writes_{size}") * chip.lds_write_cycles[size]
+        for size in (4, 8, 16)
+    )
+    return {
+        "matrix": per_simd * counts.matrix_cycles,
+        "VALU": per_simd * (vector + shared),
+        "SALU": per_simd
+        * chip.scalar_cycles
+        * (counts.salu + counts.scalar_loads + counts.branches),
+        "LDS": waves * (lds + counts.lds_conflict_cycles),
+        "memory issue": waves * lanes_cycles * (counts.load_dwords + counts.store_dwords),
+    }
+
+
+def chip_lanes(chip: ChipFacts) -> int:
+    """Lanes of a wave: what a SIMD's vector unit serves in the cycles it takes."""
+    return 64 if chip.valu_cycles == 4 else 32
+
+
+def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float:
+    """Cycles one workgroup takes alone on a unit.
+
+    Between two barriers the longest pipe counts; each barrier adds a round trip to LDS; a load adds
+    what of its latency the software pipeline leaves uncovered.
+    """
+    trip = sum(max(unit_cycles(part, 1, launch, chip).values()) for part in counts.body)
+    trip += counts.trip.barriers * chip.lds_latency_cycles
+    if counts.trip.loads:
+        trip = covered(trip, counts.load_distance, chip.load_cycles)
+    outside = max(unit_cycles(counts.outside, 1, launch, chip).values())
+    first_loads = bool(counts.outside.loads) + bool(counts.outside.scalar_loads)
+    return counts.trips * trip + outside + first_loads * chip.load_cycles
+
+
+def unit_time(counts: KernelCounts, lie: Occupancy, launch: Launch, chip: ChipFacts) -> float:
+    """Cycles the busiest unit takes for its workgroups.
+
+    A workgroup alone takes `chain_cycles`, part of it on the pipe it uses most and the rest on
+    other pipes or waiting. Residents share that pipe as customers of a closed queueing network
+    share a station (exact mean value analysis), so they hide one another's waits as far as chance
+    allows: never all, as in step, and never none.
+    """
+    alone = chain_cycles(counts, launch, chip)
+    # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
+    together = unit_cycles(counts.wave, chip.simds, launch, chip)
+    busiest = max(together.values()) / chip.simds
+
+    def round_of(residents: int) -> float:
+        queue = time = 0.0
+        for customers in range(1, residents + 1):
+            at_pipe = busiest * (1 + queue)
+            time = alone - busiest + at_pipe
+            queue = customers * at_pipe / time if time else 0.0
+        return time
+
+    rounds, rest = divmod(lie.busiest, lie.resident)
+    return rounds * round_of(lie.resident) + round_of(rest)
+
+
+def covered(trip: float, distance: float, latency: float) -> float:
+    """Cycles of a trip whose loads are waited for `distance` trips after they are issued."""
+    if distance > 1:
+        return max(trip, latency / distance)
+    return max(distance * trip, latency) + (1 - distance) * trip
+
+
+def estimate(counts: KernelCounts, launch: Launch, target: Target) -> Estimate:
+    """Model one dispatch on a chip; `counts` may be from machine code, a run or a prediction.
+
+    Raises UnsupportedTarget for targets the model has no facts of.
+    """
+    chip = chip_facts(target)
+    lie = occupancy(launch, chip)
+    clock = target.clock_ghz * 1e9
+    wave = counts.wave
+    pipes = {
+        name: cycles / clock
+        for name, cycles in unit_cycles(wave, lie.busiest, launch, chip).items()
+    }
+    waves = launch.workgroups * launch.waves
+    moved = wave.line_bytes * waves
+    if chip.l2_bytes_per_cycle:
+        pipes["L2"] = moved / chip.l2_bytes_per_cycle / clock
+    if chip.last_level_gb_per_s:
+        between = min(moved, launch.read_bytes * chip.l2_parts + launch.written_bytes)
+        pipes["last-level cache"] = between / chip.last_level_gb_per_s / 1e9
+    warm = launch.warm_bytes if launch.warm_bytes <= chip.last_level_bytes else 0
+    footprint = launch.read_bytes - warm + launch.written_bytes
+    pipes["memory"] = footprint / target.memory_gb_per_s / 1e9
+    unit = unit_time(counts, lie, launch, chip) / clock
+    work = max(*pipes.values(), unit)
+    seconds = work + chip.launch_seconds
+    matrix = wave.matrix_cycles * waves / (chip.units * chip.simds * clock)
+    return Estimate(
+        seconds=seconds,
+        launch_seconds=chip.launch_seconds,
+        unit_seconds=unit,
+        pipes=pipes,
+        binds=_binds(pipes, work, chip.launch_seconds),
+        matrix_busy=matrix / seconds,
+        tflops=(wave.matrix_flops + wave.vector_flops) * waves / seconds / 1e12,
+        occupancy=lie,
+    )
+
+
+def _binds(pipes: Mapping[str, float], work: float, launch: float) -> str:
+    if launch >= work:
+        return "launch"
+    busiest = max(pipes, key=lambda name: pipes[name])
+    return busiest if pipes[busiest] >= BOUND_SHARE * work else "latency"
+
+
+def fill_seconds(size: int, target: Target) -> float:
+    """Seconds to write `size` bytes with one pattern, its launch included."""
+    launch = chip_facts(target).launch_seconds
+    return size / target.memory_gb_per_s / 1e9 + launch
+
+
+def total_seconds(estimates: Iterable[Estimate]) -> float:
+    """Dispatches one after another."""
+    return sum(one.seconds for one in estimates)

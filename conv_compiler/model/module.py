@@ -1,0 +1,179 @@
+"""The model of a whole `.vmfb`: every launch of its host program, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conv_compiler.errors import InvalidArtifact
+from conv_compiler.model.code_object import KernelCode, code_objects, kernels
+from conv_compiler.model.counts import KernelCounts
+from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
+from conv_compiler.model.dynamic import with_counters
+from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
+from conv_compiler.model.facts import chip_facts
+from conv_compiler.model.launch import Launch
+from conv_compiler.model.static import static_counts
+from conv_compiler.targets import Target, find_target
+from conv_compiler.vgpu.counters import KernelCounters
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelModel:
+    """One dispatch: the kernel's code and grid, what a wave of it executes, and its time."""
+
+    code: KernelCode
+    dispatch: Dispatch
+    launch: Launch
+    counts: KernelCounts
+    estimate: Estimate
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        estimate, lie = self.estimate, self.estimate.occupancy
+        loop = self.counts.trip if self.counts.body else self.counts.outside
+        return {
+            "kernel": self.code.name,
+            "counts": self.counts.source,
+            "seconds": estimate.seconds,
+            "binds": estimate.binds,
+            "matrix_busy": estimate.matrix_busy,
+            "tflops": estimate.tflops,
+            "workgroups": self.launch.workgroups,
+            "waves": self.launch.waves,
+            "vgprs": self.code.vgprs,
+            "sgprs": self.code.sgprs,
+            "lds_bytes": self.code.lds_bytes,
+            "scratch_bytes": self.code.scratch_bytes,
+            "spills": self.code.spills,
+            "resident": lie.resident,
+            "waves_per_simd": lie.waves_per_simd,
+            "rounds": lie.rounds,
+            "tail": lie.tail,
+            "trips": self.counts.trips,
+            "load_distance": self.counts.load_distance,
+            "pipes": {
+                **estimate.pipes,
+                "unit, with latency": estimate.unit_seconds,
+                "launch": estimate.launch_seconds,
+            },
+            "loop": {name: getattr(loop, name) for name in loop.__dataclass_fields__},
+            "wave": {name: getattr(self.counts.wave, name) for name in loop.__dataclass_fields__},
+            "per_equivalent": per_equivalent(self.counts),
+        }
+
+
+def per_equivalent(counts: KernelCounts) -> dict[str, float]:
+    """Instructions of the main loop by class, for each 16x16x16 matrix instruction's work.
+
+    Empty for a kernel without matrix instructions.
+    """
+    trip = counts.trip if counts.trip.matrix else counts.wave
+    if not trip.matrix_flops:
+        return {}
+    names = ("matrix", "valu", "salu", "lds_reads", "lds_writes", "loads", "barriers", "waits")
+    return {name: getattr(trip, name) / trip.equivalents for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleModel:
+    """All launches of a module on its chip, in order, and the driver's fills and copies."""
+
+    target: Target
+    kernels: tuple[KernelModel, ...]
+    fills: tuple[Fill, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Modelled time of the whole module: a model's answer, not a measurement."""
+        moved = sum(fill_seconds(fill.bytes, self.target) for fill in self.fills)
+        return moved + sum(kernel.estimate.seconds for kernel in self.kernels)
+
+    @property
+    def main(self) -> KernelModel:
+        """The kernel that takes longest among those with matrix instructions, or of all."""
+        matrix = [one for one in self.kernels if one.counts.wave.matrix]
+        return max(matrix or self.kernels, key=lambda one: one.estimate.seconds)
+
+    @property
+    def matrix_busy(self) -> float:
+        """Share of the chip's matrix cycles in use over the whole module."""
+        busy = sum(one.estimate.matrix_busy * one.estimate.seconds for one in self.kernels)
+        return busy / self.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "target": self.target.name,
+            "seconds": self.seconds,
+            "matrix_busy": self.matrix_busy,
+            "kernels": [one.to_json() for one in self.kernels],
+            "fills": [{"kind": one.kind, "bytes": one.bytes} for one in self.fills],
+        }
+
+
+def launch_of(code: KernelCode, dispatch: Dispatch, written_before: set[Buffer]) -> Launch:
+    """The launch of a kernel; its last buffer is the one it writes, as IREE orders them."""
+    read, written = dispatch.buffers[:-1], dispatch.buffers[-1:]
+    return Launch(
+        workgroups=dispatch.workgroups,
+        waves=code.waves,
+        vgprs=code.vgprs,
+        sgprs=code.sgprs,
+        lds_bytes=code.lds_bytes,
+        read_bytes=sum(one.bytes for one in read),
+        written_bytes=sum(one.bytes for one in written),
+        warm_bytes=sum(one.bytes for one in read if one in written_before),
+    )
+
+
+def middle_workgroup(code: KernelCode, dispatch: Dispatch) -> dict[str, int]:
+    """Scalar registers of the workgroup in the middle of the grid, which stands for all."""
+    return {
+        name: size // 2
+        for name, size in zip(code.workgroup_id, dispatch.grid, strict=False)
+        if name
+    }
+
+
+def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleModel:
+    """Model a `.vmfb` for AMD GPUs, ours or any that IREE compiled with static shapes.
+
+    `counters` are those of one run of it on the virtual GPU; they take the place of static counts.
+    Raises UnsupportedTarget for chips without facts, InvalidArtifact for files without AMD code,
+    and ModelRefused where a trip count or a grid is not a constant.
+    """
+    images = list(code_objects(vmfb.read_bytes()))
+    if not images:
+        raise InvalidArtifact(
+            f"artifact {vmfb.name}: holds no AMD code object; the model reads AMD machine code only"
+        )
+    codes = {kernel.name: kernel for image in images for kernel in kernels(image)}
+    target = find_target(next(iter(codes.values())).chip)
+    chip_facts(target)
+    counted = {row.kernel: row for row in counters}
+    launches = dispatches(disassembly(vmfb))
+    models: list[KernelModel] = []
+    written: set[Buffer] = set()
+    for dispatch in launches:
+        if isinstance(dispatch, Fill):
+            continue
+        code = codes[dispatch.kernel]
+        launch = launch_of(code, dispatch, written)
+        written |= set(dispatch.buffers[-1:])
+        counts = static_counts(code.code, code.chip, code.lanes, middle_workgroup(code, dispatch))
+        if row := counted.get(code.name):
+            counts = with_counters(counts, row)
+        models.append(
+            KernelModel(
+                code=code,
+                dispatch=dispatch,
+                launch=launch,
+                counts=counts,
+                estimate=estimate(counts, launch, target),
+            )
+        )
+    fills = tuple(one for one in launches if isinstance(one, Fill))
+    return ModuleModel(target=target, kernels=tuple(models), fills=fills)

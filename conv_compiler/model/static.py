@@ -1,0 +1,88 @@
+"""Counts of a kernel from its machine code alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conv_compiler.model.classify import classify, is_barrier, loads_in_flight
+from conv_compiler.model.counts import Counts, KernelCounts, total
+from conv_compiler.model.instructions import Instruction
+from conv_compiler.model.loops import Block, Loop, blocks, main_loop
+from conv_compiler.model.scalar import run_counts
+
+# Trips after which a software pipeline of any depth in use is in its steady state.
+_STEADY_TRIPS = 4
+
+
+def static_counts(
+    code: Sequence[Instruction], chip: str, lanes: int, registers: Mapping[str, int]
+) -> KernelCounts:
+    """What one wave of a kernel executes, its trip counts found by running its scalar code.
+
+    `code` is the kernel from entry to end; `registers` the scalar ones known at the start. Bytes
+    are those of all lanes, and LDS conflicts and cache lines are not known, so they count as if
+    there were none and every byte were used.
+
+    Raises ModelRefused when a trip count hangs on what is not a constant.
+    """
+    parts = blocks(code)
+    counts = [total(classify(one, chip, lanes) for one in part.instructions) for part in parts]
+    runs = run_counts(parts, registers)
+
+    def work(block: int) -> tuple[float, ...]:
+        one = counts[block]
+        return one.matrix_flops * runs[block], one.vector_flops * runs[block]
+
+    loop = main_loop(parts, work)
+    inside = range(loop.first, loop.last + 1) if loop else range(0)
+    outside = total(
+        counts[b].scaled(runs[b]) for b in range(len(parts)) if runs[b] and b not in inside
+    )
+    if loop is None:
+        return KernelCounts(outside=outside, source="static")
+    trips = max(runs[b] for b in inside if any(work(b)))
+    return KernelCounts(
+        body=segments(parts, loop, chip, lanes, [run / trips for run in runs]),
+        trips=trips,
+        outside=outside,
+        load_distance=load_distance(
+            [one for b in inside if runs[b] for one in parts[b].instructions], chip, lanes
+        ),
+        source="static",
+    )
+
+
+def segments(
+    parts: Sequence[Block], loop: Loop, chip: str, lanes: int, weights: Sequence[float]
+) -> tuple[Counts, ...]:
+    """One trip cut at its barriers; what follows the last one goes with what precedes the first."""
+    found = [Counts()]
+    for b in range(loop.first, loop.last + 1):
+        for one in parts[b].instructions:
+            found[-1] += classify(one, chip, lanes).scaled(weights[b])
+            if is_barrier(one.name):
+                found.append(Counts())
+    last = found.pop()
+    return (last + found[0], *found[1:]) if found else (last,)
+
+
+def load_distance(body: Sequence[Instruction], chip: str, lanes: int) -> float:
+    """Trips between a load from memory and the wait for it, for the one that is waited for soonest.
+
+    Measured along the loop's matrix and other instructions; 0 where nothing is loaded.
+    """
+    cost = [max(1.0, classify(one, chip, lanes).matrix_cycles) for one in body]
+    length = sum(cost)
+    in_flight: list[float] = []
+    soonest = float("inf")
+    now = 0.0
+    for _ in range(_STEADY_TRIPS):
+        soonest = float("inf")
+        for one, cycles in zip(body, cost, strict=True):
+            left = loads_in_flight(one, lanes)
+            while left is not None and len(in_flight) > left:
+                soonest = min(soonest, (now - in_flight.pop(0)) / length)
+            now += cycles
+            if classify(one, chip, lanes).loads:
+                in_flight.append(now)
+    return soonest if soonest != float("inf") else 0.0

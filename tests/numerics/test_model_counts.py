@@ -1,0 +1,67 @@
+"""Static counts of real kernels against what the virtual GPU counts when it runs them."""
+
+from __future__ import annotations
+
+import pytest
+
+from conv_compiler.commands.model_table import count_on_virtual_gpu
+from conv_compiler.compile import compile
+from conv_compiler.model import model_module
+from conv_compiler.model.facts import CHIPS
+from conv_compiler.problem import ConvProblem
+
+PROBLEMS = (
+    ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
+    ConvProblem(n=4, k=40, c=24, image=(9, 9), filter=(1, 1), stride=(2, 2), dtype="bf16"),
+    # Vector code whose waves all have work; those without would be counted by the model.
+    ConvProblem(n=2, k=1, c=1, g=64, image=(8, 8), filter=(2, 2), dtype="f32"),
+)
+CLASSES = {
+    "matrix": "matrix",
+    "lds_read": "lds_reads",
+    "lds_write": "lds_writes",
+    "global_read": "loads",
+    "global_write": "stores",
+    "valu": "valu",
+    "salu": "salu",
+    "branch": "branches",
+}
+# Guards on lanes and the odd workgroup's other path.
+TOLERANCE = 0.05
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+@pytest.mark.parametrize("chip", CHIPS)
+def test_static_counts_are_those_of_a_run(chip, problem):
+    artifact = compile(problem, chip)
+    static = model_module(artifact.vmfb)
+    counted = {row.kernel: row for row in count_on_virtual_gpu(artifact.vmfb)}
+    assert {one.code.name for one in static.kernels} == set(counted)
+    for one in static.kernels:
+        row = counted[one.code.name]
+        assert (row.workgroups, row.waves) == (
+            one.launch.workgroups,
+            one.launch.workgroups * one.launch.waves,
+        )
+        for kind, name in CLASSES.items():
+            expected = row.instructions.get(kind, 0)
+            found = getattr(one.counts.wave, name) * row.waves
+            assert found == pytest.approx(expected, rel=TOLERANCE, abs=row.waves), (one, kind)
+        assert one.counts.wave.matrix_flops * row.waves == pytest.approx(row.matrix_flops)
+
+
+def test_a_run_takes_the_place_of_static_counts():
+    artifact = compile(PROBLEMS[0], "gfx942")
+    counters = count_on_virtual_gpu(artifact.vmfb)
+    static, run = model_module(artifact.vmfb), model_module(artifact.vmfb, counters)
+    for before, after, row in zip(static.kernels, run.kernels, counters, strict=True):
+        assert (before.counts.source, after.counts.source) == ("static", "virtual")
+        assert after.code.name == row.kernel
+        wave = after.counts.wave
+        for kind, name in CLASSES.items():
+            assert getattr(wave, name) * row.waves == pytest.approx(row.instructions.get(kind, 0))
+        conflicts = wave.lds_conflict_cycles * row.waves
+        assert conflicts == pytest.approx(row.lds_conflict_cycles)
+        lines = row.global_read_lines + row.global_write_lines
+        assert wave.line_bytes * row.waves == pytest.approx(128 * lines)
+        assert after.estimate.seconds == pytest.approx(before.estimate.seconds, rel=0.25)

@@ -1,0 +1,70 @@
+"""IREE as its users run it: a weight gradient compiled by iree-compile with BOO's flags.
+
+BOO is iree-turbine's `iree.turbine.kernel.boo`; the flags are those of its driver with IREE 3.13.
+The payload is the same linalg as ours before any pass or schedule of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+
+from conv_compiler.build import build
+from conv_compiler.cache import Cache, compiler_version
+from conv_compiler.errors import CompileFailed
+from conv_compiler.problem import ConvProblem
+from conv_compiler.stages import compiler_flags, run_compiler
+from conv_compiler.targets import Target
+
+FLAGS = (
+    "--iree-opt-level=O3",
+    "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
+    "--iree-preprocessing-pass-pipeline="
+    "builtin.module(iree-preprocessing-backward-data-conv-pipeline)",
+    "--iree-dispatch-creation-enable-split-reduction",
+)
+RDNA_FLAGS = ("--iree-dispatch-creation-split-reduction-low-parallelism",)
+
+
+def flags(target: Target) -> list[str]:
+    """BOO's flags for a chip."""
+    rdna = RDNA_FLAGS if target.subgroup_size == 32 else ()
+    return [*compiler_flags(target), *FLAGS, *rdna]
+
+
+def payload(problem: ConvProblem) -> str:
+    """The problem as MLIR text."""
+    from iree.compiler import ir
+
+    with ir.Context(), ir.Location.unknown():
+        return str(build(problem))
+
+
+def compile_boo(problem: ConvProblem, target: Target, cache: Cache) -> Path:
+    """The problem's `.vmfb`, from the cache where it is there; failures are kept as well.
+
+    Raises CompileFailed with the compiler's first error.
+    """
+    text, wanted = payload(problem), flags(target)
+    parts = {"mlir": text, "flags": wanted, "compiler": compiler_version()}
+    key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    if found := cache.get(key):
+        vmfb, record = found
+        if error := record["error"]:
+            raise CompileFailed(error)
+        return vmfb
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "module.mlir").write_text(text)
+        error = ""
+        try:
+            run_compiler(wanted, work)
+        except CompileFailed as failed:
+            error = str(failed)
+            (work / "module.vmfb").write_bytes(b"")
+        vmfb, _ = cache.put(key, work / "module.vmfb", {"error": error})
+    if error:
+        raise CompileFailed(error)
+    return vmfb

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Modelled times of our kernels beside IREE's as BOO drives it, over named sets of problems.
+
+    tools/model_bench.py [--sets wavelet,retinanet] [--chips gfx942,...] [--types f16,bf16,f32,i8]
+                         [--sample N] [--virtual] [--json] [--output FILE] [--details]
+
+Both sides are the same linalg payload; both times come from the code objects through the model of
+docs/model.md. These are modelled times, not measurements. With --virtual both run on the virtual
+GPU at a batch size reduced to a second's work, and the model is fed with what was counted there.
+Compiled modules are kept in the user's cache, so a second run is quick. `tools/sets/sets.json`
+names the sets; `--sample 5` takes each fifth problem of a set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from iree_boo import compile_boo
+
+from conv_compiler import compile
+from conv_compiler.cache import Cache
+from conv_compiler.commands.model_table import count_on_virtual_gpu
+from conv_compiler.errors import ConvError
+from conv_compiler.frontends import Request, read_file
+from conv_compiler.model import ModuleModel, model_module
+from conv_compiler.model.facts import CHIPS
+from conv_compiler.problem import ConvProblem
+from conv_compiler.report import left, right, seconds, show
+from conv_compiler.targets import Target, find_target
+
+SETS = Path(__file__).parent / "sets" / "sets.json"
+TYPES = ("f16", "bf16", "f32", "i8")
+# A run on the virtual GPU takes about a second below this.
+VIRTUAL_FLOPS = 2**31
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+COLUMNS = (
+    left("problem", "label"),
+    left("chip", "chip"),
+    left("type", "dtype"),
+    right("ours", "ours_seconds", seconds),
+    left("bound by", "ours_binds"),
+    right("busy %", "ours_busy", _percent),
+    right("VALU", "ours_valu", _number),
+    right("LDS reads", "ours_lds_reads", _number),
+    right("IREE", "iree_seconds", seconds),
+    left("bound by", "iree_binds"),
+    right("busy %", "iree_busy", _percent),
+    right("VALU", "iree_valu", _number),
+    right("LDS reads", "iree_lds_reads", _number),
+    right("ratio", "ratio", _number),
+    left("note", "note"),
+)
+SUMMARY = (
+    left("chip", "chip"),
+    left("type", "dtype"),
+    left("channels", "kind"),
+    right("problems", "problems"),
+    right("geometric mean", "mean", _number),
+    right("worst", "worst", _number),
+    left("of", "worst_label"),
+    right("below 1", "slower"),
+    right("spills, scratch", "spilling"),
+    right("ours failed", "ours_failed"),
+    right("IREE failed", "iree_failed"),
+)
+
+
+def load_set(name: str) -> tuple[Request, ...]:
+    """The problems of a named set, at the set's batch size.
+
+    Raises KeyError for a name that sets.json does not have.
+    """
+    row = json.loads(SETS.read_text())[name]
+    path = SETS.parent.parent / row["file"]
+    if path.suffix == ".json":
+        layers = json.loads(path.read_text())["layers"]
+        found: Iterable[Request] = (
+            Request(
+                problem=ConvProblem.from_json(
+                    {k: v for k, v in layer.items() if k not in ("name", "layer")}
+                ),
+                label=layer["name"],
+            )
+            for layer in layers
+        )
+    else:
+        found = read_file(path)
+    wanted = row.get("labels")
+    return tuple(
+        one.with_batch(row.get("batch")) for one in found if wanted is None or one.label in wanted
+    )
+
+
+def kind(problem: ConvProblem) -> str:
+    """Which of the goals a problem counts for: by channels per group."""
+    if min(problem.c, problem.k) >= 64:
+        return "C, K >= 64"
+    return "grouped" if problem.g > 1 else "C or K < 64"
+
+
+def reduced(problem: ConvProblem) -> ConvProblem:
+    """The problem at the largest batch size, of its own halved, that the virtual GPU soon runs."""
+    n = problem.n
+    while n > 1 and problem.with_batch(n).flops > VIRTUAL_FLOPS:
+        n //= 2
+    return problem.with_batch(n)
+
+
+def side(prefix: str, module: ModuleModel, problem: ConvProblem) -> dict[str, Any]:
+    """The columns of one compiler."""
+    main = module.main.to_json()
+    per = main["per_equivalent"]
+    kernels = [one.code for one in module.kernels]
+    values = {
+        "seconds": module.seconds,
+        "busy": module.matrix_busy,
+        "tflops": problem.flops / module.seconds / 1e12,
+        "binds": main["binds"],
+        "main_seconds": main["seconds"],
+        "main_busy": main["matrix_busy"],
+        "counts": main["counts"],
+        "workgroups": main["workgroups"],
+        "waves_per_simd": main["waves_per_simd"],
+        "vgprs": main["vgprs"],
+        "lds_bytes": main["lds_bytes"],
+        "spills": sum(code.spills for code in kernels),
+        "scratch_bytes": sum(code.scratch_bytes for code in kernels),
+        "dispatches": len(kernels) + len(module.fills),
+        "per_equivalent": per,
+        "valu": per.get("valu"),
+        "lds_reads": per.get("lds_reads"),
+    }
+    return {f"{prefix}_{name}": value for name, value in values.items()}
+
+
+def _model(vmfb: Path, virtual: bool) -> ModuleModel:
+    return model_module(vmfb, count_on_virtual_gpu(vmfb) if virtual else ())
+
+
+def compare(request: Request, target: Target, cache: Cache, virtual: bool) -> dict[str, Any]:
+    """One problem on one chip, ours and IREE's; what failed is named under `note`."""
+    problem = reduced(request.problem) if virtual else request.problem
+    row: dict[str, Any] = {
+        "label": request.label or problem.name,
+        "problem": problem.name,
+        "chip": target.name,
+        "dtype": problem.dtype,
+        "kind": kind(problem),
+    }
+    notes = []
+    try:
+        artifact = compile(problem, target.name, cache=cache)
+        row |= side("ours", _model(artifact.vmfb, virtual), problem)
+        row["strategy"] = artifact.strategy.text
+    except ConvError as error:
+        notes.append(f"ours: {error}")
+    try:
+        row |= side("iree", _model(compile_boo(problem, target, cache), virtual), problem)
+    except ConvError as error:
+        notes.append(f"IREE: {error}")
+    if "ours_seconds" in row and "iree_seconds" in row:
+        row["ratio"] = row["iree_seconds"] / row["ours_seconds"]
+    row["note"] = "; ".join(notes)[:160]
+    return row
+
+
+def rows(
+    requests: Sequence[Request],
+    chips: Sequence[str],
+    types: Sequence[str],
+    cache: Cache,
+    virtual: bool,
+) -> Iterator[dict[str, Any]]:
+    """Every problem of every type on every chip."""
+    for chip in chips:
+        for dtype in types:
+            for request in requests:
+                problem = replace(request.problem, dtype=dtype, weight_dtype="")
+                yield compare(replace(request, problem=problem), find_target(chip), cache, virtual)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of positive numbers, at least one."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def summary(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each chip, type and class of channels: mean and worst of IREE's time over ours."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in found:
+        groups.setdefault((row["chip"], row["dtype"], row["kind"]), []).append(row)
+    lines = []
+    for (chip, dtype, channels), group in groups.items():
+        compared = [row for row in group if "ratio" in row]
+        worst = min(compared, key=lambda row: row["ratio"], default=None)
+        lines.append(
+            {
+                "chip": chip,
+                "dtype": dtype,
+                "kind": channels,
+                "problems": len(group),
+                "mean": geometric_mean([row["ratio"] for row in compared]) if worst else None,
+                "worst": worst["ratio"] if worst else None,
+                "worst_label": worst["label"] if worst else None,
+                "slower": sum(row["ratio"] < 1 for row in compared),
+                "spilling": sum(
+                    bool(row.get("ours_spills") or row.get("ours_scratch_bytes")) for row in group
+                ),
+                "ours_failed": sum("ours_seconds" not in row for row in group),
+                "iree_failed": sum("iree_seconds" not in row for row in group),
+            }
+        )
+    return lines
+
+
+def main() -> int:
+    """Parse the command line, compare, print; 1 when a problem of ours failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    known = list(json.loads(SETS.read_text()))
+    parser.add_argument("--sets", default=",".join(known), help=f"of {', '.join(known)}")
+    parser.add_argument("--chips", default=",".join(CHIPS))
+    parser.add_argument("--types", default=",".join(TYPES))
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="each Nth problem")
+    parser.add_argument("--virtual", action="store_true", help="counts from the virtual GPU")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--output", type=Path, help="write the JSON here as well")
+    arguments = parser.parse_args()
+    requests = [
+        one for name in arguments.sets.split(",") for one in load_set(name)[:: arguments.sample]
+    ]
+    # A shape that stands in two sets is compared once.
+    requests = list({(one.problem, one.label): one for one in requests}.values())
+    found = []
+    chips, types = arguments.chips.split(","), arguments.types.split(",")
+    total = len(requests) * len(chips) * len(types)
+    for row in rows(requests, chips, types, Cache.default(), arguments.virtual):
+        found.append(row)
+        ratio = f"{row['ratio']:.2f}" if "ratio" in row else row["note"]
+        print(
+            f"[{len(found)}/{total}] {row['chip']} {row['dtype']} {row['label']}: {ratio}",
+            file=sys.stderr,
+            flush=True,
+        )
+    result = {"rows": found, "summary": summary(found)}
+    if arguments.output:
+        arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+    if arguments.json:
+        print(json.dumps(result, indent=1))
+    else:
+        print("modelled, not measured; ratio is IREE's time over ours")
+        show(found, COLUMNS, False)
+        print()
+        show(result["summary"], SUMMARY, False)
+    return 1 if any("ours_seconds" not in row for row in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
