@@ -23,7 +23,7 @@ def source_digest() -> str:
     """SHA-256 over the package's Python and MLIR text: any change makes new keys."""
     root = Path(__file__).parent
     digest = hashlib.sha256()
-    for folder in (root, root / "build", root / "passes", root / "mlir"):
+    for folder in (root, *(root / name for name in ("build", "model", "passes", "mlir"))):
         for path in sorted(folder.iterdir()):
             if path.suffix in (".py", ".mlir", ".pipeline"):
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())

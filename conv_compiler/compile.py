@@ -35,11 +35,11 @@ def compile(
     strategy promises.
     """
     row = find_target(target)
-    chosen = choose(problem, row, strategy, split_k)
     cache = cache or Cache.default()
-    key = compilation_key(problem, row, chosen[0], len(chosen))
+    key = compilation_key(problem, row, strategy, split_k)
     if found := cache.get(key):
         return Artifact.from_record(*found, cached=True)
+    chosen = choose(problem, row, strategy, split_k)
     with cache.lock(key), tempfile.TemporaryDirectory() as folder:
         if found := cache.get(key):  # another process compiled it while we waited
             return Artifact.from_record(*found, cached=True)
@@ -79,18 +79,20 @@ def _first_proved(
 
 
 def compilation_key(
-    problem: ConvProblem, target: Target, strategy: Strategy, candidates: int = 1
+    problem: ConvProblem, target: Target, strategy: Strategy | str | None, split_k: int | str
 ) -> str:
-    """The cache key of a compilation: problem, target row, strategy, flags, texts, versions.
+    """The cache key of a compilation: what was asked for, target row, flags, texts, versions.
 
-    `candidates` is how many may be tried, the first of them `strategy`.
+    The choice among strategies follows from these, so a compiled problem is found without making
+    it again.
     """
+    asked = strategy.to_json() if isinstance(strategy, Strategy) else strategy
     return key_of(
         {
             "problem": problem.to_json(),
             "target": asdict(target),
-            "strategy": strategy.to_json(),
-            "candidates": candidates,
+            "strategy": asked,
+            "split_k": "auto" if split_k == -1 else split_k,
             "flags": compiler_flags(target),
             "host": host_cpu() if target.chip == "host" else "",
         }

@@ -25,7 +25,7 @@ SPLITS = (2, 4, 8, 16)
 PRODUCTS_PER_PART = 256
 
 
-def lin_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]:
+def lin_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tuple[Strategy, ...]:
     """Lanes along c or k of one group, the cheaper first.
 
     Offered where one of them has LEAST_LANE_CHANNELS, or where there are no groups to put in the
@@ -38,7 +38,9 @@ def lin_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]
     return tuple(Strategy(name="cpu_lin", tiling=tiling) for _, tiling in ranked)
 
 
-def grouped_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]:
+def grouped_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0
+) -> tuple[Strategy, ...]:
     """Lanes along the groups, for grouped problems of few channels and depthwise ones."""
     if max(problem.c, problem.k) >= LEAST_LANE_CHANNELS:
         return ()
@@ -46,7 +48,9 @@ def grouped_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, 
     return (Strategy(name="cpu_grouped", tiling=found[1]),) if found else ()
 
 
-def loops_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]:
+def loops_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0
+) -> tuple[Strategy, ...]:
     """The contraction as the compiler lowers it unasked; always possible, seldom fast."""
     return (Strategy(name="cpu_loops", tiling=CpuTiling()),)
 

@@ -3,205 +3,86 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
+from conv_compiler.gpu_predict import lower_bound, predict, split_choices
+from conv_compiler.gpu_tiles import (
+    k_multiple,
+    mma_tilings,
+    summed_forms,
+    vector_threads,
+    vector_tilings,
+)
 from conv_compiler.schedule import CompilationInfo, Schedule
+from conv_compiler.split_k import MOST_PARTS
 from conv_compiler.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.script import Sequence
-    from conv_compiler.targets import Mma, Target
+    from conv_compiler.targets import Target
 
-# Workgroup tiles in matrix instructions (m, n) and the subgroups that share them, as large as the
-# registers of a subgroup allow and then smaller for small problems.
-MMA_TILES = tuple(
-    ((m, n), (subgroups_m, subgroups_n))
-    for subgroups_m, subgroups_n in ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
-    for m in (1, 2, 4, 8)
-    for n in (1, 2, 4, 8)
-    if m % subgroups_m == 0 and n % subgroups_n == 0
-)
-# Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
-# loads in flight.
-ACCUMULATOR_SHARE = 8
-# Loads of single elements a thread may have in flight for one operand; more of them spill.
-MOST_SCALAR_LOADS = 16
-# One thread's piece of an operand on its way from memory to LDS: at most, as read, as written.
-MOST_COPY_BYTES = 64
-MEMORY_BYTES = 16
-LDS_BYTES = 8
-# Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
-K_TILE_BYTES = 128
-# Vector operations to find, test and load one element of an im2col operand (counted in the
-# machine code of gfx942; addresses are shared between neighbours, so it is less when c is large).
-COPY_CYCLES_PER_ELEMENT = 10
-# Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
-# do not fit, the compiler leaves them out without a word.
-LDS_ROW_PADDING = 8
 # Tilings tried at most for a problem, should the first ones spill.
 MOST_CANDIDATES = 8
-# Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
-VECTOR_THREADS = 256
-VECTOR_PIECES = ((4, 4), (2, 4), (4, 2), (1, 4), (4, 1), (2, 2), (1, 2), (2, 1), (1, 1))
-VECTOR_K_STEP = 4
+# Tilings of which the time is modelled: the best by the work of their matrix units and copies.
+MODELLED = 40
+
+
+def mma_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tuple[Strategy, ...]:
+    """Implicit-GEMM tilings and splits for every matrix instruction of the type, fastest first.
+
+    `split_k` fixes the number of parts; 0 leaves it to the model.
+    """
+    found = [
+        (lower_bound(problem, target, form, mma), number, form)
+        for number, (mma, form) in enumerate(
+            (mma, replace(tiling, outside=outside, inside=inside))
+            for mma, tiling in mma_tilings(problem, target)
+            for outside, inside in summed_forms(problem)
+        )
+    ]
+    best = [tiling for *_, tiling in sorted(found, key=lambda entry: entry[:2])[:MODELLED]]
+    return _ranked("implicit_gemm", problem, target, best, split_k)
+
+
+def vector_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0
+) -> tuple[Strategy, ...]:
+    """Vector tilings, fastest first."""
+    return _ranked("vector_gemm", problem, target, list(vector_tilings(problem)), split_k)[:2]
+
+
+def _ranked(
+    name: str, problem: ConvProblem, target: Target, tilings: list[GpuTiling], split_k: int
+) -> tuple[Strategy, ...]:
+    timed: list[tuple[float, int, int, int, GpuTiling]] = []
+    for tiling in tilings:
+        splits = [split_k] if split_k else split_choices(problem, target, tiling, MOST_PARTS)
+        seconds, parts = min((predict(problem, target, tiling, n), n) for n in splits)
+        timed.append((seconds, -math.prod(tiling.workgroup), len(timed), parts, tiling))
+    ranked = sorted(timed, key=lambda entry: entry[:3])[:MOST_CANDIDATES]
+    return tuple(Strategy(name=name, tiling=tiling, split_k=n) for *_, n, tiling in ranked)
+
+
+def auto_split(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
+    """Parts by which a tiling is fastest."""
+    tiling = strategy.tiling
+    assert isinstance(tiling, GpuTiling)
+    splits = split_choices(problem, target, tiling, MOST_PARTS)
+    return min(splits, key=lambda parts: predict(problem, target, tiling, parts))
+
+
+def cost(problem: ConvProblem, target: Target, strategy: Strategy) -> float:
+    """Modelled seconds of a candidate."""
+    assert isinstance(strategy.tiling, GpuTiling)
+    return predict(problem, target, strategy.tiling, strategy.split_k)
 
 
 def _ceil(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
-
-
-def occupancy_slots(target: Target) -> int:
-    """Workgroups the chip runs at once when each compute unit holds two, to hide latency."""
-    return 2 * target.compute_units
-
-
-def copy_piece(
-    rows: int, depth: int, threads: int, mma_rows: int, mma: Mma, channels: int, item_bytes: int
-) -> tuple[int, int] | None:
-    """What one thread copies of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
-
-    Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
-    instruction's operand. Preferred are pieces that read MEMORY_BYTES of `channels` side by side,
-    then those that write LDS_BYTES of gemm_k side by side. None when no piece divides the work.
-    """
-    choices = []
-    for elements in (16, 8, 4, 2, 1):
-        for along_k in (16, 8, 4, 2, 1):
-            if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
-                continue
-            if elements * along_k * item_bytes > MOST_COPY_BYTES:
-                continue
-            if rows * depth % (elements * along_k * threads):
-                continue
-            vector = elements if channels % elements == 0 else 1
-            if rows * depth // (threads * vector) > MOST_SCALAR_LOADS:
-                continue
-            read = vector * item_bytes
-            write = along_k * item_bytes
-            choices.append(
-                ((min(read, MEMORY_BYTES), -abs(write - LDS_BYTES), elements), (elements, along_k))
-            )
-    return max(choices)[1] if choices else None
-
-
-def _vector_lanes(target: Target) -> int:
-    """Lanes a SIMD's vector unit serves in a cycle: 16 of a wave64, all of a wave32."""
-    return 16 if target.subgroup_size == 64 else 32
-
-
-def mma_cost(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> float:
-    """Modelled cycles of the whole grid, for ranking tiles: matrix, copy and store work.
-
-    Per main-loop trip a workgroup costs the longer of its matrix instructions (on all SIMDs of a
-    compute unit) and its copies to LDS; trips times workgroups are spread over the chip in whole
-    waves of workgroups. A ranking, not a prediction.
-    """
-    m, n, k = tiling.workgroup
-    tiles = problem.g * -(-problem.gemm_m // m) * -(-problem.gemm_n // n)
-    k_tiles = -(-problem.gemm_k // k)
-    units = min(math.prod(tiling.subgroups), target.simds_per_unit)
-    matrix = (m // mma.m) * (n // mma.n) * (k // mma.k) * mma.subgroup_cycles / units
-    lanes = units * _vector_lanes(target)
-    copies = (m + n) * k * COPY_CYCLES_PER_ELEMENT / lanes
-    fill = min(tiles * k_tiles, target.compute_units)
-    return tiles * k_tiles * max(matrix, copies) / fill
-
-
-def mma_tiling(
-    problem: ConvProblem,
-    target: Target,
-    mma: Mma,
-    tile: tuple[int, int, int],
-    subgroups: tuple[int, int],
-) -> GpuTiling | None:
-    """A whole tiling for a workgroup tile, or None when registers or copies do not work out."""
-    threads = math.prod(subgroups) * target.subgroup_size
-    if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
-        return None
-    size = problem.data_type.bytes
-    row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
-    padded = (row_bytes + LDS_ROW_PADDING) / row_bytes
-    if (tile[0] + tile[1]) * tile[2] * size * padded > target.lds_bytes:
-        return None
-    copy_a = copy_piece(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
-    copy_b = copy_piece(tile[1], tile[2], threads, mma.n, mma, problem.c, size)
-    if copy_a is None or copy_b is None:
-        return None
-    return GpuTiling(
-        workgroup=tile, subgroups=subgroups, mma=mma.name, copy_a=copy_a, copy_b=copy_b
-    )
-
-
-def mma_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]:
-    """Implicit-GEMM tilings for every matrix instruction of the type, lowest cost first."""
-    ranked: list[tuple[float, int, int, GpuTiling]] = []
-    for mma in target.mma_for(problem.dtype):
-        depth = max(1, K_TILE_BYTES // problem.data_type.bytes // mma.k)
-        for (tile_m, tile_n), subgroups in MMA_TILES:
-            for steps in (depth, depth // 2, depth // 4):
-                tile = (tile_m * mma.m, tile_n * mma.n, steps * mma.k)
-                if steps and (tiling := mma_tiling(problem, target, mma, tile, subgroups)):
-                    rank = mma_cost(problem, target, tiling, mma)
-                    ranked.append((rank, -math.prod(tile), len(ranked), tiling))
-    best = sorted(ranked, key=lambda entry: entry[:3])[:MOST_CANDIDATES]
-    return tuple(Strategy(name="implicit_gemm", tiling=tiling) for *_, tiling in best)
-
-
-def vector_threads(problem: ConvProblem, piece: tuple[int, int]) -> tuple[int, int, int]:
-    """Threads of a workgroup along (m, n, groups): near square, what is left goes to groups."""
-    m_pieces, n_pieces = -(-problem.gemm_m // piece[0]), -(-problem.gemm_n // piece[1])
-    side = math.isqrt(VECTOR_THREADS)
-    n = min(n_pieces, side)
-    m = min(m_pieces, VECTOR_THREADS // n)
-    n = min(n_pieces, VECTOR_THREADS // m)
-    return m, n, min(problem.g, VECTOR_THREADS // (m * n))
-
-
-def vector_cost(problem: ConvProblem, target: Target, tiling: GpuTiling) -> float:
-    """Modelled cycles of the whole grid, in the unit of `mma_cost`."""
-    piece_m, piece_n = tiling.piece
-    pieces = problem.g * (-(-problem.gemm_m // piece_m)) * (-(-problem.gemm_n // piece_n))
-    per_k = (piece_m + piece_n) * COPY_CYCLES_PER_ELEMENT + piece_m * piece_n
-    lanes = _vector_lanes(target) * target.simds_per_unit
-    subgroups = -(-pieces * problem.gemm_k // target.subgroup_size)
-    return pieces * problem.gemm_k * per_k / lanes / min(subgroups, target.compute_units)
-
-
-def vector_candidates(problem: ConvProblem, target: Target) -> tuple[Strategy, ...]:
-    """Vector tilings, lowest cost first, then the one with the largest piece a thread."""
-    ranked = []
-    for piece in VECTOR_PIECES:
-        m, n, _ = vector_threads(problem, piece)
-        tile = (m * piece[0], n * piece[1], VECTOR_K_STEP)
-        tiling = GpuTiling(workgroup=tile, subgroups=(1, 1), piece=piece, stages=0)
-        ranked.append((vector_cost(problem, target, tiling), -math.prod(piece), tiling))
-    ranked.sort(key=lambda entry: entry[:2])
-    return tuple(Strategy(name="vector_gemm", tiling=tiling) for *_, tiling in ranked[:2])
-
-
-def cost(problem: ConvProblem, target: Target, strategy: Strategy) -> float:
-    """Modelled cycles of a candidate, to compare matrix code with vector code."""
-    tiling = strategy.tiling
-    assert isinstance(tiling, GpuTiling)
-    if not tiling.mma:
-        return vector_cost(problem, target, tiling)
-    mma = next(row for row in target.mma if row.name == tiling.mma)
-    return mma_cost(problem, target, tiling, mma)
-
-
-def gemm_tiles(problem: ConvProblem, tiling: GpuTiling) -> tuple[int, int]:
-    """(workgroups without split-K, main-loop trips) of a tiling."""
-    m, n, k = tiling.workgroup
-    tiles = problem.g * -(-problem.gemm_m // m) * -(-problem.gemm_n // n)
-    return tiles, -(-problem.gemm_k // k)
-
-
-def k_multiple(tiling: GpuTiling) -> int:
-    """gemm_k of a part is rounded up to this: two main-loop trips, for there must be a loop."""
-    return 2 * tiling.workgroup[2]
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
@@ -235,7 +116,10 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     subgroups_m, subgroups_n = tiling.subgroups
 
     def workgroup(s: Sequence) -> None:
-        s.include("workgroup_tile", m, n)
+        # s, g, m, (t,) n, (q,) r
+        tap, pixel = [1] * tiling.taps_outside, [0] * bool(tiling.outside)
+        grid = s.tile_to_workgroups(s.match("linalg.generic"), [1, 1, m, *tap, n, *pixel, 0])
+        s.include("workgroup_tile", grid)
 
     def pack(s: Sequence, *sizes: int) -> Any:
         return s.op(

@@ -39,14 +39,26 @@ class Sequence:
 
     def tile_to_threads(self, target: ir.Value, sizes: list[int]) -> ir.Value:
         """Tile an op over the workgroup's threads, last dimension fastest; returns the loop."""
-        mapping = ", ".join(f"#gpu.thread<linear_dim_{i}>" for i in reversed(range(len(sizes))))
+        mapping = [f"#gpu.thread<linear_dim_{i}>" for i in reversed(range(len(sizes)))]
+        return self._tile_using_forall(target, sizes, mapping)
+
+    def tile_to_workgroups(self, target: ir.Value, sizes: list[int]) -> ir.Value:
+        """Tile an op over the grid, last tiled dimension fastest; 0 leaves one whole."""
+        names = ["x", "y", "z", *(f"z:{i}" for i in range(1, len(sizes)))]
+        tiled = sum(size > 0 for size in sizes)
+        mapping = [f"#iree_codegen.workgroup_mapping<{names[i]}>" for i in reversed(range(tiled))]
+        return self._tile_using_forall(target, sizes, mapping)
+
+    def _tile_using_forall(
+        self, target: ir.Value, sizes: list[int], mapping: list[str]
+    ) -> ir.Value:
         op = ir.Operation.create(
             "transform.structured.tile_using_forall",
             results=[self.any_op, self.any_op],
             operands=[target],
             attributes={
                 "static_tile_sizes": ir.DenseI64ArrayAttr.get(sizes),
-                "mapping": ir.Attribute.parse(f"[{mapping}]"),
+                "mapping": ir.Attribute.parse(f"[{', '.join(mapping)}]"),
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0, 0]),
             },
         )

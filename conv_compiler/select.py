@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from conv_compiler import cpu, gpu
+from conv_compiler import cpu, gpu, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
-from conv_compiler.split_k import auto_split_k, check_split_k
+from conv_compiler.split_k import check_split_k, occupancy_split_k
 from conv_compiler.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
@@ -23,26 +23,25 @@ if TYPE_CHECKING:
 class StrategyRow:
     """One schedule: where it runs and how its numbers, passes and script are found.
 
-    `candidates` lists tilings, best first and with split_k left open (0); none when the schedule
-    does not fit. `auto_split` gives the parts for a tiling.
+    `candidates` lists tilings, best first; none when the schedule does not fit. Its last argument
+    is the number of parts asked for, 0 for any; where a candidate leaves it open (0), `auto_split`
+    gives the parts. `seconds` models a candidate's time, so that rows can be compared; rows
+    without it are taken in order.
     """
 
     name: str
     description: str
     backends: tuple[str, ...]
-    candidates: Callable[[ConvProblem, Target], tuple[Strategy, ...]]
-    auto_split: Callable[[ConvProblem, Target, Strategy], int]
+    candidates: Callable[[ConvProblem, Target, int], tuple[Strategy, ...]]
     passes: Callable[[ConvProblem, Target, Strategy], tuple[Pass, ...]]
     schedule: Callable[[ConvProblem, Target, Strategy], Schedule]
-
-
-def _gpu_split(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
-    assert isinstance(strategy.tiling, GpuTiling)
-    tiles, k_tiles = gpu.gemm_tiles(problem, strategy.tiling)
-    return auto_split_k(tiles=tiles, slots=gpu.occupancy_slots(target), k_tiles=k_tiles)
+    auto_split: Callable[[ConvProblem, Target, Strategy], int]
+    seconds: Callable[[ConvProblem, Target, Strategy], float] | None = None
 
 
 GPU_BACKENDS = ("rocm", "cuda")
+# How many workgroups Composable Kernel wants a compute unit to hold.
+WORKGROUPS_PER_UNIT = 2
 
 STRATEGIES = MappingProxyType(
     {
@@ -53,7 +52,8 @@ STRATEGIES = MappingProxyType(
                 description="im2col into LDS, matrix instructions, software pipelined",
                 backends=GPU_BACKENDS,
                 candidates=gpu.mma_candidates,
-                auto_split=_gpu_split,
+                auto_split=gpu.auto_split,
+                seconds=gpu.cost,
                 passes=gpu.passes,
                 schedule=gpu.mma_schedule,
             ),
@@ -62,7 +62,8 @@ STRATEGIES = MappingProxyType(
                 description="sums in registers, vector fma; where no matrix instruction fits",
                 backends=GPU_BACKENDS,
                 candidates=gpu.vector_candidates,
-                auto_split=_gpu_split,
+                auto_split=gpu.auto_split,
+                seconds=gpu.cost,
                 passes=gpu.passes,
                 schedule=gpu.vector_schedule,
             ),
@@ -84,27 +85,23 @@ STRATEGIES = MappingProxyType(
 
 
 def candidates(
-    problem: ConvProblem, target: Target, strategy: str | None = None
+    problem: ConvProblem, target: Target, strategy: str | None = None, split_k: int = 0
 ) -> tuple[Strategy, ...]:
-    """Tilings that fit, in order of preference: on GPUs by modelled cost, else in table order.
+    """Tilings that fit, in order of preference: by modelled time on GPUs, else in table order.
 
-    Raises UnsupportedStrategy for an unknown name, one of another backend, or one that has no
-    tiling for the problem, and UnsupportedTarget when nothing at all fits.
+    `split_k` is the number of parts they are ranked for, 0 for the best one each. Raises
+    UnsupportedStrategy for an unknown name, one of another backend, or one that has no tiling for
+    the problem, and UnsupportedTarget when nothing at all fits.
     """
     rows = [row for row in STRATEGIES.values() if target.backend in row.backends]
     if strategy is not None:
-        if strategy not in STRATEGIES:
-            known = ", ".join(STRATEGIES)
-            raise UnsupportedStrategy(f"strategy {strategy}: not in the table; known: {known}")
-        rows = [row for row in rows if row.name == strategy]
+        rows = [row for row in rows if row.name == _row(strategy).name]
         if not rows:
             fitting = [r.name for r in STRATEGIES.values() if target.backend in r.backends]
             raise UnsupportedStrategy(
                 f"strategy {strategy}: not for {target.name}; use {' or '.join(fitting)}"
             )
-    found = tuple(s for row in rows for s in row.candidates(problem, target))
-    if target.is_gpu:
-        found = tuple(sorted(found, key=lambda one: gpu.cost(problem, target, one)))
+    found = [(row, one) for row in rows for one in row.candidates(problem, target, split_k)]
     if not found and strategy is not None:
         raise UnsupportedStrategy(
             f"strategy {strategy}: has no tile for {problem.dtype} on {target.name}; "
@@ -112,7 +109,12 @@ def candidates(
         )
     if not found:
         raise UnsupportedTarget(f"target {target.name}: no strategy computes {problem.name} on it")
-    return found
+
+    def seconds(entry: tuple[StrategyRow, Strategy]) -> float:
+        row, one = entry
+        return row.seconds(problem, target, one) if row.seconds else 0.0
+
+    return tuple(one for _, one in sorted(found, key=seconds))
 
 
 def choose(
@@ -124,25 +126,46 @@ def choose(
     """The strategies to try, best first, with their split decided; one if it was given whole.
 
     `strategy` is a whole Strategy, a name, or None for the best candidate; `split_k` is a number
-    from 1 on (honoured or refused) or "auto" (also -1, as Composable Kernel writes it).
+    from 1 on (honoured or refused), "auto" for the fastest by the model (also -1, as Composable
+    Kernel writes it), or "occupancy" for Composable Kernel's own rule.
     """
+    asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
     if isinstance(strategy, Strategy):
-        if strategy.name not in STRATEGIES:
-            raise UnsupportedStrategy(
-                f"strategy {strategy.name}: not in the table; known: {', '.join(STRATEGIES)}"
-            )
+        _row(strategy.name)
         found: tuple[Strategy, ...] = (strategy,)
     else:
-        found = candidates(problem, target, strategy)
-    return tuple(_with_split(problem, target, one, split_k) for one in found)
+        found = candidates(problem, target, strategy, asked)
+    if split_k == "occupancy":
+        return tuple(one.with_split_k(_occupancy(problem, target, one)) for one in found)
+    return tuple(
+        one.with_split_k(asked or one.split_k or _row(one.name).auto_split(problem, target, one))
+        for one in found
+    )
 
 
-def _with_split(
-    problem: ConvProblem, target: Target, strategy: Strategy, split_k: int | str
-) -> Strategy:
-    if split_k in ("auto", -1):
-        parts = strategy.split_k or STRATEGIES[strategy.name].auto_split(problem, target, strategy)
-        return strategy.with_split_k(parts)
+def _row(name: str) -> StrategyRow:
+    if row := STRATEGIES.get(name):
+        return row
+    raise UnsupportedStrategy(f"strategy {name}: not in the table; known: {', '.join(STRATEGIES)}")
+
+
+def _parts(split_k: int | str, problem: ConvProblem) -> int:
     if not isinstance(split_k, int):
-        raise UnsupportedStrategy(f"split_k {split_k}: not a number; use 1 or more, or 'auto'")
-    return strategy.with_split_k(check_split_k(split_k, problem.gemm_k))
+        raise UnsupportedStrategy(
+            f"split_k {split_k}: not a number; use 1 or more, 'auto' or 'occupancy'"
+        )
+    return check_split_k(split_k, problem.gemm_k)
+
+
+def _occupancy(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
+    """Parts by Composable Kernel's rule."""
+    if not isinstance(strategy.tiling, GpuTiling):
+        raise UnsupportedStrategy(
+            f"split_k occupancy: a rule for GPUs, not {target.name}; use 'auto' or a number"
+        )
+    trips = gpu_tiles.trips(problem, strategy.tiling, 1)
+    return occupancy_split_k(
+        tiles=gpu_tiles.tiles(problem, strategy.tiling),
+        slots=WORKGROUPS_PER_UNIT * target.compute_units,
+        k_tiles=trips,
+    )

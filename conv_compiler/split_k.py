@@ -11,7 +11,7 @@ LEAST_TRIPS = 4
 LARGEST = 1024
 
 
-def auto_split_k(*, tiles: int, slots: int, k_tiles: int) -> int:
+def occupancy_split_k(*, tiles: int, slots: int, k_tiles: int) -> int:
     """Parts for a grid of `tiles` workgroups on a chip with room for `slots`.
 
     The occupancy rule of Composable Kernel (floor(slots / tiles), at least 1, at most 128), kept

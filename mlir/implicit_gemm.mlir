@@ -3,7 +3,7 @@
 // Before, per kernel:             After:
 //   for s, g, m, n, k               forall s, g, m tile, n tile            workgroups
 //     P += A * B                      acc = 0                              registers
-//   A, B: im2col of a tensor          for k tile                           software pipelined
+//   A, B: im2col of a tensor          for k tile (or for q, k tile)        software pipelined
 //                                       forall threads: im2col -> registers, transposed -> LDS
 //                                       forall subgroups, lanes: acc += mma(LDS A, LDS B)
 //                                     P[s, g, m tile, n tile] = acc
@@ -40,22 +40,11 @@ transform.named_sequence @b_into_grid(%func: !transform.any_op {transform.readon
   transform.yield
 }
 
-// 1. One (m, n) tile of one part of one group per workgroup; the operands' im2col moves inside and
-//    the unit loops s and g go away.
+// 1. The caller has given each (m, n) tile of one part of one group (and of one tap) a workgroup of
+//    `grid`; the operands' im2col move inside and the unit loops go away.
 transform.named_sequence @workgroup_tile(
     %func: !transform.any_op {transform.readonly},
-    %m: !transform.param<i64> {transform.readonly},
-    %n: !transform.param<i64> {transform.readonly}) {
-  %gemm = transform.structured.match ops{["linalg.generic"]}
-      attributes{conv_compiler.role = "contraction"} in %func
-      : (!transform.any_op) -> !transform.any_op
-  //                                                             s  g   m  t   n  q  r
-  %tile, %grid = transform.structured.tile_using_forall %gemm tile_sizes [1, 1, %m, 1, %n, 0, 0]
-      (mapping = [#iree_codegen.workgroup_mapping<z:2>, #iree_codegen.workgroup_mapping<z:1>,
-                  #iree_codegen.workgroup_mapping<z>, #iree_codegen.workgroup_mapping<y>,
-                  #iree_codegen.workgroup_mapping<x>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
+    %grid: !transform.any_op {transform.readonly}) {
   %fill = transform.structured.match ops{["linalg.fill"]} in %func
       : (!transform.any_op) -> !transform.any_op
   %fill_in, %grid_1 = transform.structured.fuse_into_containing_op %fill into %grid

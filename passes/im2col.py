@@ -112,7 +112,12 @@ def behind_unit_axis(source: Source) -> Source:
 
 
 def im2col(
-    operand: str, source: Source, channels: int, shape: Sequence[int], taps_outside: bool
+    operand: str,
+    source: Source,
+    channels: int,
+    shape: Sequence[int],
+    *,
+    taps_outside: bool = False,
 ) -> ir.Value:
     """The operand of `shape`, zero where the source has nothing.
 

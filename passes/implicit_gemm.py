@@ -4,13 +4,13 @@ Before: one linalg.generic with the loops (g, k, taps, c | n, pixels).
 After, in a dispatch region of its own:
 
     A[g, q, r, m]      output gradient, m = k         (iree_linalg_ext.im2col, window 1)
-    B[g, q, r, t, j]   input windows                  (iree_linalg_ext.im2col)
-    P[s, g, m, t, j] = sum over the (q, r) of part s: A * B     role `contraction`
+    B[g, q, r, t, n]   input windows                  (iree_linalg_ext.im2col)
+    P[s, g, m, t, n] = sum over the (q, r) of part s: A * B     role `contraction`
 
 gemm_k is (q, r): the summed loops `outside` make q, those `inside` make r, of which a tile is
-brought to LDS at once; with none outside, q is 1 and r all of gemm_k. The columns are (t, j): taps
-and channels where `taps_outside`, else t is 1 and j both. One loop of a workgroup then has the
-same pixel in all threads, and the same tap: their arithmetic is scalar.
+brought to LDS at once; with none outside there is no q, and r is all of gemm_k. The columns are
+(t, n): taps and channels where `taps_outside`, else there is no t and n is both. A trip of a
+workgroup's loop over q has one pixel, and a workgroup one t: arithmetic on them is scalar.
 
 Outside the region is the sum over s in rising order, which also brings the columns to the
 weight's axis order: role `reduction`. Sizes are rounded up to whole tiles; what is added reads as
@@ -68,10 +68,10 @@ class ImplicitGemm:
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
 
-    def _columns(self, conv: Contraction) -> tuple[int, int]:
-        """Extents of t and j."""
+    def _columns(self, conv: Contraction) -> list[int]:
+        """Extents of t, where there is one, and n."""
         taps = math.prod(conv.taps)
-        return (taps, conv.channels) if self.taps_outside else (1, taps * conv.channels)
+        return [taps, conv.channels] if self.taps_outside else [taps * conv.channels]
 
     def _summed(self, conv: Contraction) -> tuple[tuple[int, ...], ...]:
         """Positions in `conv.pixels` of the loops of q (where there are any) and of r."""
@@ -86,35 +86,41 @@ class ImplicitGemm:
         return tuple(part for part in parts if part)
 
     def _region(self, conv: Contraction) -> ir.Value:
-        """The dispatch region that computes P[s, g, m, t, j]."""
+        """The dispatch region that computes P[s, g, m, t, n]."""
         summed = self._summed(conv)
-        taps, columns = self._columns(conv)
-        m, j = _ceil(conv.gemm_m, self.tile_m), _ceil(columns, self.tile_n)
+        *taps, n = self._columns(conv)
+        m, columns = _ceil(conv.gemm_m, self.tile_m), [*taps, _ceil(n, self.tile_n)]
         # The outer summed axis is the one that is cut into parts. A part is a loop at least.
         lengths = [math.prod(conv.pixels[i] for i in part) for part in summed]
         lengths[-1] = _ceil(lengths[-1], self.tile_k)
         part = -(-lengths[0] // self.split_k)
         part = _ceil(part, self.tile_k) if len(lengths) == 1 else max(part, 2)
         lengths[0] = part * self.split_k
-        type = ir.RankedTensorType.get([self.split_k, conv.groups, m, taps, j], conv.accumulator)
+        type = ir.RankedTensorType.get([self.split_k, conv.groups, m, *columns], conv.accumulator)
         region = ops.dispatch_region(type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
-            a = im2col("a", _gradient(conv, summed), conv.gemm_m, [conv.groups, *lengths, m], False)
-            shape = [conv.groups, *lengths, *((taps,) if self.taps_outside else ()), j]
-            b = im2col("b", _windows(conv, summed), conv.channels, shape, self.taps_outside)
-            # [g, cut, ...] -> [g, s, part, ...]; one summed axis gets a unit axis q, one axis of
-            # columns a unit axis t.
-            pieces = (self.split_k, part) if len(lengths) == 2 else (self.split_k, 1, part)
-            a, b = (ops.split_axis(x, 1, pieces) for x in (a, b))
-            if not self.taps_outside:
-                b = ops.split_axis(b, 4, (1, j))
-            s, g, i, t, c, q, r = (ir.AffineDimExpr.get(d) for d in range(7))
+            operands = (
+                im2col("a", _gradient(conv, summed), conv.gemm_m, [conv.groups, *lengths, m]),
+                im2col(
+                    "b",
+                    _windows(conv, summed),
+                    conv.channels,
+                    [conv.groups, *lengths, *columns],
+                    taps_outside=self.taps_outside,
+                ),
+            )
+            # [g, q or r, ...] -> [g, s, part of q or r, ...]
+            a, b = (ops.split_axis(x, 1, (self.split_k, part)) for x in operands)
+            loops = 3 + len(columns) + len(lengths)
+            group, row = ir.AffineDimExpr.get(1), ir.AffineDimExpr.get(2)
+            s, *rest = (ir.AffineDimExpr.get(i) for i in range(loops) if i not in (1, 2))
+            column, k = rest[: len(columns)], rest[len(columns) :]
             product = ops.generic(
                 [a, b],
                 ops.filled(type.shape, conv.accumulator),
-                [[g, s, q, r, i], [g, s, q, r, t, c], [s, g, i, t, c]],
-                7,
-                2,
+                [[group, s, *k, row], [group, s, *k, *column], [s, group, row, *column]],
+                loops,
+                len(lengths),
                 ops.multiply_add,
                 {ROLE: ir.StringAttr.get("contraction")},
             )
@@ -129,7 +135,7 @@ class ImplicitGemm:
         whole = [self.split_k, conv.groups, conv.gemm_m, *self._columns(conv)]
 
         def taps_apart() -> ir.Value:
-            columns = ops.merge_axes(ops.leading(partials, whole), 3, 2)
+            columns = ops.merge_axes(ops.leading(partials, whole), 3, len(whole) - 3)
             return ops.split_axis(columns, 3, (*conv.taps, conv.channels))
 
         in_order = conv.weight_loops == conv.weight_order and ops.shape_of(partials) == whole

@@ -53,7 +53,9 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
     )
     add_problem_flags(parser)
     parser.add_argument(
-        "--split-k", metavar="S", help="parts of gemm_k: auto, all, a number, or several: 1,2,4"
+        "--split-k",
+        metavar="S",
+        help="parts of gemm_k: auto, occupancy, all, a number, or several: 1,2,4",
     )
     parser.add_argument(
         "--batch", type=size, metavar="N", help="use this batch size instead of the problems' own"

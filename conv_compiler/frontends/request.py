@@ -8,7 +8,7 @@ from typing import Any, Literal
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem import ConvProblem
 
-SplitK = int | Literal["auto"]
+SplitK = int | Literal["auto", "occupancy"]
 
 # ckProfiler's sweep for the word `all`, in its order; -1 is its word for "auto".
 ALL_SPLITS: tuple[SplitK, ...] = ("auto", 1, 2, 4, 8, 16, 32, 64, 128)
@@ -53,7 +53,7 @@ class Request:
 
 
 def parse_split_k(value: Any, name: str = "--split-k") -> tuple[SplitK, ...]:
-    """Split-K values from `auto`, -1 (auto), `all`, a number, `1,2,4`, or a list of these.
+    """Split-K values from `auto`, -1 (auto), `occupancy`, `all`, a number, `1,2,4`, or a list.
 
     Raises UnsupportedProblem, naming the flag `name`, for anything else and for numbers below 1.
     """
@@ -65,11 +65,14 @@ def parse_split_k(value: Any, name: str = "--split-k") -> tuple[SplitK, ...]:
             found += ALL_SPLITS
         elif text in ("auto", "-1"):
             found.append("auto")
+        elif text == "occupancy":
+            found.append("occupancy")
         elif text.isascii() and text.isdigit() and int(text) >= 1:
             found.append(int(text))
         else:
             raise UnsupportedProblem(
-                f"{name} {text}: not a split; use auto (or -1), all, or numbers of 1 or more"
+                f"{name} {text}: not a split; "
+                "use auto (or -1), occupancy, all, or numbers of 1 or more"
             )
     return tuple(dict.fromkeys(found))
 

@@ -119,12 +119,15 @@ def covered(trip: float, distance: float, latency: float) -> float:
     return max(distance * trip, latency) + (1 - distance) * trip
 
 
-def estimate(counts: KernelCounts, launch: Launch, target: Target) -> Estimate:
+def estimate(
+    counts: KernelCounts, launch: Launch, target: Target, chip: ChipFacts | None = None
+) -> Estimate:
     """Model one dispatch on a chip; `counts` may be from machine code, a run or a prediction.
 
-    Raises UnsupportedTarget for targets the model has no facts of.
+    `chip` is the target's row unless another is given. Raises UnsupportedTarget for targets the
+    model has no facts of.
     """
-    chip = chip_facts(target)
+    chip = chip or chip_facts(target)
     lie = occupancy(launch, chip)
     clock = target.clock_ghz * 1e9
     wave = counts.wave

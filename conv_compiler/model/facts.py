@@ -13,7 +13,7 @@ those, R general knowledge that no source was read for, U unknown and assumed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from conv_compiler.errors import UnsupportedTarget
@@ -171,4 +171,27 @@ def chip_facts(target: Target) -> ChipFacts:
     )
     raise UnsupportedTarget(
         f"target {target.name}: not modelled, for {why}; the model knows {', '.join(CHIPS)}"
+    )
+
+
+def rank_facts(target: Target) -> ChipFacts:
+    """The row of a target, or for NVIDIA's a rough one, made to rank tilings and nothing else.
+
+    R: four partitions an SM, each with 512 registers a lane, 16 warps and a matrix unit of its own;
+    the rest as on gfx942.
+    """
+    if row := CHIPS.get(target.name):
+        return row
+    return replace(
+        CHIPS["gfx942"],
+        units=target.compute_units,
+        simds=target.simds_per_unit,
+        waves_per_simd=16,
+        lds_bytes=target.lds_bytes,
+        valu_cycles=2,
+        scalar_cycles=1,
+        l2_bytes_per_cycle=None,
+        l2_parts=1,
+        last_level_gb_per_s=None,
+        last_level_bytes=40 * _MIB,
     )

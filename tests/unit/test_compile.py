@@ -100,16 +100,20 @@ def test_a_module_without_our_record_is_refused(artifact, tmp_path, record):
 
 
 def test_keys_follow_what_decides_the_outcome():
-    key = compilation_key(PROBLEM, TARGET, STRATEGY)
-    assert key == compilation_key(replace(PROBLEM), TARGET, replace(STRATEGY))
+    key = compilation_key(PROBLEM, TARGET, STRATEGY, 2)
+    assert key == compilation_key(replace(PROBLEM), TARGET, replace(STRATEGY), 2)
     others = {
-        compilation_key(replace(PROBLEM, n=5), TARGET, STRATEGY),
-        compilation_key(PROBLEM, find_target("gfx90a"), STRATEGY),
-        compilation_key(PROBLEM, replace(TARGET, compute_units=1), STRATEGY),
-        compilation_key(PROBLEM, TARGET, STRATEGY.with_split_k(3)),
-        compilation_key(PROBLEM, TARGET, STRATEGY, candidates=2),
+        compilation_key(replace(PROBLEM, n=5), TARGET, STRATEGY, 2),
+        compilation_key(PROBLEM, find_target("gfx90a"), STRATEGY, 2),
+        compilation_key(PROBLEM, replace(TARGET, compute_units=1), STRATEGY, 2),
+        compilation_key(PROBLEM, TARGET, STRATEGY.with_split_k(3), 2),
+        compilation_key(PROBLEM, TARGET, STRATEGY, 3),
+        compilation_key(PROBLEM, TARGET, "implicit_gemm", 2),
+        compilation_key(PROBLEM, TARGET, None, 2),
+        compilation_key(PROBLEM, TARGET, None, "auto"),
     }
-    assert len(others | {key}) == 6
+    assert len(others | {key}) == 9
+    assert compilation_key(PROBLEM, TARGET, None, -1) in others
 
 
 def test_refused_before_anything_is_compiled(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.split_k import LARGEST, LEAST_TRIPS, MOST_PARTS, auto_split_k, check_split_k
+from conv_compiler.split_k import LARGEST, LEAST_TRIPS, MOST_PARTS, check_split_k, occupancy_split_k
 
 SIZES = st.integers(1, 10**6)
 
@@ -25,12 +25,12 @@ SIZES = st.integers(1, 10**6)
     ],
 )
 def test_known_grids(tiles, slots, k_tiles, parts):
-    assert auto_split_k(tiles=tiles, slots=slots, k_tiles=k_tiles) == parts
+    assert occupancy_split_k(tiles=tiles, slots=slots, k_tiles=k_tiles) == parts
 
 
 @given(tiles=SIZES, slots=SIZES, k_tiles=SIZES)
 def test_parts_fit_the_chip_and_the_loop(tiles, slots, k_tiles):
-    parts = auto_split_k(tiles=tiles, slots=slots, k_tiles=k_tiles)
+    parts = occupancy_split_k(tiles=tiles, slots=slots, k_tiles=k_tiles)
     assert 1 <= parts <= MOST_PARTS
     assert parts == 1 or tiles * parts <= slots
     assert parts == 1 or k_tiles // parts >= LEAST_TRIPS
@@ -38,9 +38,9 @@ def test_parts_fit_the_chip_and_the_loop(tiles, slots, k_tiles):
 
 @given(tiles=SIZES, slots=SIZES, k_tiles=SIZES)
 def test_a_larger_grid_is_never_split_more(tiles, slots, k_tiles):
-    parts = auto_split_k(tiles=tiles, slots=slots, k_tiles=k_tiles)
-    assert auto_split_k(tiles=tiles + 1, slots=slots, k_tiles=k_tiles) <= parts
-    assert auto_split_k(tiles=tiles, slots=slots + 1, k_tiles=k_tiles) >= parts
+    parts = occupancy_split_k(tiles=tiles, slots=slots, k_tiles=k_tiles)
+    assert occupancy_split_k(tiles=tiles + 1, slots=slots, k_tiles=k_tiles) <= parts
+    assert occupancy_split_k(tiles=tiles, slots=slots + 1, k_tiles=k_tiles) >= parts
 
 
 @given(split_k=st.integers(1, LARGEST), gemm_k=SIZES)

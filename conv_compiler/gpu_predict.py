@@ -1,0 +1,271 @@
+"""What a tiling would execute, and how long that takes by the performance model.
+
+`conv_compiler.model` reads machine code; here the same counts are predicted from the numbers of a
+schedule, so that tilings can be ranked before one is compiled. Instruction counts of address
+arithmetic are those of gfx942's machine code (docs/gpu.md, "What a trip executes").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conv_compiler.gpu_tiles import summed_length, tiles, trips, vector_threads
+from conv_compiler.model.counts import Counts, KernelCounts
+from conv_compiler.model.estimate import estimate, unit_cycles
+from conv_compiler.model.facts import rank_facts
+from conv_compiler.model.launch import Launch
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.strategy import GpuTiling
+    from conv_compiler.targets import Mma, Target
+
+# Vector operations to find an address, for each row of gemm_k a thread reads: (gradient, image).
+FLAT, POINTWISE, ROWS, BATCH = (5, 40), (5, 5), (7, 12), (2, 2)
+# ... for each further element of such a row that is loaded on its own, with its test and packing.
+SCALAR_LOAD = 4
+# Scalar and vector operations of a trip besides.
+TRIP_SALU, TRIP_VALU = 30, 8
+# Registers for addresses and other values that live through the main loop.
+OTHER_VGPRS = 40
+# Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
+LEAST_LOAD_BYTES = 16
+# Partial sums one lane of the reduction has in flight, and how many it sums.
+REDUCTION_UNROLL = 8
+DWORD = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """How a thread brings its share of one operand's tile to LDS, a trip."""
+
+    elements: int  # of the tile, a thread
+    loads: int
+    rows: int  # of gemm_k
+    writes: int
+    bytes: int  # of an element
+
+    @property
+    def dwords(self) -> float:
+        """Registers that hold the share."""
+        return self.elements * self.bytes / DWORD
+
+
+def _copy(
+    tiling: GpuTiling, side: int, piece: tuple[int, int], channels: int, threads: int, size: int
+) -> Copy:
+    elements = tiling.workgroup[side] * tiling.workgroup[2] // threads
+    vector = piece[0] if channels % piece[0] == 0 else 1
+    return Copy(
+        elements=elements,
+        loads=elements // vector,
+        rows=max(1, elements // piece[0]),
+        writes=max(1, elements // piece[1]),
+        bytes=size,
+    )
+
+
+def _is_last(letters: str, channel: str, groups: int) -> bool:
+    """Whether channels of a group lie side by side."""
+    inner = letters[letters.index(channel) + 1 :]
+    return inner == "" or (inner == "G" and groups == 1)
+
+
+def _address_costs(problem: ConvProblem, tiling: GpuTiling) -> tuple[int, int]:
+    if tiling.outside:
+        return BATCH if tiling.inside == ("n",) else ROWS
+    return POINTWISE if problem.is_pointwise else FLAT
+
+
+def _width_class(bytes_: float) -> int:
+    return next((size for size in (4, 8, 16) if bytes_ <= size), 16)
+
+
+def mma_counts(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
+) -> KernelCounts:
+    """What a wave of the matrix kernel executes."""
+    size, lanes = problem.data_type.bytes, target.subgroup_size
+    (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
+    threads = subgroups_m * subgroups_n * lanes
+    row = problem.layout_row.grouped
+    channels_k = problem.k if _is_last(row.output, "K", problem.g) else 1
+    channels_c = problem.c if _is_last(row.input, "C", problem.g) else 1
+    a = _copy(tiling, 0, tiling.copy_a, channels_k, threads, size)
+    b = _copy(tiling, 1, tiling.copy_b, channels_c, threads, size)
+    per_row = _address_costs(problem, tiling)
+    steps = k // mma.k
+    own_m, own_n = m // subgroups_m // mma.m, n // subgroups_n // mma.n
+    matrix = own_m * own_n * steps
+    valu: float = TRIP_VALU
+    for copy, address in zip((a, b), per_row, strict=True):
+        valu += copy.rows * address + (copy.loads - copy.rows) * SCALAR_LOAD
+        # Elements of neighbouring k come from different loads and share a register.
+        valu += copy.dwords * (DWORD / size - 1)
+    if any((*problem.pad_low, *problem.pad_high)):
+        valu += b.dwords  # zeros where the window leaves the image
+    fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
+    fragment = min(mma.m, mma.n) * mma.k * size / lanes
+    reads = fragments * steps / fragment
+    compute = Counts(
+        matrix=matrix,
+        matrix_cycles=matrix * mma.subgroup_cycles,
+        matrix_flops=2 * matrix * mma.m * mma.n * mma.k,
+        valu=valu,
+        valu_slots=valu,
+        salu=TRIP_SALU,
+        barriers=1,
+        loads=a.loads + b.loads,
+        load_dwords=sum(max(c.dwords, c.loads) for c in (a, b)),
+        load_bytes=sum(c.dwords for c in (a, b)) * DWORD * lanes,
+        line_bytes=sum(max(c.elements * size, c.loads * LEAST_LOAD_BYTES) for c in (a, b)) * lanes,
+        **{f"lds_reads_{_width_class(fragment)}": reads},
+    )
+    writes = {4: 0.0, 8: 0.0, 16: 0.0}
+    for copy, piece in ((a, tiling.copy_a), (b, tiling.copy_b)):
+        writes[_width_class(piece[1] * size)] += copy.writes
+    store = Counts(barriers=1, **{f"lds_writes_{width}": n for width, n in writes.items()})
+    sums = m * n / threads
+    outside = Counts(
+        valu=2 * sums,
+        valu_slots=2 * sums,
+        stores=sums,
+        store_dwords=sums,
+        loads=a.loads + b.loads,
+        line_bytes=sums * DWORD * lanes,
+    )
+    return KernelCounts(
+        body=(compute, store),
+        trips=trips(problem, tiling, split_k),
+        outside=outside,
+        load_distance=max(tiling.stages - 1, 0),
+        source="predicted",
+    )
+
+
+def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> int:
+    """Registers of a lane: sums, operands of one step, loads in flight, addresses."""
+    (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
+    lanes, size = target.subgroup_size, problem.data_type.bytes
+    threads = subgroups_m * subgroups_n * lanes
+    fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
+    loads = (m + n) * k * size / threads / DWORD
+    return math.ceil(m * n / threads + 2 * fragments + loads) + OTHER_VGPRS
+
+
+def vector_counts(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int
+) -> KernelCounts:
+    """What a wave of the vector kernel executes."""
+    m, n = tiling.piece
+    k = tiling.workgroup[2]
+    address = POINTWISE if problem.is_pointwise else FLAT
+    loads = (m + n) * k
+    valu = k * (m * address[0] + n * address[1] + m * n + m + n)
+    trip = Counts(
+        valu=valu,
+        valu_slots=valu,
+        vector_flops=2 * m * n * k * target.subgroup_size,
+        salu=TRIP_SALU,
+        loads=loads,
+        load_dwords=loads,
+        load_bytes=loads * problem.data_type.bytes * target.subgroup_size,
+        line_bytes=loads * problem.data_type.bytes * target.subgroup_size,
+    )
+    outside = Counts(valu=m * n, valu_slots=m * n, stores=m * n, store_dwords=m * n)
+    return KernelCounts(
+        body=(trip,), trips=trips(problem, tiling, split_k), outside=outside, source="predicted"
+    )
+
+
+def _mma_of(target: Target, tiling: GpuTiling) -> Mma:
+    return next(row for row in target.mma if row.name == tiling.mma)
+
+
+def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> float:
+    """Modelled seconds of a problem with a tiling and a split: its kernel and the reduction.
+
+    A ranking of what could be compiled; what was compiled is modelled from its code.
+    """
+    size = problem.data_type.bytes
+    weights = math.prod(problem.weight_shape)
+    read = (math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size
+    m, n, k = tiling.workgroup
+    if tiling.mma:
+        mma = _mma_of(target, tiling)
+        counts = mma_counts(problem, target, tiling, mma, split_k)
+        workgroups, waves = tiles(problem, tiling) * split_k, math.prod(tiling.subgroups)
+        vgprs, lds = mma_vgprs(problem, target, tiling, mma), (m + n) * k * size
+    else:
+        counts = vector_counts(problem, target, tiling, split_k)
+        threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
+        waves = -(-threads_m * threads_n * groups // target.subgroup_size)
+        workgroups = -(-tiles(problem, tiling) // groups) * split_k
+        vgprs, lds = OTHER_VGPRS + 2 * math.prod(tiling.piece), 0
+    launch = Launch(
+        workgroups=workgroups,
+        waves=waves,
+        vgprs=vgprs,
+        lds_bytes=lds,
+        read_bytes=read,
+        written_bytes=split_k * weights * DWORD,
+    )
+    chip = rank_facts(target)
+    main = estimate(counts, launch, target, chip).seconds
+    return main + reduction_seconds(problem, target, split_k)
+
+
+def lower_bound(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> float:
+    """Cycles of the matrix kernel with the whole chip busy, as far as it has work to be."""
+    chip = rank_facts(target)
+    counts = mma_counts(problem, target, tiling, mma, 1)
+    launch = Launch(workgroups=1, waves=math.prod(tiling.subgroups), vgprs=1)
+    busy = max(unit_cycles(counts.trip, chip.simds, launch, chip).values()) / chip.simds
+    grid = tiles(problem, tiling)
+    return grid * counts.trips * busy / min(chip.units, max(1.0, grid * counts.trips / 2))
+
+
+def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:
+    """Modelled seconds of the dispatch that sums the partial results."""
+    weights, lanes = math.prod(problem.weight_shape), target.subgroup_size
+    counts = KernelCounts(
+        body=(
+            Counts(loads=REDUCTION_UNROLL, load_dwords=REDUCTION_UNROLL, valu=2 * REDUCTION_UNROLL),
+        ),
+        trips=split_k / REDUCTION_UNROLL,
+        outside=Counts(stores=1, store_dwords=1, loads=1),
+        source="predicted",
+    )
+    partials = split_k * weights * DWORD
+    launch = Launch(
+        workgroups=-(-weights // lanes),
+        waves=1,
+        vgprs=OTHER_VGPRS,
+        read_bytes=partials,
+        written_bytes=weights * problem.weight_type.bytes,
+        warm_bytes=partials,
+    )
+    return estimate(counts, launch, target, rank_facts(target)).seconds
+
+
+def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:
+    """Numbers of parts worth modelling: those that fill the chip one to four times, and that cut
+    the main loop evenly; always 1."""
+    grid = tiles(problem, tiling)
+    units = rank_facts(target).units
+    length = (
+        summed_length(problem, tiling.outside)
+        if tiling.outside
+        else -(-problem.gemm_k // tiling.workgroup[2])
+    )
+    wanted = {1}
+    for filled in (0.5, 1, 2, 3, 4, 6, 8):
+        parts = max(1, min(most, int(units * filled) // grid, length // 2))
+        wanted.add(parts)
+        # The largest number of parts below that wastes no trip.
+        even = next((p for p in range(parts, max(parts * 3 // 4, 0), -1) if length % p == 0), None)
+        if even:
+            wanted.add(even)
+    return sorted(wanted)

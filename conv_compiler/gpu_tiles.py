@@ -1,0 +1,181 @@
+"""Tilings of the GPU schedules that fit a problem, an instruction and a chip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
+from conv_compiler.strategy import GpuTiling
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.targets import Mma, Target
+
+# Workgroup tiles in matrix instructions (m, n) and the subgroups that share them, as large as the
+# registers of a subgroup allow and then smaller for small problems.
+MMA_TILES = tuple(
+    ((m, n), (subgroups_m, subgroups_n))
+    for subgroups_m, subgroups_n in ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
+    for m in (1, 2, 4, 8)
+    for n in (1, 2, 4, 8)
+    if m % subgroups_m == 0 and n % subgroups_n == 0
+)
+# Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
+# loads in flight.
+ACCUMULATOR_SHARE = 8
+# Loads of single elements a thread may have in flight for one operand; more of them spill.
+MOST_SCALAR_LOADS = 16
+# One thread's piece of an operand on its way from memory to LDS: at most, as read, as written.
+MOST_COPY_BYTES = 64
+MEMORY_BYTES = 16
+LDS_BYTES = 8
+# Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
+K_TILE_BYTES = 128
+# Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
+# do not fit, the compiler leaves them out without a word.
+LDS_ROW_PADDING = 8
+# A form is dropped where rounding its summed axes up to whole tiles adds more than this.
+MOST_SUMMED_PADDING = 1.5
+# Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
+VECTOR_THREADS = 256
+VECTOR_PIECES = ((4, 4), (2, 4), (4, 2), (1, 4), (4, 1), (2, 2), (1, 2), (2, 1), (1, 1))
+VECTOR_K_STEP = 4
+
+
+@lru_cache(maxsize=4096)
+def copy_piece(
+    rows: int, depth: int, threads: int, mma_rows: int, mma: Mma, channels: int, item_bytes: int
+) -> tuple[int, int] | None:
+    """What one thread copies of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
+
+    Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
+    instruction's operand. Preferred are pieces that read MEMORY_BYTES of `channels` side by side,
+    then those that write LDS_BYTES of gemm_k side by side. None when no piece divides the work.
+    """
+    choices = []
+    for elements in (16, 8, 4, 2, 1):
+        for along_k in (16, 8, 4, 2, 1):
+            if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
+                continue
+            if elements * along_k * item_bytes > MOST_COPY_BYTES:
+                continue
+            if rows * depth % (elements * along_k * threads):
+                continue
+            vector = elements if channels % elements == 0 else 1
+            if rows * depth // (threads * vector) > MOST_SCALAR_LOADS:
+                continue
+            read = vector * item_bytes
+            write = along_k * item_bytes
+            choices.append(
+                ((min(read, MEMORY_BYTES), -abs(write - LDS_BYTES), elements), (elements, along_k))
+            )
+    return max(choices)[1] if choices else None
+
+
+def mma_tiling(
+    problem: ConvProblem,
+    target: Target,
+    mma: Mma,
+    tile: tuple[int, int, int],
+    subgroups: tuple[int, int],
+) -> GpuTiling | None:
+    """A whole tiling for a workgroup tile, or None when registers or copies do not work out."""
+    threads = math.prod(subgroups) * target.subgroup_size
+    if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
+        return None
+    size = problem.data_type.bytes
+    row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
+    padded = (row_bytes + LDS_ROW_PADDING) / row_bytes
+    if (tile[0] + tile[1]) * tile[2] * size * padded > target.lds_bytes:
+        return None
+    copy_a = copy_piece(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
+    copy_b = copy_piece(tile[1], tile[2], threads, mma.n, mma, problem.c, size)
+    if copy_a is None or copy_b is None:
+        return None
+    return GpuTiling(
+        workgroup=tile,
+        subgroups=subgroups,
+        mma=mma.name,
+        copy_a=copy_a,
+        copy_b=copy_b,
+        taps_outside=problem.c % tile[1] == 0 and math.prod(problem.filter) > 1,
+    )
+
+
+def mma_tilings(problem: ConvProblem, target: Target) -> Iterator[tuple[Mma, GpuTiling]]:
+    """Every tiling for every matrix instruction of the type, all summed loops inside."""
+    for mma in target.mma_for(problem.dtype):
+        depth = max(1, K_TILE_BYTES // problem.data_type.bytes // mma.k)
+        for (tile_m, tile_n), subgroups in MMA_TILES:
+            for steps in (depth, depth // 2, depth // 4):
+                tile = (tile_m * mma.m, tile_n * mma.n, steps * mma.k)
+                if steps and (tiling := mma_tiling(problem, target, mma, tile, subgroups)):
+                    yield mma, tiling
+
+
+@lru_cache(maxsize=256)
+def summed_forms(problem: ConvProblem) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """(outside, inside) ways to cut the summed loops, each a loop of more than one trip outside.
+
+    All inside; all pixels outside and the batch inside; rows outside, with the batch or alone.
+    """
+    spatial = OUTPUT_LOOPS[-problem.ndim :]
+    forms: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
+    for outside, inside in (
+        (spatial, ("n",)),
+        (spatial[:-1], (spatial[-1], "n")),
+        (("n", *spatial[:-1]), (spatial[-1],)),
+    ):
+        if summed_length(problem, outside) > 1:
+            forms.append((outside, inside))
+    return tuple(forms)
+
+
+def summed_length(problem: ConvProblem, loops: tuple[str, ...]) -> int:
+    """Trips of some summed loops, one in the other."""
+    sizes = dict(zip(OUTPUT_LOOPS[-problem.ndim :], problem.out_image, strict=True))
+    return math.prod({"n": problem.n, **sizes}[loop] for loop in loops)
+
+
+def k_multiple(tiling: GpuTiling) -> int:
+    """gemm_k of a part is rounded up to this: two main-loop trips, for there must be a loop."""
+    return 2 * tiling.workgroup[2]
+
+
+def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
+    """Main-loop trips of one part."""
+    k = tiling.workgroup[2]
+    if not tiling.outside:
+        part = -(-problem.gemm_k // split_k)
+        return -(-part // k_multiple(tiling)) * 2 if tiling.mma else -(-part // k)
+    around = -(-summed_length(problem, tiling.outside) // split_k)
+    return max(around, 2) * -(-summed_length(problem, tiling.inside) // k)
+
+
+def tiles(problem: ConvProblem, tiling: GpuTiling) -> int:
+    """Workgroups of one part."""
+    m, n, _ = tiling.workgroup
+    taps = math.prod(problem.filter)
+    columns = taps * -(-problem.c // n) if tiling.taps_outside else -(-problem.gemm_n // n)
+    return problem.g * -(-problem.gemm_m // m) * columns
+
+
+def vector_threads(problem: ConvProblem, piece: tuple[int, int]) -> tuple[int, int, int]:
+    """Threads of a workgroup along (m, n, groups): near square, what is left goes to groups."""
+    m_pieces, n_pieces = -(-problem.gemm_m // piece[0]), -(-problem.gemm_n // piece[1])
+    side = math.isqrt(VECTOR_THREADS)
+    n = min(n_pieces, side)
+    m = min(m_pieces, VECTOR_THREADS // n)
+    n = min(n_pieces, VECTOR_THREADS // m)
+    return m, n, min(problem.g, VECTOR_THREADS // (m * n))
+
+
+def vector_tilings(problem: ConvProblem) -> Iterator[GpuTiling]:
+    """Tilings of vector code."""
+    for piece in VECTOR_PIECES:
+        m, n, _ = vector_threads(problem, piece)
+        tile = (m * piece[0], n * piece[1], VECTOR_K_STEP)
+        yield GpuTiling(workgroup=tile, subgroups=(1, 1), piece=piece, stages=0)
