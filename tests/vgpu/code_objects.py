@@ -1,7 +1,11 @@
 """The code object inside a .vmfb, found and changed in place: how the tests plant faults."""
 
+import io
 import struct
 from dataclasses import dataclass
+
+import msgpack
+from elftools.elf.elffile import ELFFile
 
 ELF_MAGIC = b"\x7fELF"
 EM_AMDGPU = 224
@@ -62,7 +66,27 @@ def retarget(vmfb: bytes, chip: str, to: str) -> bytes:
     return bytes(changed)
 
 
+def kernels(vmfb: bytes) -> dict[str, int]:
+    """Return the kernels' names and the addresses of their first instructions, in address order."""
+    symbols = ELFFile(io.BytesIO(vmfb[find(vmfb).start :])).get_section_by_name(".dynsym")
+    rows = [
+        (s["st_value"], s.name)
+        for s in symbols.iter_symbols()
+        if s["st_info"]["type"] == "STT_FUNC"
+    ]
+    return {name: address for address, name in sorted(rows)}
+
+
 def kernel_name(vmfb: bytes) -> str:
-    """Return the name of the code object's only kernel: the symbol with a `.kd` beside it."""
-    end = vmfb.index(b".kd\0", find(vmfb).start)
-    return vmfb[vmfb.rindex(b"\0", 0, end) + 1 : end].decode()
+    """Return the name of the code object's only kernel."""
+    (name,) = kernels(vmfb)
+    return name
+
+
+def lds_bytes(vmfb: bytes) -> int:
+    """Return the LDS size of the first kernel, from the metadata."""
+    key = b".group_segment_fixed_size"
+    at = vmfb.index(key, find(vmfb).start) + len(key)
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(vmfb[at : at + 9])
+    return unpacker.unpack()

@@ -1,0 +1,337 @@
+"""Faults to plant into a kernel's machine code, and what the checks must say of each."""
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import code_objects
+
+from conv_compiler.vgpu import decode
+from conv_compiler.vgpu.program import VGPR0, Operand, Record
+
+S_NOP = struct.pack("<I", 0xBF800000)  # the same on gfx9, gfx11 and gfx12
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A module whose instructions are known and can be replaced."""
+
+    vmfb: bytes
+    chip: str
+
+    @cached_property
+    def place(self) -> code_objects.CodeObject:
+        return code_objects.find(self.vmfb)
+
+    @cached_property
+    def base(self) -> int:
+        return decode.text_section(self.vmfb[self.place.start :])[0]
+
+    @cached_property
+    def records(self) -> list[Record]:
+        code = self.vmfb[self.place.text : self.place.text_end]
+        return decode.decode_text(self.chip, self.base, code, wave_size=self.lanes).records
+
+    @property
+    def lanes(self) -> int:
+        return 64 if self.chip.startswith("gfx9") else 32
+
+    def address(self, record: Record) -> int:
+        return self.base + record.offset
+
+    def text_at(self, address: int) -> str:
+        """The disassembly of the instruction at an address."""
+        return next(r.text for r in self.records if self.address(r) == address)
+
+    def patched(self, record: Record, change: Callable[[bytes], bytes]) -> "Kernel":
+        """The module with one instruction's bytes changed."""
+        at = self.place.text + record.offset
+        new = change(self.vmfb[at : at + record.size])
+        assert len(new) == record.size
+        return Kernel(self.vmfb[:at] + new + self.vmfb[at + record.size :], self.chip)
+
+    def without(self, *records: Record) -> "Kernel":
+        """The module with instructions replaced by s_nop."""
+        changed = self
+        for record in records:
+            changed = changed.patched(record, lambda code: S_NOP * (len(code) // 4))
+        return changed
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A changed module; the kind of finding it must give, where, and which other instruction it must name."""
+
+    kernel: Kernel
+    kind: str
+    at: frozenset[int]
+    other: frozenset[int] = frozenset()
+    first: int | None = None  # address of the first finding
+    between: int | None = None  # an address between the two instructions
+    lane: bool = True  # the finding names one
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding of a launch's message."""
+
+    kind: str
+    detail: str
+    address: int
+    text: str
+    workgroup: tuple[int, int, int]
+    wave: int
+    lane: int | None
+
+    @property
+    def other(self) -> int | None:
+        """Address of the other instruction of a race."""
+        found = re.search(r" at 0x([0-9a-f]+) `", self.detail)
+        return int(found[1], 16) if found else None
+
+
+FINDING = re.compile(
+    r"(?:; (?P<kind>[\w ]+): |: )(?P<detail>[^;]+?) at 0x(?P<address>[0-9a-f]+) `(?P<text>[^`]*)`, "
+    r"workgroup \((?P<x>\d+), (?P<y>\d+), (?P<z>\d+)\), wave (?P<wave>\d+)(?:, lane (?P<lane>\d+))?"
+)
+
+
+def findings(message: str) -> list[Finding]:
+    """What a failed launch's message says; a fault that stopped it has the kind `""`."""
+    return [
+        Finding(
+            m["kind"] or "",
+            m["detail"],
+            int(m["address"], 16),
+            m["text"],
+            (int(m["x"]), int(m["y"]), int(m["z"])),
+            int(m["wave"]),
+            None if m["lane"] is None else int(m["lane"]),
+        )
+        for m in FINDING.finditer(message)
+    ]
+
+
+# ---- what instructions are
+
+TWO_ADDRESSES = ("ds_read2", "ds_load_2addr")
+BARRIER_ENDS = ("s_barrier", "s_barrier_wait")
+BARRIER_STARTS = ("s_barrier", "s_barrier_signal")
+
+
+def reads_lds(r: Record) -> bool:
+    return r.name.startswith(("ds_read", "ds_load"))
+
+
+def writes_lds(r: Record) -> bool:
+    return r.name.startswith(("ds_write", "ds_store")) or loads_to_lds(r)
+
+
+def loads_to_lds(r: Record) -> bool:
+    return r.name.startswith("buffer_load") and " lds" in r.text
+
+
+def loads_memory(r: Record) -> bool:
+    return r.name.startswith(("buffer_load", "global_load")) and not loads_to_lds(r)
+
+
+def stores_memory(r: Record) -> bool:
+    return r.name.startswith(("buffer_store", "global_store"))
+
+
+def vgprs(*operands: Operand) -> set[int]:
+    return {op.reg + n for op in operands if VGPR0 <= op.reg < 2 * VGPR0 for n in range(op.dwords)}
+
+
+def read_by(r: Record) -> set[int]:
+    return vgprs(r.a, r.b, r.c)
+
+
+def written_by(r: Record) -> set[int]:
+    return vgprs(r.d, r.e)
+
+
+# Family -> counter -> name of a wait -> where its immediate holds the limit, as (first bit, bits).
+Fields = tuple[tuple[int, int], ...]
+WAITS: dict[str, dict[str, dict[str, Fields]]] = {
+    "gfx9": {"load": {"s_waitcnt": ((0, 4), (14, 2))}, "lds": {"s_waitcnt": ((8, 4),)}},
+    "gfx11": {"load": {"s_waitcnt": ((10, 6),)}, "lds": {"s_waitcnt": ((4, 6),)}},
+    "gfx12": {
+        "load": {"s_wait_loadcnt": ((0, 6),), "s_wait_loadcnt_dscnt": ((8, 6),)},
+        "lds": {"s_wait_dscnt": ((0, 6),), "s_wait_loadcnt_dscnt": ((0, 6),)},
+    },
+}
+
+
+def limit(kernel: Kernel, r: Record, counter: str) -> int | None:
+    """How many accesses a wait leaves outstanding; None when it is no wait for the counter."""
+    family = next(name for name in WAITS if kernel.chip.startswith(name))
+    fields = WAITS[family][counter].get(r.name, ())
+    value = width = 0
+    for first, bits in fields:
+        value |= (r.imm >> first & (1 << bits) - 1) << width
+        width += bits
+    return value if value < (1 << width) - 1 else None
+
+
+def weakened(kernel: Kernel, wait: Record, counter: str) -> Kernel:
+    """The module with the wait's limit at its greatest, which waits for nothing."""
+    family = next(name for name in WAITS if kernel.chip.startswith(name))
+    ones = sum((1 << bits) - 1 << first for first, bits in WAITS[family][counter][wait.name])
+    return kernel.patched(wait, lambda code: struct.pack("<I", struct.unpack("<I", code)[0] | ones))
+
+
+def needed_wait(
+    kernel: Kernel, counter: str, counts: Callable[[Record], bool]
+) -> tuple[Record, list[Record]]:
+    """The first wait whose absence shows, and the instructions before the next one that need it."""
+    records = kernel.records
+    outstanding: list[set[int]] = []
+    ends = [n for n, r in enumerate(records) if limit(kernel, r, counter) is not None]
+    for n, r in enumerate(records):
+        if counts(r):
+            outstanding.append(written_by(r))
+        most = limit(kernel, r, counter)
+        if most is None:
+            continue
+        done = len(outstanding) - most
+        covered = set().union(*outstanding[: max(done, 0)])
+        until = next((end for end in ends if end > n), len(records))
+        uses = [use for use in records[n:until] if read_by(use) & covered]
+        if uses:
+            return r, uses
+        del outstanding[: max(done, 0)]
+    raise ValueError(f"no wait for {counter} that anything needs")
+
+
+def first_shared_tile(kernel: Kernel) -> tuple[int, int, int]:
+    """Indices of the signal and the end of the first barrier after LDS was filled, and of the next barrier."""
+    records = kernel.records
+    read = next(n for n, r in enumerate(records) if reads_lds(r))
+    end = max(n for n, r in enumerate(records[:read]) if r.name in BARRIER_ENDS)
+    start = max(n for n, r in enumerate(records[: end + 1]) if r.name in BARRIER_STARTS)
+    after = next(
+        n for n, r in enumerate(records) if n > end and r.name in (*BARRIER_STARTS, "s_endpgm")
+    )
+    return start, end, after
+
+
+# ---- the faults
+
+
+def barrier_removed(kernel: Kernel) -> Fault:
+    """Waves read a tile that others are still writing."""
+    start, end, after = first_shared_tile(kernel)
+    records = kernel.records
+    changed = kernel.without(*(records[n] for n in sorted({start, end})))
+    accesses = frozenset(
+        kernel.address(r)
+        for n, r in enumerate(records[:after])
+        if (writes_lds(r) if n < start else reads_lds(r))
+    )
+    return Fault(changed, "LDS race", accesses, accesses, between=kernel.address(records[end]))
+
+
+def load_wait_weakened(kernel: Kernel) -> Fault:
+    """A wait for data from memory waits for nothing."""
+    wait, uses = needed_wait(kernel, "load", loads_memory)
+    at = [kernel.address(use) for use in uses]
+    return Fault(weakened(kernel, wait, "load"), "use before wait", frozenset(at), first=at[0])
+
+
+def lds_wait_weakened(kernel: Kernel) -> Fault:
+    """A wait for data from LDS waits for nothing."""
+    wait, uses = needed_wait(kernel, "lds", reads_lds)
+    at = [kernel.address(use) for use in uses]
+    return Fault(weakened(kernel, wait, "lds"), "use before wait", frozenset(at), first=at[0])
+
+
+def wait_before_barrier_weakened(kernel: Kernel) -> Fault:
+    """A wave says that it is done writing the tile when it is not."""
+    start, end, after = first_shared_tile(kernel)
+    records = kernel.records
+    direct = [r for r in records if loads_to_lds(r)]
+    counter = "load" if direct else "lds"
+    wait = [r for r in records[:start] if limit(kernel, r, counter) is not None][-1]
+    changed = weakened(kernel, wait, counter)
+    if not direct:
+        barrier = kernel.address(records[start])
+        return Fault(changed, "barrier before wait", frozenset({barrier}), lane=False)
+    reads = [kernel.address(r) for r in records[end:after] if reads_lds(r)]
+    loads = frozenset(kernel.address(r) for r in direct)
+    return Fault(changed, "LDS use before wait", loads.union(reads), loads, first=reads[0])
+
+
+def lds_read_a_tile_further(kernel: Kernel) -> Fault:
+    """The read of the last tile in LDS begins where that tile ends."""
+    plain = [r for r in kernel.records if reads_lds(r) and not r.name.startswith(TWO_ADDRESSES)]
+    last = max(plain, key=lambda r: r.imm)
+    tile_starts = min(r.imm for r in plain if r.a == last.a)
+    offset = last.imm + code_objects.lds_bytes(kernel.vmfb) - tile_starts
+    changed = kernel.patched(last, lambda code: struct.pack("<H", offset) + code[2:])
+    return Fault(changed, "LDS out of range", frozenset({kernel.address(last)}))
+
+
+def with_scalar_offset(kernel: Kernel, access: Record) -> Kernel:
+    """Take the resource's size for the scalar offset, which the hardware does not range-check."""
+    register = access.c.reg + 2
+    if kernel.chip.startswith("gfx12"):
+        return kernel.patched(access, lambda code: bytes([code[0] & 0x80 | register]) + code[1:])
+    return kernel.patched(access, lambda code: code[:7] + bytes([register]))
+
+
+def store_out_of_range(kernel: Kernel) -> Fault:
+    """The first store goes behind its buffer."""
+    store = next(r for r in kernel.records if stores_memory(r))
+    at = frozenset({kernel.address(store)})
+    return Fault(with_scalar_offset(kernel, store), "out of allocation", at)
+
+
+def load_out_of_range(kernel: Kernel) -> Fault:
+    """The first load comes from behind its buffer."""
+    load = next(r for r in kernel.records if loads_memory(r) or loads_to_lds(r))
+    at = frozenset({kernel.address(load)})
+    return Fault(with_scalar_offset(kernel, load), "out of allocation", at)
+
+
+def lds_never_written(kernel: Kernel) -> Fault:
+    """A part of the tile is read that nobody wrote."""
+    _, end, after = first_shared_tile(kernel)
+    write = next(r for r in kernel.records if writes_lds(r))
+    reads = frozenset(kernel.address(r) for r in kernel.records[end:after] if reads_lds(r))
+    return Fault(kernel.without(write), "uninitialised LDS", reads)
+
+
+def register_never_written(kernel: Kernel) -> Fault:
+    """An LDS read takes its address from a register that is written only later."""
+    records = kernel.records
+    n = next(n for n, r in enumerate(records) if reads_lds(r))
+    before, later = (set().union(*map(written_by, part)) for part in (records[:n], records[n:]))
+    fresh = max(later - before - {VGPR0}) - VGPR0
+    changed = kernel.patched(records[n], lambda code: code[:4] + bytes([fresh]) + code[5:])
+    return Fault(changed, "uninitialised register", frozenset({kernel.address(records[n])}))
+
+
+def memory_never_written(kernel: Kernel) -> Fault:
+    """The second kernel reads what the first did not store."""
+    first_end = next(n for n, r in enumerate(kernel.records) if r.name == "s_endpgm")
+    store = next(r for r in kernel.records[:first_end] if stores_memory(r))
+    loads = frozenset(kernel.address(r) for r in kernel.records[first_end:] if loads_memory(r))
+    return Fault(kernel.without(store), "uninitialised memory", loads)
+
+
+# Fault -> the program it is planted into.
+FAULTS: dict[Callable[[Kernel], Fault], str] = {
+    barrier_removed: "matmul_f16",
+    load_wait_weakened: "multiply_add_f32",
+    lds_wait_weakened: "matmul_f16",
+    wait_before_barrier_weakened: "matmul_f16",
+    lds_read_a_tile_further: "matmul_f16",
+    store_out_of_range: "matmul_f16",
+    load_out_of_range: "matmul_f16",
+    lds_never_written: "matmul_f16",
+    register_never_written: "matmul_f16",
+    memory_never_written: "gram_product_f32",
+}
