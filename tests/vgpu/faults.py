@@ -165,12 +165,16 @@ WAITS: dict[str, dict[str, dict[str, Fields]]] = {
 }
 
 
-def limit(kernel: Kernel, r: Record, counter: str) -> int | None:
-    """How many accesses a wait leaves outstanding; None when it is no wait for the counter."""
-    family = next(name for name in WAITS if kernel.chip.startswith(name))
-    fields = WAITS[family][counter].get(r.name, ())
+def fields_of(chip: str, name: str, counter: str) -> Fields:
+    """Where a wait's immediate holds a counter's limit; nowhere when it is no wait for it."""
+    family = next(family for family in WAITS if chip.startswith(family))
+    return WAITS[family][counter].get(name, ())
+
+
+def limit_of(chip: str, r: Record, counter: str) -> int | None:
+    """How many accesses a wait leaves outstanding; None when it does not wait for the counter."""
     value = width = 0
-    for first, bits in fields:
+    for first, bits in fields_of(chip, r.name, counter):
         value |= (r.imm >> first & (1 << bits) - 1) << width
         width += bits
     return value if value < (1 << width) - 1 else None
@@ -178,8 +182,8 @@ def limit(kernel: Kernel, r: Record, counter: str) -> int | None:
 
 def weakened(kernel: Kernel, wait: Record, counter: str) -> Kernel:
     """The module with the wait's limit at its greatest, which waits for nothing."""
-    family = next(name for name in WAITS if kernel.chip.startswith(name))
-    ones = sum((1 << bits) - 1 << first for first, bits in WAITS[family][counter][wait.name])
+    fields = fields_of(kernel.chip, wait.name, counter)
+    ones = sum((1 << bits) - 1 << first for first, bits in fields)
     return kernel.patched(wait, lambda code: struct.pack("<I", struct.unpack("<I", code)[0] | ones))
 
 
@@ -189,11 +193,11 @@ def needed_wait(
     """The first wait whose absence shows, and the instructions before the next one that need it."""
     records = kernel.records
     outstanding: list[set[int]] = []
-    ends = [n for n, r in enumerate(records) if limit(kernel, r, counter) is not None]
+    ends = [n for n, r in enumerate(records) if limit_of(kernel.chip, r, counter) is not None]
     for n, r in enumerate(records):
         if counts(r):
             outstanding.append(written_by(r))
-        most = limit(kernel, r, counter)
+        most = limit_of(kernel.chip, r, counter)
         if most is None:
             continue
         done = len(outstanding) - most
@@ -254,7 +258,7 @@ def wait_before_barrier_weakened(kernel: Kernel) -> Fault:
     records = kernel.records
     direct = [r for r in records if loads_to_lds(r)]
     counter = "load" if direct else "lds"
-    wait = [r for r in records[:start] if limit(kernel, r, counter) is not None][-1]
+    wait = [r for r in records[:start] if limit_of(kernel.chip, r, counter) is not None][-1]
     changed = weakened(kernel, wait, counter)
     if not direct:
         barrier = kernel.address(records[start])
