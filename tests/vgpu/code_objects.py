@@ -108,10 +108,9 @@ def kernel_name(vmfb: bytes) -> str:
     return name
 
 
-def lds_bytes(vmfb: bytes) -> int:
-    """Return the LDS size of the first kernel, from the metadata."""
-    key = b".group_segment_fixed_size"
-    at = vmfb.index(key, find(vmfb).start) + len(key)
+def metadata(vmfb: bytes, key: str) -> int:
+    """Return a number of the first kernel's metadata."""
+    at = vmfb.index(key.encode(), find(vmfb).start) + len(key)
     unpacker = msgpack.Unpacker()
     unpacker.feed(vmfb[at : at + 9])
     return unpacker.unpack()

@@ -273,7 +273,9 @@ def lds_read_a_tile_further(kernel: Kernel) -> Fault:
     plain = [r for r in kernel.records if reads_lds(r) and not r.name.startswith(TWO_ADDRESSES)]
     last = max(plain, key=lambda r: r.imm)
     tile_starts = min(r.imm for r in plain if r.a == last.a)
-    offset = last.imm + code_objects.lds_bytes(kernel.vmfb) - tile_starts
+    offset = (
+        last.imm + code_objects.metadata(kernel.vmfb, ".group_segment_fixed_size") - tile_starts
+    )
     changed = kernel.patched(last, lambda code: struct.pack("<H", offset) + code[2:])
     return Fault(changed, "LDS out of range", frozenset({kernel.address(last)}))
 
