@@ -1,63 +1,28 @@
 """Faults to plant into a kernel's machine code, and what the checks must say of each."""
 
-import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import code_objects
+from kernels import (
+    BARRIER_ENDS,
+    BARRIER_STARTS,
+    TWO_ADDRESSES,
+    Kernel,
+    fields_of,
+    limit_of,
+    loads_memory,
+    loads_scalars,
+    loads_to_lds,
+    read_by,
+    reads_lds,
+    stores_memory,
+    writes_lds,
+    written_by,
+)
 
-from conv_compiler.vgpu import decode
-from conv_compiler.vgpu.program import VGPR0, Operand, Record
-
-S_NOP = struct.pack("<I", 0xBF800000)  # the same on gfx9, gfx11 and gfx12
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A module whose instructions are known and can be replaced."""
-
-    vmfb: bytes
-    chip: str
-
-    @cached_property
-    def place(self) -> code_objects.CodeObject:
-        return code_objects.find(self.vmfb)
-
-    @cached_property
-    def base(self) -> int:
-        return decode.text_section(self.vmfb[self.place.start :])[0]
-
-    @cached_property
-    def records(self) -> list[Record]:
-        code = self.vmfb[self.place.text : self.place.text_end]
-        return decode.decode_text(self.chip, self.base, code, wave_size=self.lanes).records
-
-    @property
-    def lanes(self) -> int:
-        return 64 if self.chip.startswith("gfx9") else 32
-
-    def address(self, record: Record) -> int:
-        return self.base + record.offset
-
-    def text_at(self, address: int) -> str:
-        """The disassembly of the instruction at an address."""
-        return next(r.text for r in self.records if self.address(r) == address)
-
-    def patched(self, record: Record, change: Callable[[bytes], bytes]) -> "Kernel":
-        """The module with one instruction's bytes changed."""
-        at = self.place.text + record.offset
-        new = change(self.vmfb[at : at + record.size])
-        assert len(new) == record.size
-        return Kernel(self.vmfb[:at] + new + self.vmfb[at + record.size :], self.chip)
-
-    def without(self, *records: Record) -> "Kernel":
-        """The module with instructions replaced by s_nop."""
-        changed = self
-        for record in records:
-            changed = changed.patched(record, lambda code: S_NOP * (len(code) // 4))
-        return changed
+from conv_compiler.vgpu.program import VGPR0, Record
 
 
 @dataclass(frozen=True)
@@ -71,113 +36,6 @@ class Fault:
     first: int | None = None  # address of the first finding
     between: int | None = None  # an address between the two instructions
     lane: bool = True  # the finding names one
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One finding of a launch's message."""
-
-    kind: str
-    detail: str
-    address: int
-    text: str
-    workgroup: tuple[int, int, int]
-    wave: int
-    lane: int | None
-
-    @property
-    def other(self) -> int | None:
-        """Address of the other instruction of a race."""
-        found = re.search(r" at 0x([0-9a-f]+) `", self.detail)
-        return int(found[1], 16) if found else None
-
-
-FINDING = re.compile(
-    r"(?:; (?P<kind>[\w ]+): |: )(?P<detail>[^;]+?) at 0x(?P<address>[0-9a-f]+) `(?P<text>[^`]*)`, "
-    r"workgroup \((?P<x>\d+), (?P<y>\d+), (?P<z>\d+)\), wave (?P<wave>\d+)(?:, lane (?P<lane>\d+))?"
-)
-
-
-def findings(message: str) -> list[Finding]:
-    """What a failed launch's message says; a fault that stopped it has the kind `""`."""
-    return [
-        Finding(
-            m["kind"] or "",
-            m["detail"],
-            int(m["address"], 16),
-            m["text"],
-            (int(m["x"]), int(m["y"]), int(m["z"])),
-            int(m["wave"]),
-            None if m["lane"] is None else int(m["lane"]),
-        )
-        for m in FINDING.finditer(message)
-    ]
-
-
-# ---- what instructions are
-
-TWO_ADDRESSES = ("ds_read2", "ds_load_2addr")
-BARRIER_ENDS = ("s_barrier", "s_barrier_wait")
-BARRIER_STARTS = ("s_barrier", "s_barrier_signal")
-
-
-def reads_lds(r: Record) -> bool:
-    return r.name.startswith(("ds_read", "ds_load"))
-
-
-def writes_lds(r: Record) -> bool:
-    return r.name.startswith(("ds_write", "ds_store")) or loads_to_lds(r)
-
-
-def loads_to_lds(r: Record) -> bool:
-    return r.name.startswith("buffer_load") and " lds" in r.text
-
-
-def loads_memory(r: Record) -> bool:
-    return r.name.startswith(("buffer_load", "global_load")) and not loads_to_lds(r)
-
-
-def stores_memory(r: Record) -> bool:
-    return r.name.startswith(("buffer_store", "global_store"))
-
-
-def vgprs(*operands: Operand) -> set[int]:
-    return {op.reg + n for op in operands if VGPR0 <= op.reg < 2 * VGPR0 for n in range(op.dwords)}
-
-
-def read_by(r: Record) -> set[int]:
-    return vgprs(r.a, r.b, r.c)
-
-
-def written_by(r: Record) -> set[int]:
-    return vgprs(r.d, r.e)
-
-
-# Family -> counter -> name of a wait -> where its immediate holds the limit, as (first bit, bits).
-Fields = tuple[tuple[int, int], ...]
-WAITS: dict[str, dict[str, dict[str, Fields]]] = {
-    "gfx9": {"load": {"s_waitcnt": ((0, 4), (14, 2))}, "lds": {"s_waitcnt": ((8, 4),)}},
-    "gfx11": {"load": {"s_waitcnt": ((10, 6),)}, "lds": {"s_waitcnt": ((4, 6),)}},
-    "gfx12": {
-        "load": {"s_wait_loadcnt": ((0, 6),), "s_wait_loadcnt_dscnt": ((8, 6),)},
-        "lds": {"s_wait_dscnt": ((0, 6),), "s_wait_loadcnt_dscnt": ((0, 6),)},
-    },
-}
-
-
-def fields_of(chip: str, name: str, counter: str) -> Fields:
-    """Where a wait's immediate holds a counter's limit; nowhere when it is no wait for it."""
-    family = next(family for family in WAITS if chip.startswith(family))
-    return WAITS[family][counter].get(name, ())
-
-
-def limit_of(chip: str, r: Record, counter: str) -> int | None:
-    """How many accesses a wait leaves outstanding; None when it does not wait for the counter."""
-    value = width = 0
-    for first, bits in fields_of(chip, r.name, counter):
-        value |= (r.imm >> first & (1 << bits) - 1) << width
-        width += bits
-    return value if value < (1 << width) - 1 else None
 
 
 def weakened(kernel: Kernel, wait: Record, counter: str) -> Kernel:
@@ -222,9 +80,6 @@ def first_shared_tile(kernel: Kernel) -> tuple[int, int, int]:
     return start, end, after
 
 
-# ---- the faults
-
-
 def barrier_removed(kernel: Kernel) -> Fault:
     """Waves read a tile that others are still writing."""
     start, end, after = first_shared_tile(kernel)
@@ -250,6 +105,14 @@ def lds_wait_weakened(kernel: Kernel) -> Fault:
     wait, uses = needed_wait(kernel, "lds", reads_lds)
     at = [kernel.address(use) for use in uses]
     return Fault(weakened(kernel, wait, "lds"), "use before wait", frozenset(at), first=at[0])
+
+
+def scalar_wait_weakened(kernel: Kernel) -> Fault:
+    """A wait for scalar loads waits for nothing."""
+    wait, uses = needed_wait(kernel, "scalar", loads_scalars)
+    at = [kernel.address(use) for use in uses]
+    changed = weakened(kernel, wait, "scalar")
+    return Fault(changed, "use before wait", frozenset(at), first=at[0], lane=False)
 
 
 def wait_before_barrier_weakened(kernel: Kernel) -> Fault:
@@ -315,7 +178,7 @@ def register_never_written(kernel: Kernel) -> Fault:
     records = kernel.records
     n = next(n for n, r in enumerate(records) if reads_lds(r))
     before, later = (set().union(*map(written_by, part)) for part in (records[:n], records[n:]))
-    fresh = max(later - before - {VGPR0}) - VGPR0
+    fresh = max(later - before) - VGPR0
     changed = kernel.patched(records[n], lambda code: code[:4] + bytes([fresh]) + code[5:])
     return Fault(changed, "uninitialised register", frozenset({kernel.address(records[n])}))
 
@@ -333,6 +196,7 @@ FAULTS: dict[Callable[[Kernel], Fault], str] = {
     barrier_removed: "matmul_f16",
     load_wait_weakened: "multiply_add_f32",
     lds_wait_weakened: "matmul_f16",
+    scalar_wait_weakened: "multiply_add_f32",
     wait_before_barrier_weakened: "matmul_f16",
     lds_read_a_tile_further: "matmul_f16",
     store_out_of_range: "matmul_f16",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from faults import limit_of
+from kernels import limit_of
 
 from conv_compiler.vgpu import program as p
 from conv_compiler.vgpu.program import ABSENT, Operand, Record

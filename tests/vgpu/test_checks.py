@@ -5,7 +5,9 @@ from collections.abc import Callable
 import code_objects
 import numpy as np
 import pytest
-from faults import FAULTS, Fault, Kernel, barrier_removed, findings
+from faults import FAULTS, Fault, barrier_removed
+from findings import findings
+from kernels import Kernel
 from programs import BY_NAME, Program
 from running import CompileFor, load
 

@@ -8,7 +8,8 @@ import code_objects
 import numpy as np
 import pytest
 from conftest import Compiled
-from faults import Kernel, load_out_of_range, store_out_of_range
+from faults import load_out_of_range, store_out_of_range
+from kernels import Kernel
 from programs import BY_NAME
 from running import CompileFor, load
 
