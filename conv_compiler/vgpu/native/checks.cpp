@@ -205,6 +205,7 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool wri
 }
 
 void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write) {
+  const int shift = __builtin_ctz(unit_);  // 1, 2 or 4 bytes
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
     const uint64_t first = at[lane], end = first + bytes;
@@ -214,7 +215,7 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
       continue;
     }
     if (!checks_.races && !checks_.uninitialised) continue;
-    for (uint64_t unit = first / unit_; unit <= (end - 1) / unit_; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, write);
+    for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, write);
   }
 }
 
