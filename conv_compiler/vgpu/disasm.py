@@ -49,7 +49,9 @@ def _register(reg: int, dwords: int, literal: int) -> str:
 
 def text(r: Record, mnemonic: str) -> str:
     """The instruction as one line: mnemonic, operands in encoding order, modifiers."""
-    operands = [op for op in (r.d, r.e, r.a, r.b, r.c, r.x) if op is not ABSENT]
+    stored_first = mnemonic.startswith("buffer_store")
+    order = (r.b, r.a, r.c, r.x) if stored_first else (r.d, r.e, r.a, r.b, r.c, r.x)
+    operands = [op for op in order if op is not ABSENT]
     parts = [operand_text(op, r.literal) for op in operands]
     if _shows_immediate(r, bool(operands)):
         parts.append(hex(r.imm & 0xFFFF))
@@ -63,8 +65,12 @@ def text(r: Record, mnemonic: str) -> str:
         )
         if r.flags & bit
     ]
-    if (r.imm and operands and not r.name.startswith("s_")) or r.imm1:
-        flags.append(f"offset:{r.imm}" + (f" offset1:{r.imm1}" if r.imm1 else ""))
+    if mnemonic.startswith("v_bitop3"):
+        flags.append(f"bitop3:{r.imm:#x}")
+    elif r.imm1 or any(two in mnemonic for two in ("read2", "write2", "2addr")):
+        flags.append(f"offset0:{r.imm} offset1:{r.imm1}")
+    elif r.imm and operands and not r.name.startswith("s_"):
+        flags.append(f"offset:{r.imm}")
     if r.flags & p.DPP:
         flags.append(f"dpp:{r.dpp_ctrl:#x} row_mask:{r.row_mask:#x} bank_mask:{r.bank_mask:#x}")
     return " ".join(filter(None, [mnemonic, ", ".join(parts), " ".join(flags)]))

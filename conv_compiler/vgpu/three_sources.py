@@ -8,7 +8,7 @@ from conv_compiler.vgpu import program as p
 from conv_compiler.vgpu.program import Operand, Record
 
 # Accumulating instructions and the three-source instruction with the destination as last source.
-_ACCUMULATING = {
+ACCUMULATING = {
     "v_fmac_f32": "v_fma_f32",
     "v_fmac_f16": "v_fma_f16",
     "v_fmac_f64": "v_fma_f64",
@@ -41,7 +41,7 @@ _WITH_LITERAL = {
 
 def three_sources(r: Record) -> Record:
     """Accumulating and literal forms as plain three-source instructions."""
-    if name := _ACCUMULATING.get(r.name):
+    if name := ACCUMULATING.get(r.name):
         c = dataclasses.replace(r.d, mods=r.d.mods & p.OPSEL)
         return dataclasses.replace(r, name=name, c=c)
     if row := _WITH_LITERAL.get(r.name):

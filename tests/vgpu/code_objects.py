@@ -1,15 +1,35 @@
 """The code object inside a .vmfb, found and changed in place: how the tests plant faults."""
 
+import io
 import struct
 from dataclasses import dataclass
 
+import msgpack
+from elftools.elf.elffile import ELFFile
+
 ELF_MAGIC = b"\x7fELF"
 EM_AMDGPU = 224
-S_ENDPGM = struct.pack("<I", 0xBF810000)  # gfx9
-UNKNOWN_SOPP = struct.pack(
-    "<I", 0xBFFF0000
-)  # opcode 127 of the SOPP encoding means nothing on gfx9
-S_TRAP = struct.pack("<I", 0xBF920002)  # gfx9: s_trap 2, what the compiler emits for an abort
+SOPP = 0xBF800000  # instructions with a 7-bit opcode at bit 16 and an immediate
+
+
+def sopp(opcode: int, immediate: int = 0) -> bytes:
+    """A scalar instruction without operands."""
+    return struct.pack("<I", SOPP | opcode << 16 | immediate)
+
+
+def s_endpgm(chip: str) -> bytes:
+    return sopp(1 if chip.startswith("gfx9") else 48)
+
+
+def s_trap(chip: str) -> bytes:
+    """What the compiler emits for an abort."""
+    return sopp(18 if chip.startswith("gfx9") else 16, 2)
+
+
+def unknown_sopp(chip: str) -> bytes:
+    """An opcode that means nothing on any chip."""
+    return sopp(127)
+
 
 # EF_AMDGPU_MACH in e_flags, from the AMDGPU ABI document.
 MACH = {"gfx90a": 0x3F, "gfx942": 0x4C, "gfx950": 0x4F, "gfx1100": 0x41, "gfx1201": 0x4E}
@@ -52,17 +72,45 @@ def replace_last(vmfb: bytes, instruction: bytes, by: bytes) -> bytes:
 
 
 def retarget(vmfb: bytes, chip: str, to: str) -> bytes:
-    """Say that the code object is for another chip with a name of the same length."""
-    flags_at = find(vmfb).start + E_FLAGS_OFFSET
-    assert vmfb[flags_at] == MACH[chip]
-    name_at = vmfb.index(chip.encode(), flags_at)
+    """Say in header and metadata that the code object is for another chip."""
+    start = find(vmfb).start
+    assert vmfb[start + E_FLAGS_OFFSET] == MACH[chip]
     changed = bytearray(vmfb)
-    changed[flags_at] = MACH[to]
-    changed[name_at : name_at + len(to)] = to.encode()
+    changed[start + E_FLAGS_OFFSET] = MACH[to]
+    # The target's name keeps its length: a longer chip name takes the place of the hyphen too.
+    end = vmfb.index(f"-{chip}".encode(), start) + 1 + len(chip)
+    changed[end - len(to) : end] = to.encode()
     return bytes(changed)
 
 
+def with_lds_bytes(vmfb: bytes, old: int, new: int) -> bytes:
+    """Change a kernel's LDS size in IREE's executable (a flatbuffer) and in the code object's metadata."""
+    for form in ("<I", ">I"):
+        assert struct.pack(form, old) in vmfb
+        vmfb = vmfb.replace(struct.pack(form, old), struct.pack(form, new))
+    return vmfb
+
+
+def kernels(vmfb: bytes) -> dict[str, int]:
+    """Return the kernels' names and the addresses of their first instructions, in address order."""
+    symbols = ELFFile(io.BytesIO(vmfb[find(vmfb).start :])).get_section_by_name(".dynsym")
+    rows = [
+        (s["st_value"], s.name)
+        for s in symbols.iter_symbols()
+        if s["st_info"]["type"] == "STT_FUNC"
+    ]
+    return {name: address for address, name in sorted(rows)}
+
+
 def kernel_name(vmfb: bytes) -> str:
-    """Return the name of the code object's only kernel: the symbol with a `.kd` beside it."""
-    end = vmfb.index(b".kd\0", find(vmfb).start)
-    return vmfb[vmfb.rindex(b"\0", 0, end) + 1 : end].decode()
+    """Return the name of the code object's only kernel."""
+    (name,) = kernels(vmfb)
+    return name
+
+
+def metadata(vmfb: bytes, key: str) -> int:
+    """Return a number of the first kernel's metadata."""
+    at = vmfb.index(key.encode(), find(vmfb).start) + len(key)
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(vmfb[at : at + 9])
+    return unpacker.unpack()

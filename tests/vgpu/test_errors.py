@@ -1,20 +1,25 @@
-"""What goes wrong reaches the user through IREE's exception, and the process goes on."""
+"""What goes wrong reaches the user through IREE's exception, and the process goes on: on every chip."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import code_objects
 import numpy as np
 import pytest
+from conftest import Compiled
+from faults import load_out_of_range, store_out_of_range
+from kernels import Kernel
+from programs import BY_NAME
 from running import CompileFor, load
 
 from conv_compiler import vgpu
 
-DOUBLE = """
-func.func @main(%x: tensor<128xf32>) -> tensor<128xf32> {
-  %y = arith.addf %x, %x : tensor<128xf32>
-  return %y : tensor<128xf32>
-}"""
-X = np.arange(128, dtype=np.float32)
+PROGRAM = BY_NAME["multiply_add_f32"]
+LDS_BYTES = {chip: 65536 for chip in vgpu.CHIPS} | {"gfx950": 163840}
 
-# A tile of 128x256x128 with both operands in LDS: about 98 KiB, which only gfx950 has.
+# A tile of 128x256x128 with both operands in LDS: 98 KiB, which only gfx950 has.
+MUCH_LDS_BYTES = 100352
 MUCH_LDS = """
 #config = #iree_gpu.lowering_config<{workgroup = [128, 256, 0], reduction = [0, 0, 8], subgroup = [4, 4, 0],
     mma_kind = #iree_gpu.mma_layout<MFMA_F32_16x16x16_F16>, promote_operands = [0, 1]}>
@@ -31,28 +36,115 @@ func.func @main(%a: tensor<256x512xf16>, %b: tensor<512x512xf16>) -> tensor<256x
 }"""
 
 
-@pytest.fixture
-def vmfb(compile_for: CompileFor) -> bytes:
-    return compile_for(DOUBLE, "gfx942")
+def plain(compiled: Compiled, chip: str) -> bytes:
+    return compiled.vmfb(PROGRAM.mlir, chip, *PROGRAM.flags)
 
 
-def assert_a_fresh_device_works(vmfb: bytes) -> None:
-    np.testing.assert_array_equal(load(vgpu.device("gfx942"), vmfb)(X), X + X)
+def with_last_instruction(word: Callable[[str], bytes]) -> Callable[[Compiled, str], bytes]:
+    """The module with its s_endpgm replaced."""
+    return lambda compiled, chip: code_objects.replace_last(
+        plain(compiled, chip), code_objects.s_endpgm(chip), word(chip)
+    )
 
 
-def test_wrong_chip_names_both(vmfb: bytes) -> None:
-    with pytest.raises(
-        RuntimeError, match=r"code object is for gfx942, the device is gfx90a \(hip://0\)"
-    ):
-        load(vgpu.device("gfx90a"), vmfb)
-    assert_a_fresh_device_works(vmfb)
+def too_much_lds(compiled: Compiled, chip: str) -> bytes:
+    """A code object that says it is for the chip and needs 192 KiB."""
+    vmfb = compiled.vmfb(MUCH_LDS, "gfx950")
+    return code_objects.retarget(
+        code_objects.with_lds_bytes(vmfb, MUCH_LDS_BYTES, 196608), "gfx950", chip
+    )
 
 
-def test_too_much_lds_is_refused(compile_for: CompileFor, vmfb: bytes) -> None:
-    module = code_objects.retarget(compile_for(MUCH_LDS, "gfx950"), "gfx950", "gfx942")
-    with pytest.raises(ValueError, match="shared memory and exceeds the device maximum of 65536B"):
-        load(vgpu.device("gfx942"), module)
-    assert_a_fresh_device_works(vmfb)
+def damaged(compiled: Compiled, chip: str) -> bytes:
+    """The code object without its magic number."""
+    vmfb = plain(compiled, chip)
+    start = code_objects.find(vmfb).start
+    return vmfb[: start + 1] + b"XXX" + vmfb[start + 4 :]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A module, whether it fails as it is loaded or as it runs, and what is said."""
+
+    module: Callable[[Compiled, str], bytes]
+    message: Callable[[str], str]  # chip -> pattern
+    exception: type[Exception] = RuntimeError
+    at_load: bool = False
+    checks: bool = False
+
+
+PLACE = r"0x[0-9a-f]+ `[^`]+`, workgroup \(\d+, \d+, \d+\), wave \d+"
+KERNEL = r"hipErrorLaunchFailure.*main_dispatch_0\w*: "
+CASES = {
+    "damaged code object": Case(damaged, lambda chip: "hipErrorInvalidImage", at_load=True),
+    "too much LDS": Case(
+        too_much_lds,
+        lambda chip: (
+            f"requires 196608B of shared memory and exceeds the device maximum of {LDS_BYTES[chip]}B"
+        ),
+        ValueError,
+        at_load=True,
+    ),
+    "unknown instruction": Case(
+        with_last_instruction(code_objects.unknown_sopp),
+        lambda chip: (
+            KERNEL + r"undecodable instruction at 0x[0-9a-f]+ `\.long 0xbfff0000[^`]*`, workgroup"
+        ),
+    ),
+    "instruction the executor lacks": Case(
+        with_last_instruction(code_objects.s_trap),
+        lambda chip: KERNEL + r"unknown instruction at 0x[0-9a-f]+ `s_trap[^`]*`, workgroup",
+    ),
+    "store out of range": Case(
+        lambda compiled, chip: store_out_of_range(Kernel(plain(compiled, chip), chip)).kernel.vmfb,
+        lambda chip: KERNEL + f".*store .*outside .*at {PLACE}, lane \\d+",
+        checks=True,
+    ),
+    "load out of range": Case(
+        lambda compiled, chip: load_out_of_range(Kernel(plain(compiled, chip), chip)).kernel.vmfb,
+        lambda chip: KERNEL + f".*load .*outside .*at {PLACE}, lane \\d+",
+        checks=True,
+    ),
+}
+
+
+def assert_a_fresh_device_works(compiled: Compiled, chip: str, *, checks: bool = False) -> None:
+    inputs = PROGRAM.inputs(np.random.default_rng(4))
+    got = load(vgpu.device(chip, checks=checks), plain(compiled, chip))(*inputs)
+    np.testing.assert_array_equal(got, PROGRAM.reference(*inputs))
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("chip", vgpu.CHIPS)
+def test_error_is_told_and_a_fresh_device_works(case: Case, chip: str, compiled: Compiled) -> None:
+    device = vgpu.device(chip, checks=case.checks)
+    module = case.module(compiled, chip)
+    inputs = PROGRAM.inputs(np.random.default_rng(4))
+    if case.at_load:
+        with pytest.raises(case.exception, match=case.message(chip)):
+            load(device, module)
+    else:
+        main = load(device, module)
+        with pytest.raises(case.exception, match=case.message(chip)):
+            main(*inputs)
+        with pytest.raises(RuntimeError):  # the device stays failed, as a real one does
+            main(*inputs)
+    assert_a_fresh_device_works(compiled, chip, checks=case.checks)
+
+
+@pytest.mark.parametrize("other", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", vgpu.CHIPS)
+def test_wrong_chip_names_both(chip: str, other: str, compiled: Compiled) -> None:
+    if chip == other:
+        assert_a_fresh_device_works(compiled, chip)
+        return
+    uri = re.escape(f"({vgpu.device_uri(other)})")
+    expected = (
+        f"code object is for {chip}, the device is {other} {uri}; choose the device of that chip"
+    )
+    with pytest.raises(RuntimeError, match=expected):
+        load(vgpu.device(other), plain(compiled, chip))
+    assert_a_fresh_device_works(compiled, other)
 
 
 def test_much_lds_works_where_the_chip_has_it(compile_for: CompileFor) -> None:
@@ -61,30 +153,3 @@ def test_much_lds_works_where_the_chip_has_it(compile_for: CompileFor) -> None:
     b = rng.integers(-2, 3, (512, 512)).astype(np.float16)
     got = load(vgpu.device("gfx950"), compile_for(MUCH_LDS, "gfx950"))(a, b)
     np.testing.assert_array_equal(got, a.astype(np.float32) @ b.astype(np.float32))
-
-
-def test_unknown_instruction_is_named_with_its_address(vmfb: bytes) -> None:
-    broken = code_objects.replace_last(vmfb, code_objects.S_ENDPGM, code_objects.UNKNOWN_SOPP)
-    with pytest.raises(
-        RuntimeError, match=r"(?i)unknown.*bfff0000.*0x[0-9a-f]+|0x[0-9a-f]+.*unknown|bfff0000"
-    ):
-        load(vgpu.device("gfx942"), broken)(X)
-    assert_a_fresh_device_works(vmfb)
-
-
-def test_failing_launch_names_the_kernel_and_spares_the_process(vmfb: bytes) -> None:
-    broken = code_objects.replace_last(vmfb, code_objects.S_ENDPGM, code_objects.S_TRAP)
-    main = load(vgpu.device("gfx942"), broken)
-    with pytest.raises(RuntimeError, match=r"hipErrorLaunchFailure.*main_dispatch_0.*s_trap"):
-        main(X)
-    with pytest.raises(RuntimeError):  # the device stays failed, as a real one does
-        main(X)
-    assert_a_fresh_device_works(vmfb)
-
-
-def test_damaged_code_object_is_refused(vmfb: bytes) -> None:
-    start = code_objects.find(vmfb).start
-    damaged = vmfb[: start + 1] + b"XXX" + vmfb[start + 4 :]
-    with pytest.raises(RuntimeError, match="hipErrorInvalidImage"):
-        load(vgpu.device("gfx942"), damaged)
-    assert_a_fresh_device_works(vmfb)

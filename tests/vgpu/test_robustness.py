@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from iree import _runtime_libs
+from programs import BY_NAME
 from running import CompileFor, load
 
 from conv_compiler import vgpu
@@ -18,18 +19,7 @@ LAUNCHES = 1000
 THREADS = 4
 
 # Two dispatches a call, so a transient buffer lies between them.
-TWO_STEPS = """
-func.func @main(%x: tensor<8x64xf32>) -> tensor<64x8xf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<64x8xf32>
-  %t = linalg.transpose ins(%x : tensor<8x64xf32>) outs(%e : tensor<64x8xf32>) permutation = [1, 0]
-  %e2 = tensor.empty() : tensor<8x8xf32>
-  %i2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %g = linalg.matmul ins(%x, %t : tensor<8x64xf32>, tensor<64x8xf32>) outs(%i2 : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %i3 = linalg.fill ins(%zero : f32) outs(%e : tensor<64x8xf32>) -> tensor<64x8xf32>
-  %y = linalg.matmul ins(%t, %g : tensor<64x8xf32>, tensor<8x8xf32>) outs(%i3 : tensor<64x8xf32>) -> tensor<64x8xf32>
-  return %y : tensor<64x8xf32>
-}"""
+PROGRAM = BY_NAME["gram_product_f32"]
 
 
 def integers(seed: int) -> np.ndarray:
@@ -37,12 +27,12 @@ def integers(seed: int) -> np.ndarray:
 
 
 def expected(x: np.ndarray) -> np.ndarray:
-    return x.T @ (x @ x.T)
+    return PROGRAM.reference(x)
 
 
 @pytest.fixture(scope="module")
 def vmfb(compile_for: CompileFor) -> bytes:
-    return compile_for(TWO_STEPS, "gfx942")
+    return compile_for(PROGRAM.mlir, "gfx942")
 
 
 def test_a_thousand_launches_leave_nothing_behind(vmfb: bytes) -> None:
@@ -121,7 +111,7 @@ def test_device_dropped_while_idle(vmfb: bytes) -> None:
 
 def test_all_chips_in_one_process(compile_for: CompileFor) -> None:
     x = integers(3)
-    mains = [load(vgpu.device(chip), compile_for(TWO_STEPS, chip)) for chip in vgpu.CHIPS]
+    mains = [load(vgpu.device(chip), compile_for(PROGRAM.mlir, chip)) for chip in vgpu.CHIPS]
     for _ in range(2):
         for main in mains:
             np.testing.assert_array_equal(main(x), expected(x))

@@ -24,8 +24,17 @@ func.func @main(%a: tensor<256x48xf16>, %b: tensor<48x256xf16>) -> tensor<256x25
        outs(%init : tensor<256x256xf32>) -> tensor<256x256xf32>
   return %c : tensor<256x256xf32>
 }"""
-GRID, BLOCK = "8", "256"
+GRID = 4
 BUFFERS = ("24576", "24576", "262144")  # bytes of a, b and c
+
+
+def stress_command(compile_for: CompileFor, chip: str, folder: Path) -> list[str]:
+    """Words of the stress program for the chip's kernel."""
+    vmfb = compile_for(MATMUL, chip)
+    image = folder / f"{chip}.hsaco"
+    image.write_bytes(vmfb[code_objects.find(vmfb).start :])
+    block = code_objects.metadata(vmfb, ".max_flat_workgroup_size")
+    return [str(image), code_objects.kernel_name(vmfb), "{device}", str(GRID), str(block), *BUFFERS]
 
 
 @pytest.mark.slow
@@ -35,24 +44,19 @@ def test_library_is_clean_under(sanitizer: str, compile_for: CompileFor, tmp_pat
     configure = ["cmake", "-S", NATIVE, "-B", tmp_path, f"-DVGPU_SANITIZE={sanitizer}"]
     subprocess.run([*configure, "-DVGPU_BUILD_TESTS=ON", "-DVGPU_VECTOR_LEVELS=OFF"], check=True)
     subprocess.run(["cmake", "--build", tmp_path, "-j", "2"], check=True)
-    vmfb = compile_for(MATMUL, "gfx942")
-    kernel = code_objects.kernel_name(vmfb)
-    image = tmp_path / "kernel.hsaco"
-    image.write_bytes(vmfb[code_objects.find(vmfb).start :])
+    run_stress(tmp_path / "tests" / "vgpu_stress", compile_for, tmp_path)
+
+
+def run_stress(program: Path, compile_for: CompileFor, folder: Path) -> None:
+    """Run the stress program on every chip, without and with checks."""
     environment = os.environ | {
         "CONV_COMPILER_PYTHON": sys.executable,
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
         "TSAN_OPTIONS": "halt_on_error=1",
     }
-    for uri in (vgpu.device_uri("gfx942"), vgpu.device_uri("gfx942", checks=True)):
-        ordinal = uri.removeprefix("hip://")
-        command = [
-            tmp_path / "tests" / "vgpu_stress",
-            image,
-            kernel,
-            ordinal,
-            GRID,
-            BLOCK,
-            *BUFFERS,
-        ]
-        subprocess.run(command, check=True, env=environment, timeout=600)
+    for chip in vgpu.CHIPS:
+        words = stress_command(compile_for, chip, folder)
+        for checks in (False, True):
+            device = vgpu.device_uri(chip, checks=checks).removeprefix("hip://")
+            command = [word.format(device=device) for word in (str(program), *words)]
+            subprocess.run(command, check=True, env=environment, timeout=600)

@@ -58,6 +58,7 @@ Checker::Checker(const Checks& checks, const Memory* memory, Findings& findings,
       lds_size_(lds_size),
       one_counter_(one_lds_scalar_counter),
       waves_(waves),
+      pending_(waves),
       lds_writes_(lds_size / unit + 1),
       lds_reads_(lds_size / unit + 1) {}
 
@@ -69,6 +70,7 @@ void Checker::start_group() {
 void Checker::start_wave(const Wave& w) {
   WaveShadow& s = waves_[w.index];
   memset(&s, 0, sizeof s);
+  pending_[w.index].clear();
   s.written[0] = ~uint64_t(0);
   const KernelInfo& k = *w.group->kernel;
   // User SGPRs, workgroup ids, the scratch offset; trap temporaries are not tracked.
@@ -82,7 +84,7 @@ void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s
     if (r.vgpr) {
       const uint32_t ticket = s.vgpr_ticket[reg];
       if (ticket > s.done[s.vgpr_counter[reg]] && checks_.waits) {
-        findings_.add("use before wait", w, i, -1, name_of(r, n) + " is still being loaded");
+        findings_.add("use before wait", w, i, first_lane(w.exec()), name_of(r, n) + " is still being loaded");
         s.vgpr_ticket[reg] = 0;
       }
       const uint64_t missing = u.all_lanes ? (s.written[reg] ? 0 : w.exec()) : w.exec() & ~s.written[reg];
@@ -107,7 +109,7 @@ void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s
   }
 }
 
-void Checker::wait(WaveShadow& s, const Uses& u) const {
+void Checker::wait(const Wave& w, WaveShadow& s, const Uses& u) {
   for (int c = 0; c < kCounters; ++c) {
     const uint8_t limit = u.limit[c];
     if (limit == kNoLimit) continue;
@@ -116,6 +118,14 @@ void Checker::wait(WaveShadow& s, const Uses& u) const {
     if (limit && any_order) continue;
     if (s.issued[c] > limit) s.done[c] = std::max(s.done[c], s.issued[c] - limit);
   }
+  std::vector<PendingUnit>& pending = pending_[w.index];
+  if (pending.empty()) return;
+  const auto outstanding = std::find_if(pending.begin(), pending.end(), [&](const PendingUnit& p) { return p.ticket > s.done[kLoadCounter]; });
+  for (auto p = pending.begin(); p != outstanding; ++p) {
+    Access& wrote = lds_writes_[p->unit];
+    if (wrote.signals == kPending && wrote.wave == w.index) wrote.signals = w.signals;
+  }
+  pending.erase(pending.begin(), outstanding);
 }
 
 void Checker::before(Wave& w, const Inst& i) {
@@ -123,7 +133,7 @@ void Checker::before(Wave& w, const Inst& i) {
   WaveShadow& s = waves_[w.index];
   carried_ = Unwritten();
   for (uint32_t n = 0; n < u.read_count; ++n) read_register(w, i, u, s, u.reads[n], carried_);
-  if (u.wait) wait(s, u);
+  if (u.wait) wait(w, s, u);
   if (u.arrives && checks_.waits && s.last_lds_write > s.done[kLdsCounter]) {
     findings_.add("barrier before wait", w, i, -1, "an LDS write of the wave is still outstanding");
     s.last_lds_write = 0;
@@ -151,7 +161,7 @@ void Checker::after(Wave& w, const Inst& i, uint64_t exec) {
         continue;
       }
       if (checks_.waits && s.vgpr_ticket[reg] > s.done[s.vgpr_counter[reg]] && (c == kNoCounter || c != s.vgpr_counter[reg])) {
-        findings_.add("overwrite before wait", w, i, -1, name_of(r, k) + " is still being loaded");
+        findings_.add("overwrite before wait", w, i, first_lane(exec), name_of(r, k) + " is still being loaded");
       }
       const uint64_t unwritten = carried_.low | (k || !u.low_from_low ? carried_.high : 0);
       s.written[reg] = (s.written[reg] | (u.all_lanes ? ~uint64_t(0) : exec)) & ~(unwritten & exec);
@@ -161,33 +171,41 @@ void Checker::after(Wave& w, const Inst& i, uint64_t exec) {
   }
 }
 
+std::string Checker::access_text(const Wave& w, const Access& a) const {
+  const Program& program = *w.group->program;
+  return (a.wave == kMany ? std::string("several waves") : "wave " + std::to_string(a.wave)) + " at " + hex(program.address_of(a.inst)) +
+         " `" + program.text_of(a.inst) + "`";
+}
+
 void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool write) {
   Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
   const uint16_t wave = static_cast<uint16_t>(w.index);
-  const auto concurrent = [&](const Access& a) { return a.set && a.wave != wave && w.barriers <= a.signals; };
-  const auto report = [&](const Access& other, const char* did) {
-    findings_.add("LDS race", w, i, lane,
-                  "byte " + hex(unit * unit_) + " was " + did + " by " +
-                      (other.wave == kMany ? std::string("several waves") : "wave " + std::to_string(other.wave)) + " at " +
-                      hex(w.group->program->address_of(other.inst)) + " `" + w.group->program->text_of(other.inst) + "` with no barrier between");
+  const auto concurrent = [&](const Access& a) { return a.set == kAccessed && a.wave != wave && w.barriers <= a.signals; };
+  const auto report = [&](const char* kind, const std::string& what) {
+    findings_.add(kind, w, i, lane, "byte " + hex(unit * unit_) + what);
   };
-  if (checks_.races && concurrent(wrote)) report(wrote, "written");
-  if (checks_.races && write && concurrent(read)) report(read, "read");
-  if (!write && !wrote.set && checks_.uninitialised) {
-    findings_.add("uninitialised LDS", w, i, lane, "byte " + hex(unit * unit_) + " was never written");
-    wrote.set = 1;
-    wrote.wave = wave;
+  if (checks_.waits && wrote.set == kAccessed && wrote.signals == kPending)
+    report("LDS use before wait", " is still being loaded by " + access_text(w, wrote));
+  else if (checks_.races && concurrent(wrote))
+    report("LDS race", " was written by " + access_text(w, wrote) + " with no barrier between");
+  if (checks_.races && write && concurrent(read)) report("LDS race", " was read by " + access_text(w, read) + " with no barrier between");
+  if (!write && wrote.set == kNever && checks_.uninitialised) {
+    report("uninitialised LDS", " was never written");
+    wrote.set = kReported;
   }
   if (write) {
-    wrote = {w.signals, wave, 1, i.index};
-  } else if (read.set && read.wave != wave && read.signals == w.signals) {
+    const bool pending = uses_[i.index].counter == kLoadCounter;
+    if (pending) pending_[wave].push_back({waves_[wave].issued[kLoadCounter] + 1, unit});
+    wrote = {pending ? kPending : w.signals, wave, kAccessed, i.index};
+  } else if (read.set == kAccessed && read.wave != wave && read.signals == w.signals) {
     read.wave = kMany;
   } else {
-    read = {w.signals, wave, 1, i.index};
+    read = {w.signals, wave, kAccessed, i.index};
   }
 }
 
 void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write) {
+  const int shift = __builtin_ctz(unit_);  // 1, 2 or 4 bytes
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
     const uint64_t first = at[lane], end = first + bytes;
@@ -197,7 +215,7 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
       continue;
     }
     if (!checks_.races && !checks_.uninitialised) continue;
-    for (uint64_t unit = first / unit_; unit <= (end - 1) / unit_; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, write);
+    for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, write);
   }
 }
 

@@ -48,14 +48,23 @@ struct WaveShadow {
   uint32_t last_lds_write;
 };
 
-// Last write and last read of a unit of LDS: barriers the wave had signalled, the wave, the instruction.
+// kReported: never written, and a finding says so.
+enum AccessState : uint16_t { kNever, kAccessed, kReported };
+// Last write and last read of a unit of LDS: barriers the wave had signalled when it was complete, the wave, the
+// instruction.
 struct Access {
-  uint32_t signals = 0;
+  uint32_t signals = 0;   // kPending: a load from memory into LDS that its wave has not waited for
   uint16_t wave = 0;      // kMany: several waves, with the same number of signals
-  uint16_t set = 0;
+  AccessState set = kNever;
   uint32_t inst = 0;
 };
 constexpr uint16_t kMany = 0xffff;
+constexpr uint32_t kPending = 0xffffffff;
+
+// A unit of LDS that an outstanding load from memory writes.
+struct PendingUnit {
+  uint32_t ticket, unit;
+};
 
 // The state that checks keep for the workgroup a thread runs.
 class Checker {
@@ -75,8 +84,9 @@ class Checker {
     uint64_t low = 0, high = 0;
   };
   void read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried);
-  void wait(WaveShadow& s, const Uses& u) const;
+  void wait(const Wave& w, WaveShadow& s, const Uses& u);
   void lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool write);
+  std::string access_text(const Wave& w, const Access& a) const;
   void global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, bool write, int lane);
 
   const Checks& checks_;
@@ -88,6 +98,7 @@ class Checker {
   bool one_counter_;  // LDS and scalar loads share a counter
   Unwritten carried_;  // by the instruction now running
   std::vector<WaveShadow> waves_;
+  std::vector<std::vector<PendingUnit>> pending_;  // of each wave, in the order of their tickets
   std::vector<Access> lds_writes_, lds_reads_;
 };
 

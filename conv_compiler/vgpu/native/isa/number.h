@@ -23,13 +23,12 @@ VGPU_INLINE u32 bits(float f) { u32 x; memcpy(&x, &f, 4); return x; }
 VGPU_INLINE double f64(u64 x) { double f; memcpy(&f, &x, 8); return f; }
 VGPU_INLINE u64 bits(double f) { u64 x; memcpy(&x, &f, 8); return x; }
 
-// f16 -> f32, exact. The exponent is rebased by a multiplication, which also normalises denormals.
+// f16 -> f32, exact. The exponent is rebased by a multiplication, which also normalises denormals; infinity and NaN keep
+// their payload. The product is used on every path: a compiler that may skip it does not vectorise the loop.
 VGPU_INLINE float from_f16(u32 h) {
-  u32 magnitude = (h & 0x7fff) << 13;
-  u32 finite = bits(f32(magnitude) * 0x1p112f);
-  u32 special = magnitude | 0x7f800000;  // infinity and NaN keep their payload
-  u32 r = magnitude >= 0x0f800000 ? special : finite;
-  return f32(r | (h & 0x8000) << 16);
+  const u32 magnitude = (h & 0x7fff) << 13;
+  const u32 special = magnitude >= 0x0f800000 ? 0x7f800000 : 0;
+  return f32(bits(f32(magnitude) * 0x1p112f) | special | (h & 0x8000) << 16);
 }
 
 // f32 -> f16, to nearest even, with denormals. NaN becomes quiet.

@@ -1,0 +1,5 @@
+// f32 to bf16, nearest even.
+func.func @main(%x: tensor<40x30xf32>) -> tensor<40x30xbf16> {
+  %y = arith.truncf %x : tensor<40x30xf32> to tensor<40x30xbf16>
+  return %y : tensor<40x30xbf16>
+}

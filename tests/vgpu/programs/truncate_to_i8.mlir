@@ -1,0 +1,5 @@
+// f32 to i8, towards zero.
+func.func @main(%x: tensor<40x30xf32>) -> tensor<40x30xi8> {
+  %y = arith.fptosi %x : tensor<40x30xf32> to tensor<40x30xi8>
+  return %y : tensor<40x30xi8>
+}
