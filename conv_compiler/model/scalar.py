@@ -15,7 +15,7 @@ from conv_compiler.model.instructions import Instruction
 from conv_compiler.model.loops import Block, index_at, loops
 from conv_compiler.model.scalar_ops import BINARY, COMPARE, MASK, Value, add_signed, signed
 
-MOST_BLOCKS = 5_000_000
+MOST_BLOCKS = 2_000_000
 _REGISTER = re.compile(r"(s|v|ttmp)(?:(\d+)|\[(\d+):(\d+)\])$")
 _NAMED = {
     "vcc": ("vcc_lo", "vcc_hi"), "vcc_lo": ("vcc_lo",), "vcc_hi": ("vcc_hi",),
@@ -57,9 +57,13 @@ _TAKEN: Mapping[str, tuple[str, bool]] = {
 
 
 class _Wave:
-    """The scalar state of a wave; registers that are not there are unknown."""
+    """The scalar state of a wave; registers that are not there are unknown.
 
-    def __init__(self, registers: Mapping[str, int]) -> None:
+    With `vectors`, vector registers too, where all lanes hold the same value.
+    """
+
+    def __init__(self, registers: Mapping[str, int], vectors: bool) -> None:
+        self.vectors = vectors
         self.registers: dict[str, Value] = {
             "exec_lo": MASK[32],
             "exec_hi": MASK[32],
@@ -84,7 +88,8 @@ class _Wave:
 
     def write(self, operand: str, value: Value) -> None:
         for i, name in enumerate(_names(operand)):
-            if not name.startswith("exec"):  # lanes are taken as active
+            # Lanes are taken as active.
+            if not name.startswith("exec") and (self.vectors or not _is_vector(name)):
                 self.registers[name] = None if value is None else value >> 32 * i & MASK[32]
 
     def run(self, one: Instruction) -> None:
@@ -193,6 +198,10 @@ class _Wave:
         return None if value is None else bool(value) == wanted
 
 
+def _is_vector(register: str) -> bool:
+    return register[0] == "v" and register[1] != "c"  # v5, but not vcc_lo
+
+
 def _silent(name: str) -> bool:
     """Whether an instruction writes no register."""
     return "store" in name or name.startswith(
@@ -206,9 +215,7 @@ def _matters(one: Instruction, vectors: bool) -> bool:
     if one.name.startswith("s_cmp"):
         return True
     names = [name for operand in one.operands[:2] for name in _names(operand)]
-    return not _silent(one.name) and any(
-        vectors or name[0] != "v" or name[1] == "c" for name in names
-    )
+    return not _silent(one.name) and any(vectors or not _is_vector(name) for name in names)
 
 
 def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[int, ...]:
@@ -227,7 +234,7 @@ def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[in
 
 
 def _run(parts: Sequence[Block], registers: Mapping[str, int], *, vectors: bool) -> tuple[int, ...]:
-    wave, counts = _Wave(registers), [0] * len(parts)
+    wave, counts = _Wave(registers, vectors), [0] * len(parts)
     effects = [tuple(i for i in block.instructions if _matters(i, vectors)) for block in parts]
     targets = [
         None if block.last.target is None else index_at(parts, block.last.target) for block in parts
