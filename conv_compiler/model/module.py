@@ -129,13 +129,32 @@ def launch_of(code: KernelCode, dispatch: Dispatch, written_before: set[Buffer])
     )
 
 
-def middle_workgroup(code: KernelCode, dispatch: Dispatch) -> dict[str, int]:
-    """Scalar registers of the workgroup in the middle of the grid, which stands for all."""
-    return {
-        name: size // 2
-        for name, size in zip(code.workgroup_id, dispatch.grid, strict=False)
-        if name
-    }
+# Workgroups that are run to see whether all are alike, and so many if they are not.
+FEW_WORKGROUPS, MANY_WORKGROUPS = 4, 64
+_GOLDEN_RATIO = (5**0.5 - 1) / 2
+
+
+def sample_workgroups(dispatch: Dispatch, count: int) -> list[tuple[int, int, int]]:
+    """Ids (x, y, z) of workgroups spread evenly over the grid, in no step with its sizes."""
+    x, y, _ = dispatch.grid
+    picked = [int((0.5 + i * _GOLDEN_RATIO) % 1 * dispatch.workgroups) for i in range(count)]
+    return [(one % x, one // x % y, one // (x * y)) for one in dict.fromkeys(picked)]
+
+
+def sampled_counts(code: KernelCode, dispatch: Dispatch) -> KernelCounts:
+    """Static counts of a few workgroups, or the mean of many where the few are not alike."""
+
+    def counts(ids: list[tuple[int, int, int]]) -> KernelCounts:
+        starts = [
+            {name: value for name, value in zip(code.workgroup_id, one, strict=False) if name}
+            for one in ids
+        ]
+        return static_counts(code.code, code.chip, code.lanes, starts)
+
+    few = [counts([one]) for one in sample_workgroups(dispatch, FEW_WORKGROUPS)]
+    if all(one == few[0] for one in few):
+        return few[0]
+    return counts(sample_workgroups(dispatch, MANY_WORKGROUPS))
 
 
 def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleModel:
@@ -163,7 +182,7 @@ def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleM
         code = codes[dispatch.kernel]
         launch = launch_of(code, dispatch, written)
         written |= set(dispatch.buffers[-1:])
-        counts = static_counts(code.code, code.chip, code.lanes, middle_workgroup(code, dispatch))
+        counts = sampled_counts(code, dispatch)
         if row := counted.get(code.name):
             counts = with_counters(counts, row)
         models.append(

@@ -15,8 +15,8 @@ from conv_compiler.model.instructions import Instruction
 from conv_compiler.model.loops import Block, index_at, loops
 from conv_compiler.model.scalar_ops import BINARY, COMPARE, MASK, Value, add_signed, signed
 
-MOST_BLOCKS = 5_000_000
-_REGISTER = re.compile(r"(s|ttmp)(?:(\d+)|\[(\d+):(\d+)\])$")
+MOST_BLOCKS = 2_000_000
+_REGISTER = re.compile(r"(s|v|ttmp)(?:(\d+)|\[(\d+):(\d+)\])$")
 _NAMED = {
     "vcc": ("vcc_lo", "vcc_hi"), "vcc_lo": ("vcc_lo",), "vcc_hi": ("vcc_hi",),
     "exec": ("exec_lo", "exec_hi"), "exec_lo": ("exec_lo",), "exec_hi": ("exec_hi",),
@@ -25,7 +25,7 @@ _NAMED = {
 
 
 def _names(operand: str) -> tuple[str, ...]:
-    """The 32-bit registers of an operand, lowest first; none for a constant or a vector."""
+    """The 32-bit registers of an operand, lowest first; none for a constant."""
     if operand in _NAMED:
         return _NAMED[operand]
     if not (match := _REGISTER.match(operand)):
@@ -34,6 +34,18 @@ def _names(operand: str) -> tuple[str, ...]:
     return tuple(f"{match[1]}{i}" for i in range(first, last + 1))
 
 
+# Vector instructions as the scalar ones they are where all lanes hold the same value.
+_UNIFORM = {
+    "v_mov_b32": "s_mov_b32",
+    "v_readfirstlane_b32": "s_mov_b32",
+    "v_mul_lo_u32": "s_mul_i32",
+    "v_lshlrev_b32": "s_lshl_b32",
+    "v_lshrrev_b32": "s_lshr_b32",
+    "v_ashrrev_i32": "s_ashr_i32",
+    **{f"v_{name}_b32": f"s_{name}_b32" for name in ("and", "or", "xor")},
+    **dict.fromkeys(("v_add_u32", "v_add_nc_u32", "v_add_co_u32"), "s_add_u32"),
+    **dict.fromkeys(("v_sub_u32", "v_sub_nc_u32", "v_sub_co_u32"), "s_sub_u32"),
+}
 _TAKEN: Mapping[str, tuple[str, bool]] = {
     "s_cbranch_scc0": ("scc", False),
     "s_cbranch_scc1": ("scc", True),
@@ -45,9 +57,13 @@ _TAKEN: Mapping[str, tuple[str, bool]] = {
 
 
 class _Wave:
-    """The scalar state of a wave; registers that are not there are unknown."""
+    """The scalar state of a wave; registers that are not there are unknown.
 
-    def __init__(self, registers: Mapping[str, int]) -> None:
+    With `vectors`, vector registers too, where all lanes hold the same value.
+    """
+
+    def __init__(self, registers: Mapping[str, int], vectors: bool) -> None:
+        self.vectors = vectors
         self.registers: dict[str, Value] = {
             "exec_lo": MASK[32],
             "exec_hi": MASK[32],
@@ -72,7 +88,8 @@ class _Wave:
 
     def write(self, operand: str, value: Value) -> None:
         for i, name in enumerate(_names(operand)):
-            if not name.startswith("exec"):  # lanes are taken as active
+            # Lanes are taken as active.
+            if not name.startswith("exec") and (self.vectors or not _is_vector(name)):
                 self.registers[name] = None if value is None else value >> 32 * i & MASK[32]
 
     def run(self, one: Instruction) -> None:
@@ -114,6 +131,10 @@ class _Wave:
         elif name.startswith("s_") and name.endswith("_saveexec_b64"):
             self.write(operands[0], self.read("exec", 64))
             self.registers["scc"] = None
+        elif (scalar := _UNIFORM.get(name)) and len(operands) >= 2:
+            self._vector(name, scalar, operands)
+        elif name.startswith("v_cmp_") and len(operands) == 3:
+            self._compare_vectors(name, operands)
         elif operands and not _silent(name):
             for operand in operands[: 2 if "_co_" in name or "div_scale" in name else 1]:
                 self._forget(operand, name)
@@ -122,6 +143,36 @@ class _Wave:
         self.write(operand, None)
         if name.startswith("s_") and not name.startswith(("s_load", "s_buffer_load")):
             self.registers["scc"] = None
+
+    def _vector(self, name: str, scalar: str, operands: Sequence[str]) -> None:
+        """A vector instruction whose operands are alike in all lanes, as the scalar one it is."""
+        carry = "_co_" in name
+        results, sources = (operands[:2], operands[2:]) if carry else (operands[:1], operands[1:])
+        values = [self.read(operand) for operand in sources]
+        if None in values:
+            for operand in results:
+                self.write(operand, None)
+        elif scalar == "s_mov_b32":
+            self.write(results[0], values[0])
+        else:
+            values = values[::-1] if "rev" in name else values
+            value, scc = BINARY[scalar][1](*values, 0)
+            self.write(results[0], value)
+            if carry:
+                self.write(results[1], MASK[64] if scc else 0)
+
+    def _compare_vectors(self, name: str, operands: Sequence[str]) -> None:
+        """A mask of all lanes or none, where both sides are alike in all lanes."""
+        _, _, relation, kind = name.split("_")
+        relation = {"ne": "lg"}.get(relation, relation)
+        a, b = self.read(operands[1]), self.read(operands[2])
+        known = a is not None and b is not None and relation in COMPARE and kind in ("u32", "i32")
+        if not known or a is None or b is None:
+            self.write(operands[0], None)
+            return
+        if kind == "i32":
+            a, b = signed(a, 32), signed(b, 32)
+        self.write(operands[0], MASK[64] if COMPARE[relation](a, b) else 0)
 
     def _compare(self, name: str, operands: Sequence[str]) -> None:
         _, relation, kind = name.replace("s_cmpk", "s_cmp").split("_", 1)[1].split("_")
@@ -147,6 +198,10 @@ class _Wave:
         return None if value is None else bool(value) == wanted
 
 
+def _is_vector(register: str) -> bool:
+    return register[0] == "v" and register[1] != "c"  # v5, but not vcc_lo
+
+
 def _silent(name: str) -> bool:
     """Whether an instruction writes no register."""
     return "store" in name or name.startswith(
@@ -155,11 +210,12 @@ def _silent(name: str) -> bool:
     )  # fmt: skip
 
 
-def _matters(one: Instruction) -> bool:
-    """Whether executing it can change a scalar register."""
+def _matters(one: Instruction, vectors: bool) -> bool:
+    """Whether executing it can change a scalar register, or with `vectors` any register."""
     if one.name.startswith("s_cmp"):
         return True
-    return not _silent(one.name) and any(_names(operand) for operand in one.operands[:2])
+    names = [name for operand in one.operands[:2] for name in _names(operand)]
+    return not _silent(one.name) and any(vectors or not _is_vector(name) for name in names)
 
 
 def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[int, ...]:
@@ -170,8 +226,16 @@ def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[in
 
     Raises ModelRefused when an unknown value decides whether a loop goes on, or nothing ends.
     """
-    wave, counts = _Wave(registers), [0] * len(parts)
-    effects = [tuple(i for i in block.instructions if _matters(i)) for block in parts]
+    try:
+        return _run(parts, registers, vectors=False)
+    except ModelRefused:
+        # Some loops count in a vector register, the same in all lanes; slower to follow.
+        return _run(parts, registers, vectors=True)
+
+
+def _run(parts: Sequence[Block], registers: Mapping[str, int], *, vectors: bool) -> tuple[int, ...]:
+    wave, counts = _Wave(registers, vectors), [0] * len(parts)
+    effects = [tuple(i for i in block.instructions if _matters(i, vectors)) for block in parts]
     targets = [
         None if block.last.target is None else index_at(parts, block.last.target) for block in parts
     ]

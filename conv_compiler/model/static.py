@@ -15,19 +15,21 @@ _STEADY_TRIPS = 4
 
 
 def static_counts(
-    code: Sequence[Instruction], chip: str, lanes: int, registers: Mapping[str, int]
+    code: Sequence[Instruction], chip: str, lanes: int, starts: Sequence[Mapping[str, int]]
 ) -> KernelCounts:
-    """What one wave of a kernel executes, its trip counts found by running its scalar code.
+    """What one wave of a kernel executes on average, its trips found by running its scalar code.
 
-    `code` is the kernel from entry to end; `registers` the scalar ones known at the start. Bytes
-    are those of all lanes, and LDS conflicts and cache lines are not known, so they count as if
-    there were none and every byte were used.
+    `code` is the kernel from entry to end; each of `starts` has the scalar registers one workgroup
+    starts with, as far as they are known, and all count alike. Bytes are those of all lanes, and
+    LDS conflicts and cache lines are not known, so they count as if there were none and every byte
+    were used.
 
     Raises ModelRefused when a trip count hangs on what is not a constant.
     """
     parts = blocks(code)
     counts = [total(classify(one, chip, lanes) for one in part.instructions) for part in parts]
-    runs = run_counts(parts, registers)
+    every = [run_counts(parts, registers) for registers in starts]
+    runs = [sum(counted) / len(every) for counted in zip(*every, strict=True)]
 
     def work(block: int) -> tuple[float, ...]:
         one = counts[block]

@@ -80,7 +80,7 @@ FAMILIES = [("gfx942", 64, GFX9), ("gfx1100", 32, GFX11), ("gfx1201", 32, GFX12)
 
 @pytest.mark.parametrize(("chip", "lanes", "text"), FAMILIES, ids=["gfx9", "gfx11", "gfx12"])
 def test_the_main_loop_and_its_trips(chip, lanes, text):
-    counts = static_counts(from_text(text), chip, lanes, {})
+    counts = static_counts(from_text(text), chip, lanes, [{}])
     assert counts.trips == {"gfx942": 20, "gfx1100": 20, "gfx1201": 20}[chip]
     assert counts.source == "static"
     assert counts.trip.matrix == {"gfx942": 2}.get(chip, 1)
@@ -91,7 +91,7 @@ def test_the_main_loop_and_its_trips(chip, lanes, text):
 
 
 def test_what_a_trip_counts():
-    trip = static_counts(from_text(GFX9), "gfx942", 64, {}).trip
+    trip = static_counts(from_text(GFX9), "gfx942", 64, [{}]).trip
     assert trip == Counts(
         matrix=2,
         matrix_cycles=32,
@@ -113,19 +113,19 @@ def test_what_a_trip_counts():
 
 
 def test_segments_go_round():
-    first, second = static_counts(from_text(GFX9), "gfx942", 64, {}).body
+    first, second = static_counts(from_text(GFX9), "gfx942", 64, [{}]).body
     assert (first.loads, first.lds_writes, first.matrix) == (1, 1, 0)
     assert (second.loads, second.lds_reads, second.matrix) == (0, 2, 2)
 
 
 def test_load_distance():
     """Waited for behind the matrix instructions; at once; one trip later."""
-    late = static_counts(from_text(GFX9), "gfx942", 64, {}).load_distance
+    late = static_counts(from_text(GFX9), "gfx942", 64, [{}]).load_distance
     assert 0.6 < late < 1
     soon = GFX9.replace("; next trip's", "\n s_waitcnt vmcnt(0)")
-    assert static_counts(from_text(soon), "gfx942", 64, {}).load_distance == 0
+    assert static_counts(from_text(soon), "gfx942", 64, [{}]).load_distance == 0
     deep = GFX9.replace("vmcnt(0)", "vmcnt(1)")
-    distance = static_counts(from_text(deep), "gfx942", 64, {}).load_distance
+    distance = static_counts(from_text(deep), "gfx942", 64, [{}]).load_distance
     assert distance == pytest.approx(late + 1)
 
 
@@ -158,7 +158,7 @@ def test_nested_loops_are_run_through():
     assert len(loops(parts)) == 3
     assert len(innermost(loops(parts))) == 2
     assert run_counts(parts, {}) == (1, 7, 35, 7, 21, 7, 1)
-    counts = static_counts(from_text(NEST), "gfx942", 64, {})
+    counts = static_counts(from_text(NEST), "gfx942", 64, [{}])
     assert (counts.trips, counts.trip.valu, counts.outside.valu) == (35, 2, 21)
     assert counts.wave.vector_flops == 64 * 2 * (70 + 21)
 
@@ -181,14 +181,14 @@ def test_an_exit_in_the_middle():
 
 def test_the_matrix_loop_wins_over_a_busier_vector_loop():
     text = NEST.replace("v_fma_f32 v0, v1, v2, v0\n  s_sub", "v_mfma_f32_16x16x16_f16 a0\n  s_sub")
-    counts = static_counts(from_text(text), "gfx942", 64, {})
+    counts = static_counts(from_text(text), "gfx942", 64, [{}])
     assert (counts.trips, counts.trip.matrix) == (21, 1)
 
 
 def test_a_kernel_without_loops():
     parts = blocks(from_text("v_add_f32 v0, v0, v1\n s_endpgm"))
     assert main_loop(parts, lambda block: (1.0,)) is None
-    counts = static_counts(from_text("v_add_f32 v0, v0, v1\n s_endpgm"), "gfx942", 64, {})
+    counts = static_counts(from_text("v_add_f32 v0, v0, v1\n s_endpgm"), "gfx942", 64, [{}])
     assert (counts.body, counts.outside.valu) == ((), 1)
 
 
@@ -210,12 +210,13 @@ def test_a_guard_on_lanes_is_taken_as_active():
         "s_load_dword s3, s[0:1], 0x0\n s_cmp_lt_u32 s3, 8\n s_cbranch_scc1 .LBB0_1",
         "v_cmp_gt_u32 vcc, 8, v0\n s_cbranch_vccnz .LBB0_1",
         "v_readfirstlane_b32 s3, v0\n s_cmp_lt_u32 s3, 8\n s_cbranch_scc1 .LBB0_1",
+        "v_add_u32 v0, v0, 1\n v_cmp_gt_u32 vcc, 8, v0\n s_cbranch_vccnz .LBB0_1",
     ],
 )
 def test_an_unknown_trip_count_is_refused(condition):
     text = f".LBB0_1:\n v_fma_f32 v0, v1, v2, v0\n {condition}\n s_endpgm"
     with pytest.raises(ModelRefused, match="not a constant"):
-        static_counts(from_text(text), "gfx942", 64, {})
+        static_counts(from_text(text), "gfx942", 64, [{}])
 
 
 def test_the_workgroup_id_decides():
@@ -229,6 +230,37 @@ def test_the_workgroup_id_decides():
     parts = blocks(from_text(text))
     assert run_counts(parts, {"s8": 4}) == (1, 0, 1)
     assert run_counts(parts, {"s8": 3}) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "v_add_co_u32 v5, s3, v5, 1\n s_and_b32 s3, s3, exec_lo\n s_cbranch_scc0 .LBB0_1",
+        "v_add_u32 v5, 1, v5\n v_cmp_ne_u32 vcc, 0, v5\n s_cbranch_vccnz .LBB0_1",
+        "v_add_u32 v5, 1, v5\n v_cmp_gt_i32 vcc, 0, v5\n s_and_b64 vcc, exec, vcc\n"
+        " s_cbranch_vccnz .LBB0_1",
+        "v_add_u32 v5, 1, v5\n v_readfirstlane_b32 s4, v5\n s_cmp_lg_u32 s4, 0\n"
+        " s_cbranch_scc1 .LBB0_1",
+    ],
+)
+def test_loops_that_count_in_a_vector_register(step):
+    text = f"s_mov_b32 s2, -9\n v_mov_b32 v5, s2\n.LBB0_1:\n v_nop\n {step}\n s_endpgm"
+    assert run_counts(blocks(from_text(text)), {}) == (1, 9, 1)
+
+
+def test_workgroups_that_differ_count_with_their_mean():
+    text = """
+  s_mov_b32 s0, 0
+.LBB0_1:
+  v_fma_f32 v0, v1, v2, v0
+  s_add_i32 s0, s0, 1
+  s_cmp_le_u32 s0, s8
+  s_cbranch_scc1 .LBB0_1
+  s_endpgm
+"""
+    counts = static_counts(from_text(text), "gfx942", 64, [{"s8": 2}, {"s8": 7}, {"s8": 0}])
+    assert counts.trips == pytest.approx((3 + 8 + 1) / 3)
+    assert counts.wave.valu == pytest.approx(4)
 
 
 def ends_with(line, registers):

@@ -234,7 +234,7 @@ ROWS = st.sampled_from([find_target(name) for name in CHIPS])
 ALMOST = 1 - 1e-9
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(KERNELS, LAUNCHES, ROWS, st.sampled_from([field.name for field in fields(Counts)]), AMOUNT)
 def test_more_work_is_never_faster(kernel, launch, target, name, more):
     before = estimate(kernel, launch, target)
@@ -248,7 +248,7 @@ def test_more_work_is_never_faster(kernel, launch, target, name, more):
     assert after.seconds >= before.seconds * ALMOST
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(KERNELS, LAUNCHES, ROWS, st.integers(1, 5000))
 def test_a_larger_grid_is_never_faster(kernel, launch, target, more):
     before = estimate(kernel, launch, target)
@@ -256,7 +256,7 @@ def test_a_larger_grid_is_never_faster(kernel, launch, target, more):
     assert estimate(kernel, larger, target).seconds >= before.seconds * ALMOST
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(KERNELS, LAUNCHES, ROWS)
 def test_more_registers_or_lds_are_never_faster(kernel, launch, target):
     before = estimate(kernel, launch, target)
@@ -265,7 +265,7 @@ def test_more_registers_or_lds_are_never_faster(kernel, launch, target):
         assert estimate(kernel, worse, target).seconds >= before.seconds * ALMOST
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(KERNELS, LAUNCHES, ROWS)
 def test_loads_issued_earlier_are_never_slower(kernel, launch, target):
     earlier = replace(kernel, load_distance=kernel.load_distance + 0.5)
@@ -273,7 +273,7 @@ def test_loads_issued_earlier_are_never_slower(kernel, launch, target):
     assert after.seconds <= before.seconds / ALMOST
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(KERNELS, LAUNCHES, ROWS)
 def test_the_time_is_at_least_every_pipe(kernel, launch, target):
     result = estimate(kernel, launch, target)
@@ -288,7 +288,7 @@ def test_the_time_is_at_least_every_pipe(kernel, launch, target):
         assert result.pipes[result.binds] == result.bound_seconds >= BOUND_SHARE * work
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(KERNELS, LAUNCHES, ROWS)
 def test_the_unit_takes_a_time_between_all_hidden_and_nothing_hidden(kernel, launch, target):
     chip = chip_facts(target)

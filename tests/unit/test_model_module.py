@@ -9,7 +9,7 @@ import pytest
 from conv_compiler.cli import main
 from conv_compiler.errors import InvalidArtifact, ModelRefused
 from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
-from conv_compiler.model.module import model_module
+from conv_compiler.model.module import model_module, sample_workgroups
 from conv_compiler.stages import compiler_path
 
 NAME = b"main_dispatch_0".hex().upper()
@@ -114,6 +114,19 @@ def test_a_module_is_its_launches(artifact):
     assert total.read_bytes == total.warm_bytes == partial.written_bytes
     assert partial.warm_bytes == 0
     json.dumps(module.to_json())
+
+
+def test_sampled_workgroups_are_of_the_grid():
+    for grid in ((1, 1, 1), (7, 1, 1), (16128, 1, 1), (5, 4, 3)):
+        dispatch = Dispatch(kernel="", grid=grid, buffers=())
+        found = sample_workgroups(dispatch, 64)
+        assert len(set(found)) == len(found) == min(64, len(found))
+        assert all(0 <= one < size for ids in found for one, size in zip(ids, grid, strict=True))
+    # As many of each half, of each quarter, of the even ids.
+    dispatch = Dispatch(kernel="", grid=(16128, 1, 1), buffers=())
+    found = [x for x, _, _ in sample_workgroups(dispatch, 64)]
+    assert abs(sum(x < 8064 for x in found) - 32) <= 2
+    assert abs(sum(x % 7 == 0 for x in found) - 9) <= 4
 
 
 def test_files_without_amd_code_are_refused(tmp_path):
