@@ -13,6 +13,7 @@
 
 #include "checks.h"
 #include "code_object.h"
+#include "counter_fields.h"
 #include "isa/tables.h"
 #include "pool.h"
 #include "setup.h"
@@ -252,14 +253,8 @@ class Run {
   }
 
   static void add_counters(Counters& to, const Counters& from) {
-    to.workgroups += from.workgroups;
-    to.waves += from.waves;
     for (int c = 0; c < static_cast<int>(Class::kCount); ++c) to.instructions[c] += from.instructions[c];
-    for (auto field : {&Counters::global_read_bytes, &Counters::global_write_bytes, &Counters::global_read_lines,
-                       &Counters::global_write_lines, &Counters::scalar_read_bytes, &Counters::lds_read_bytes, &Counters::lds_write_bytes,
-                       &Counters::lds_cycles, &Counters::lds_conflict_cycles, &Counters::matrix_flops}) {
-      to.*field += from.*field;
-    }
+    for (const CounterField& row : kCounterFields) to.*row.field += from.*row.field;
   }
 
   const LoadedCode& code_;
