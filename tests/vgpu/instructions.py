@@ -2,7 +2,6 @@
 
 import ctypes
 import functools
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np

@@ -39,6 +39,8 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
   using namespace vgpu;
   try {
     const Program code(std::vector<uint8_t>(program, program + size), chip);
+    const ChipInfo* info = chip_info(chip);
+    if (!info) throw Error(Error::Kind::kWrongChip, std::string("no chip ") + chip);
     KernelInfo kernel;
     kernel.name = "program";
     Counters counters;
@@ -52,8 +54,7 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     g.counters = state->counts ? &counters : nullptr;
     g.observed = g.counters;
     g.waves = g.live = 1;
-    g.family = std::string(chip).rfind("gfx11", 0) == 0 ? 11 : std::string(chip).rfind("gfx12", 0) == 0 ? 12 : 9;
-    g.fnuz = std::string(chip) == "gfx942";
+    set_chip(g, *info);
     auto wave = std::make_unique<Wave>();
     Wave& w = *wave;
     memset(static_cast<void*>(&w), 0, sizeof w);

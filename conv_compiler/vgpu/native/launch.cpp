@@ -172,8 +172,7 @@ class Run {
     g.lds = worker.lds.get();
     g.lds_size = lds_size_;
     g.waves = g.live = waves_;
-    g.family = code_.chip().rfind("gfx11", 0) == 0 ? 11 : code_.chip().rfind("gfx12", 0) == 0 ? 12 : 9;
-    g.fnuz = code_.chip() == "gfx942";
+    set_chip(g, *chip_info(code_.chip()));
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
     g.id[1] = n / config_.grid[0] % config_.grid[1];
