@@ -136,7 +136,7 @@ class Wave:
         )
         if failed:
             raise RuntimeError(message.value.decode())
-        EXERCISED.update(row_of(record, self.chip) for record in records)
+        EXERCISED.update(row_of(record, self.chip) for record in (*records, END))
 
     def counted(self) -> dict[str, int]:
         """What all runs of this wave counted: wave-instructions by class, and sums."""

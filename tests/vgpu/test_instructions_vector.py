@@ -19,7 +19,7 @@ from vector_rows import (
     wide,
 )
 
-from conv_compiler.vgpu.program import VCC
+from conv_compiler.vgpu.program import EXEC, VCC
 
 F, H, D, U, I = "f32", "f16", "f64", "u32", "i32"  # noqa: E741
 FLOAT_ROWS = [
@@ -180,11 +180,23 @@ FLOAT_COMPARISONS = COMPARISONS | {
 }
 
 
+ALWAYS = {
+    "f": lambda a, b: np.zeros(a.shape, bool),
+    "t": lambda a, b: np.ones(a.shape, bool),
+    "tru": lambda a, b: np.ones(a.shape, bool),
+}
+
+
 @pytest.mark.parametrize("kind", ["f16", "f32", "f64", "i16", "u16", "i32", "u32", "i64", "u64"])
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
-def test_comparisons(kind: str, chip: str) -> None:
+@pytest.mark.parametrize("exec_too", [False, True])
+def test_comparisons(kind: str, chip: str, exec_too: bool) -> None:
+    """v_cmpx writes EXEC: on CDNA beside the mask, on RDNA instead of it."""
     rng = np.random.default_rng(3)
-    for name, formula in (FLOAT_COMPARISONS if kind[0] == "f" else INTEGER_COMPARISONS).items():
+    formulas = (FLOAT_COMPARISONS if kind[0] == "f" else INTEGER_COMPARISONS) | ALWAYS
+    for name, formula in formulas.items():
+        if name == "tru" and kind[0] != "f":
+            continue
         wave = Wave(chip)
         a, b = (sample(kind, wave.lanes, rng) for _ in range(2))
         b = np.where(rng.random(wave.lanes) < 0.3, a, b)
@@ -192,11 +204,15 @@ def test_comparisons(kind: str, chip: str) -> None:
         for number, x in ((0, a), (2, b)):
             wave.put(number, x if x.dtype.itemsize >= 4 else x.view("u2").astype(np.uint32))
         wave.exec &= ~0b1010
-        d = sgpr(VCC, wave.lanes // 32)
-        wave.run(instruction(f"v_cmp_{name}_{kind}", d=d, a=vgpr(0, dwords), b=vgpr(2, dwords)))
-        want = sum(int(t) << lane for lane, t in enumerate(formula(a, b))) & wave.exec
-        got = int(wave.s[VCC]) | (int(wave.s[VCC + 1]) << 32 if wave.lanes == 64 else 0)
+        active = wave.exec
+        target = EXEC if exec_too and chip == "gfx1100" else VCC
+        d = sgpr(target, wave.lanes // 32)
+        full = f"v_cmp{'x' if exec_too else ''}_{name}_{kind}"
+        wave.run(instruction(full, d=d, a=vgpr(0, dwords), b=vgpr(2, dwords)))
+        want = sum(int(t) << lane for lane, t in enumerate(formula(a, b))) & active
+        got = int(wave.s[target]) | (int(wave.s[target + 1]) << 32 if wave.lanes == 64 else 0)
         assert got == want, name
+        assert wave.exec == (want if exec_too else active), name
 
 
 @pytest.mark.parametrize(("chip", "kind"), FP8)
