@@ -199,6 +199,8 @@ def _accvgpr_mov(f: Fields) -> list[Record]:
 def vop_any(f: Fields) -> list[Record]:
     if f.name.startswith("v_accvgpr_mov"):
         return _accvgpr_mov(f)
+    if f.name.startswith("v_accvgpr_"):
+        return matrix(f)
     return _vop(f)
 
 

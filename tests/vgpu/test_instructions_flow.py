@@ -67,7 +67,51 @@ def test_barriers_of_one_wave_let_it_pass() -> None:
 
 
 # What orders memory or advises the hardware; this executor does things in order.
-NO_EFFECT = ["s_waitcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_expcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_depctr", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt", "s_wait_alu", "s_wait_idle", "s_wait_event", "s_nop", "s_delay_alu", "s_clause", "s_sleep", "s_setprio", "s_inst_prefetch", "s_set_inst_prefetch_distance", "s_code_end", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_ttracedata", "s_ttracedata_imm", "s_set_gpr_idx_off", "s_prefetch_inst", "s_prefetch_data", "s_prefetch_inst_pc_rel", "buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_gl0_inv", "buffer_gl1_inv", "global_inv", "global_wb"]
+NO_EFFECT = [
+    "s_waitcnt",
+    "s_waitcnt_vscnt",
+    "s_waitcnt_vmcnt",
+    "s_waitcnt_expcnt",
+    "s_waitcnt_lgkmcnt",
+    "s_waitcnt_depctr",
+    "s_wait_loadcnt",
+    "s_wait_storecnt",
+    "s_wait_dscnt",
+    "s_wait_kmcnt",
+    "s_wait_samplecnt",
+    "s_wait_bvhcnt",
+    "s_wait_expcnt",
+    "s_wait_loadcnt_dscnt",
+    "s_wait_storecnt_dscnt",
+    "s_wait_alu",
+    "s_wait_idle",
+    "s_wait_event",
+    "s_nop",
+    "s_delay_alu",
+    "s_clause",
+    "s_sleep",
+    "s_setprio",
+    "s_inst_prefetch",
+    "s_set_inst_prefetch_distance",
+    "s_code_end",
+    "s_icache_inv",
+    "s_dcache_inv",
+    "s_dcache_wb",
+    "s_ttracedata",
+    "s_ttracedata_imm",
+    "s_set_gpr_idx_off",
+    "s_prefetch_inst",
+    "s_prefetch_data",
+    "s_prefetch_inst_pc_rel",
+    "buffer_inv",
+    "buffer_wbl2",
+    "buffer_wbinvl1",
+    "buffer_wbinvl1_vol",
+    "buffer_gl0_inv",
+    "buffer_gl1_inv",
+    "global_inv",
+    "global_wb",
+]
 
 
 @pytest.mark.parametrize("name", NO_EFFECT)
