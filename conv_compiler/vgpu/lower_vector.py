@@ -134,7 +134,7 @@ def _vop(f: Fields) -> list[Record]:
         parts["flags"] |= p.ZERO_HIGH if zero else p.KEEP_HALF
     if name == "v_fma_mixhi_f16" or name == "v_mad_mixhi_f16":
         name, d = name.replace("hi", "lo"), dataclasses.replace(d, mods=d.mods | p.OPSEL)
-    if name.startswith("v_readfirstlane") and d.reg >= p.VGPR0:
+    if name.startswith(("v_readfirstlane", "v_readlane")) and d.reg >= p.VGPR0:
         d = dataclasses.replace(d, reg=d.reg - p.VGPR0)  # an SGPR in the field of a VGPR
     if name.startswith("v_bitop3"):
         # The modifier bits of the three sources are a truth table: OMOD, ABS, NEG from the top.

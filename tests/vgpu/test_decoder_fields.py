@@ -68,6 +68,7 @@ CASES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ),
     ("gfx942", "0140d8d3 02010018", "v_accvgpr_read v1, a2", {"d": v(1), "a": a(2)}),
     ("gfx942", "0340d9d3 04010018", "v_accvgpr_write a3, v4", {"d": a(3), "a": v(4)}),
+    ("gfx942", "010089d2 017f0100", "v_readlane_b32 s1, v1, 63", {"d": s(1), "a": v(1), "b": s(191)}),
     ("gfx942", "02a5027e", "v_accvgpr_mov_b32 a1, a2", {"d": a(1), "a": a(2)}),
     (
         "gfx942",
