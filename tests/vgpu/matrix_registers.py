@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from instructions import Wave
 
 Place = tuple[int, int]  # (lane, element of that lane)
 
@@ -86,3 +87,23 @@ def gather(shape: tuple[int, ...], lanes: np.ndarray, place: Callable[..., Place
     for at in np.ndindex(shape):
         out[at] = lanes[place(*at)]
     return out
+
+
+def put(wave: Wave, number: int, lanes: np.ndarray, bits: int) -> int:
+    """Values of [lane][element] into registers; how many they take."""
+    dwords = pack(codes(lanes, bits), bits)
+    wave.v[number : number + len(dwords), : dwords.shape[1]] = dwords
+    return len(dwords)
+
+
+def half_results(chip: str, high: bool) -> Callable[[int, int], tuple[int, int]]:
+    """(lane, half register) of 16-bit results: one a register on RDNA3, two on RDNA4."""
+    if chip == "gfx1100":
+        return lambda i, j: (16 * (i % 2) + j, 2 * (i // 2) + high)
+    return lambda i, j: (16 * (i // 8) + j, i % 8)
+
+
+def word_results(chip: str) -> Callable[[int, int], tuple[int, int]]:
+    if chip == "gfx1100":
+        return lambda i, j: (16 * (i % 2) + j, i // 2)
+    return lambda i, j: (16 * (i // 8) + j, i % 8)

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from instructions import Wave, instruction, vgpr
-from matrix_registers import Cdna, broadcast_block, codes, gather, lane_pattern, pack
+from matrix_registers import Cdna, broadcast_block, gather, lane_pattern, put
 
 A, B, C, D = 0, 32, 64, 128
 F32, F16, BF16, I8 = np.float32, np.float16, ml_dtypes.bfloat16, np.int8
@@ -76,14 +76,6 @@ def rows() -> list[Row]:
 ROWS = rows()
 
 
-def put(wave: Wave, number: int, lanes: np.ndarray) -> int:
-    """Values of [lane][element] into registers; how many they take."""
-    bits = lanes.dtype.itemsize * 8
-    dwords = pack(codes(lanes, bits), bits)
-    wave.v[number : number + len(dwords), : dwords.shape[1]] = dwords
-    return len(dwords)
-
-
 def run(row: Row, chip: str, **fields: int) -> None:
     """Run the instruction on small integers and compare every element of D."""
     rng = np.random.default_rng(len(row.name) + sum(fields.values()))
@@ -94,7 +86,7 @@ def run(row: Row, chip: str, **fields: int) -> None:
     b = rng.integers(-3, 4, shape).astype(row.b)
     c = rng.integers(-9, 10, (64, acc_elements)).astype(row.acc)
     wave = Wave(chip)
-    counts = [put(wave, at, lanes) for at, lanes in ((A, a), (B, b), (C, c))]
+    counts = [put(wave, at, x, 8 * x.dtype.itemsize) for at, x in ((A, a), (B, b), (C, c))]
     operands = {
         "d": vgpr(D, counts[2]),
         "a": vgpr(A, counts[0]),
@@ -195,8 +187,8 @@ def test_xf32_cuts_the_mantissa() -> None:
     lane, element = layout.source(0, 3, 5)
     one[lane, element] = 1  # B[5][3]
     wave = Wave("gfx942")
-    put(wave, A, values)
-    put(wave, B, one)
+    put(wave, A, values, 32)
+    put(wave, B, one, 32)
     operands = {"a": vgpr(A, 2), "b": vgpr(B, 2), "c": vgpr(C, 4)}
     wave.run(instruction("v_mfma_f32_16x16x8_xf32", d=vgpr(D, 4), **operands))
     got = np.ascontiguousarray(wave.v[D : D + 4].T).view(np.float32)
@@ -205,7 +197,7 @@ def test_xf32_cuts_the_mantissa() -> None:
         cut = np.uint32(exact.view(np.uint32) & 0xFFFFE000).view(np.float32)
         assert got[layout.result(0, i, 3)] == cut
     values[layout.source(0, 2, 5)] = np.uint32(0x7F800001).view(np.float32)
-    put(wave, A, values)
+    put(wave, A, values, 32)
     wave.run(instruction("v_mfma_f32_16x16x8_xf32", d=vgpr(D, 4), **operands))
     got = np.ascontiguousarray(wave.v[D : D + 4].T).view(np.float32)
     assert np.isnan(got[layout.result(0, 2, 3)])
