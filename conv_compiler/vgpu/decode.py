@@ -83,6 +83,8 @@ def _mnemonics(raw: formats.Raw, records: list[Record]) -> list[str]:
         return [raw.renamed.name]
     if hasattr(raw.inst, "opx"):
         return [f"v_dual_{r.name[2:]}" for r in records if r.part < 2]
+    if len(records) > 1:
+        return [r.name for r in records]
     return [clean_name(raw.inst.op.name)]
 
 

@@ -88,7 +88,12 @@ _GFX90A: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 108): _mfma("v_mfma_f32_32x32x4bf16", 16, 1),
     ("VOP3P", 109): _mfma("v_mfma_f32_16x16x8bf16", 4, 1),
 }
-RENAMED = {"gfx90a": _GFX90A}
+# The package's tables are those of CDNA4, which has no xf32; source: the MI300 ISA guide.
+_GFX942: dict[tuple[str, int], Renamed] = {
+    ("VOP3P", 62): _mfma("v_mfma_f32_16x16x8_xf32", 4, 2),
+    ("VOP3P", 63): _mfma("v_mfma_f32_32x32x4_xf32", 16, 2),
+}
+RENAMED = {"gfx90a": _GFX90A, "gfx942": _GFX942}
 
 # Encoding, bits that tell it, their value, first bit and mask of the opcode; most specific first.
 _CDNA_ENCODINGS = (

@@ -164,24 +164,32 @@ def _compare_destination(f: Fields, d: Operand) -> Operand:
 
 
 def matrix(f: Fields) -> list[Record]:
-    """MFMA and the accumulation-register moves: VOP3P with AGPR bits instead of modifiers."""
+    """MFMA and the accumulation-register moves: VOP3P with AGPR bits instead of modifiers.
+
+    A scaled instruction becomes two records: what keeps the scales, and the product.
+    """
     acc, acc_cd = f.value("acc"), bool(f.value("acc_cd"))
     d_acc = acc_cd or f.name == "v_accvgpr_write"
     a_acc = bool(acc & 1) or f.name == "v_accvgpr_read"
-    parts: dict[str, Any] = {}
-    for field in ("cbsz", "abid", "blgp"):
-        parts[field] = f.value(field)
-    if f.has("scale_src0"):
-        raise ValueError("scaled matrix encoding")
-    return [
-        f.record(
-            d=f.operand("vdst", agpr=d_acc),
-            a=f.operand("src0", agpr=a_acc),
-            b=f.operand("src1", agpr=bool(acc & 2)),
-            c=f.operand("src2", agpr=acc_cd),
-            **parts,
-        )
-    ]
+    fields = {field: f.value(field) for field in ("cbsz", "abid", "blgp")}
+    # The indices of a sparse product are in a VGPR wherever its accumulators are.
+    c_acc = acc_cd and not f.name.startswith("v_smfmac")
+    product = f.record(
+        d=f.operand("vdst", agpr=d_acc),
+        a=f.operand("src0", agpr=a_acc),
+        b=f.operand("src1", agpr=bool(acc & 2)),
+        c=f.operand("src2", agpr=c_acc),
+        **fields,
+    )
+    if not f.has("scale_src0"):
+        return [product]
+    mods = _source_mods(f)
+    scales = f.record(
+        name="v_mfma_ld_scale_b32",
+        a=f.reg(f.value("scale_src0"), 32, mods=mods[0] & (p.OPSEL | p.OPSEL_HI)),
+        b=f.reg(f.value("scale_src1"), 32, mods=mods[1] & (p.OPSEL | p.OPSEL_HI)),
+    )
+    return [scales, dataclasses.replace(product, part=1)]
 
 
 def _accvgpr_mov(f: Fields) -> list[Record]:
@@ -191,6 +199,8 @@ def _accvgpr_mov(f: Fields) -> list[Record]:
 def vop_any(f: Fields) -> list[Record]:
     if f.name.startswith("v_accvgpr_mov"):
         return _accvgpr_mov(f)
+    if f.name.startswith("v_accvgpr_"):
+        return matrix(f)
     return _vop(f)
 
 

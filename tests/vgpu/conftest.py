@@ -9,6 +9,32 @@ import iree.compiler.version as compiler_version
 import pytest
 from running import CompileFor
 
+HERE = Path(__file__).parent
+INSTRUCTION_TESTS = "test_instructions_*.py"
+COVERAGE_TEST = "test_instruction_coverage.py"
+DESELECTED = pytest.StashKey[set[str]]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the coverage test come last: it looks at what the others have run."""
+    items.sort(key=lambda item: item.path.name == COVERAGE_TEST)
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Keep the names of files of which only a part runs."""
+    if items:
+        names = items[0].config.stash.setdefault(DESELECTED, set())
+        names.update(item.path.name for item in items)
+
+
+@pytest.fixture
+def all_instruction_tests(request: pytest.FixtureRequest) -> None:
+    """Skip unless every instruction test is part of this run."""
+    wanted = {path.name for path in HERE.glob(INSTRUCTION_TESTS)}
+    here = {item.path.name for item in request.session.items}
+    if wanted - here or wanted & request.config.stash.get(DESELECTED, set()):
+        pytest.skip(f"needs all of {INSTRUCTION_TESTS} in the same run")
+
 
 class Compiled:
     """Modules by their MLIR text, chip and flags, with the text the compiler assembled them from."""

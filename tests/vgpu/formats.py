@@ -15,6 +15,15 @@ INTEGERS = {
     "u64": np.uint64,
 }
 DTYPES = FLOATS | INTEGERS
+# The 8-bit floats of each chip, by their names in mnemonics.
+FP8 = {
+    ("gfx942", "fp8"): ml_dtypes.float8_e4m3fnuz,
+    ("gfx942", "bf8"): ml_dtypes.float8_e5m2fnuz,
+    ("gfx950", "fp8"): ml_dtypes.float8_e4m3fn,
+    ("gfx950", "bf8"): ml_dtypes.float8_e5m2,
+    ("gfx1201", "fp8"): ml_dtypes.float8_e4m3fn,
+    ("gfx1201", "bf8"): ml_dtypes.float8_e5m2,
+}
 
 
 def edges(kind: str) -> np.ndarray:

@@ -2,16 +2,22 @@
 
 import ctypes
 import functools
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from conv_compiler.vgpu import library_path
-from conv_compiler.vgpu.program import EXEC, VGPR0, Operand, Program, Record
+from conv_compiler.vgpu.program import CLAMP, EXEC, VGPR0, Operand, Program, Record
 
-ROWS, LANES, SGPRS, LDS_BYTES = 513, 64, 128, 4096
+ROWS, LANES, SGPRS, LDS_BYTES, SCRATCH_LANE_BYTES = 513, 64, 128, 4096, 64
 MESSAGE_BYTES = 4096
+# What the executor counts, in its order: wave-instructions by class, then sums.
+CLASSES = "matrix valu salu scalar_load lds_read lds_write global_read global_write branch barrier"
+CLASSES += " wait other"
+SUMS = "launches workgroups waves global_read_bytes global_write_bytes global_read_lines"
+SUMS += " global_write_lines scalar_read_bytes lds_read_bytes lds_write_bytes lds_cycles"
+SUMS += " lds_conflict_cycles matrix_flops"
+FAMILIES = {"gfx11": "rdna3:", "gfx12": "rdna4:", "gfx9": "cdna:"}
 END = Record(offset=0, name="s_endpgm", size=4, text="s_endpgm")
 
 
@@ -25,21 +31,51 @@ def sgpr(number: int, dwords: int = 1) -> Operand:
     return Operand(reg=number, dwords=dwords)
 
 
+class _State(ctypes.Structure):
+    """The C interface's vgpu_wave_state."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint32) for name in ("lanes", "lds_size", "scratch_lane")),
+        *((n, ctypes.c_void_p) for n in ("vgprs", "sgprs", "scc", "lds", "scratch", "counts")),
+    )
+
+
 @functools.cache
-def _run_program() -> Callable[..., int]:
-    function = ctypes.CDLL(str(library_path())).vgpu_run_program
-    pointer, size = ctypes.c_void_p, ctypes.c_size_t
-    function.argtypes = [ctypes.c_char_p, size, ctypes.c_char_p, ctypes.c_uint32]
-    function.argtypes += [
-        pointer,
-        pointer,
-        pointer,
-        pointer,
-        ctypes.c_uint32,
-        ctypes.c_char_p,
-        size,
-    ]
-    return function
+def _library() -> ctypes.CDLL:
+    loaded = ctypes.CDLL(str(library_path()))
+    text, size = ctypes.c_char_p, ctypes.c_size_t
+    loaded.vgpu_run_program.argtypes = [text, size, text, ctypes.POINTER(_State), text, size]
+    loaded.vgpu_instruction_rows.argtypes = [text, size]
+    loaded.vgpu_instruction_rows.restype = size
+    return loaded
+
+
+@functools.cache
+def rows() -> tuple[tuple[str, ...], ...]:
+    """The names of every row of the executor's instruction tables."""
+    function = _library().vgpu_instruction_rows
+    text = ctypes.create_string_buffer(function(None, 0) + 1)
+    function(text, len(text))
+    return tuple(tuple(line.split("|")) for line in text.value.decode().splitlines())
+
+
+@functools.cache
+def _row_of_name() -> dict[str, tuple[str, ...]]:
+    return {name: row for row in rows() for name in row}
+
+
+def row_of(record: Record, chip: str) -> tuple[str, ...]:
+    """The row that a record runs: a family's or a clamping one of its name goes before the plain."""
+    family = next(prefix for start, prefix in FAMILIES.items() if chip.startswith(start))
+    names = [f"clamp:{record.name}"] if record.flags & CLAMP else []
+    for name in (*names, record.name):
+        for full in (family + name, name):
+            if full in _row_of_name():
+                return _row_of_name()[full]
+    raise KeyError(record.name)
+
+
+EXERCISED: set[tuple[str, ...]] = set()  # rows that a wave has run to its end in this process
 
 
 class Wave:
@@ -52,6 +88,8 @@ class Wave:
         self.s = np.zeros(SGPRS, np.uint32)
         self.scc = np.zeros(1, np.uint32)
         self.lds = np.zeros(LDS_BYTES, np.uint8)
+        self.scratch = np.zeros((self.lanes, SCRATCH_LANE_BYTES), np.uint8)
+        self.counts = np.zeros(len(CLASSES.split()) + len(SUMS.split()), np.uint64)
         self.exec = (1 << self.lanes) - 1
 
     @property
@@ -82,21 +120,28 @@ class Wave:
             program.records.append(replace(record, offset=4 * number, size=4))
         data = program.to_bytes()
         message = ctypes.create_string_buffer(MESSAGE_BYTES)
-        failed = _run_program()(
-            data,
-            len(data),
-            self.chip.encode(),
-            self.lanes,
-            self.v.ctypes.data,
-            self.s.ctypes.data,
-            self.scc.ctypes.data,
-            self.lds.ctypes.data,
-            LDS_BYTES,
-            message,
-            MESSAGE_BYTES,
+        state = _State(
+            lanes=self.lanes,
+            lds_size=LDS_BYTES,
+            scratch_lane=SCRATCH_LANE_BYTES,
+            vgprs=self.v.ctypes.data,
+            sgprs=self.s.ctypes.data,
+            scc=self.scc.ctypes.data,
+            lds=self.lds.ctypes.data,
+            scratch=self.scratch.ctypes.data,
+            counts=self.counts.ctypes.data,
+        )
+        failed = _library().vgpu_run_program(
+            data, len(data), self.chip.encode(), ctypes.byref(state), message, MESSAGE_BYTES
         )
         if failed:
             raise RuntimeError(message.value.decode())
+        EXERCISED.update(row_of(record, self.chip) for record in (*records, END))
+
+    def counted(self) -> dict[str, int]:
+        """What all runs of this wave counted: wave-instructions by class, and sums."""
+        names = (*CLASSES.split(), *SUMS.split())
+        return dict(zip(names, self.counts.tolist(), strict=True))
 
 
 def instruction(name: str, **fields: object) -> Record:

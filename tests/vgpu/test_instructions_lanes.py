@@ -10,6 +10,9 @@ from instructions import Wave, instruction, sgpr, vgpr
 from conv_compiler.vgpu.program import (
     BOUND_CTRL,
     DPP,
+    DPP8,
+    FETCH_INACTIVE,
+    M0,
     NEG,
     NEG_HI,
     OPSEL,
@@ -50,6 +53,106 @@ def test_dpp_reads_the_right_lane(control: int, bound_control: bool) -> None:
         source = DPP_CONTROLS[control](lane)
         # A lane with no source reads 0 when bound control is on, and else is not written.
         want.append(values[source] if source is not None else 0 if bound_control else 7)
+    np.testing.assert_array_equal(wave.get(1, np.uint32), want)
+
+
+RDNA_CONTROLS: dict[int, Callable[[int], int]] = {
+    0x150: lambda i: i & ~15,  # row_share:0
+    0x15B: lambda i: i & ~15 | 11,  # row_share:11
+    0x161: lambda i: i ^ 1,  # row_xmask:1
+    0x16E: lambda i: i ^ 14,  # row_xmask:14
+}
+
+
+@pytest.mark.parametrize("control", RDNA_CONTROLS, ids=hex)
+@pytest.mark.parametrize("fetch_inactive", [False, True])
+def test_row_share_and_row_xmask(control: int, fetch_inactive: bool) -> None:
+    """A lane that is not active is no source, unless FI says so."""
+    wave = Wave("gfx1100")
+    wave.put(0, np.arange(32, dtype=np.uint32) + 100)
+    wave.put(1, np.full(32, 7, np.uint32))
+    wave.exec = 0xF7FE_EFFF
+    active = wave.exec
+    flags = DPP | (FETCH_INACTIVE if fetch_inactive else 0)
+    wave.run(instruction("v_mov_b32", d=vgpr(1), a=vgpr(0), flags=flags, dpp_ctrl=control))
+    for lane, got in enumerate(wave.get(1, np.uint32)):
+        source = RDNA_CONTROLS[control](lane)
+        reads = active >> lane & 1 and (fetch_inactive or active >> source & 1)
+        assert got == (100 + source if reads else 7), lane
+
+
+@pytest.mark.parametrize("fetch_inactive", [False, True])
+def test_dpp8(fetch_inactive: bool) -> None:
+    """Eight selections of three bits within eight lanes; an inactive source gives 0."""
+    select = [7, 0, 2, 2, 5, 1, 6, 3]
+    wave = Wave("gfx1100")
+    wave.put(0, np.arange(32, dtype=np.uint32) + 100)
+    wave.put(1, np.full(32, 7, np.uint32))
+    wave.exec = 0xFFFF_DFBF
+    active = wave.exec
+    literal = sum(s << 3 * i for i, s in enumerate(select))
+    flags = DPP8 | (FETCH_INACTIVE if fetch_inactive else 0)
+    wave.run(instruction("v_mov_b32", d=vgpr(1), a=vgpr(0), flags=flags, literal=literal))
+    for lane, got in enumerate(wave.get(1, np.uint32)):
+        source = lane & ~7 | select[lane & 7]
+        value = 100 + source if fetch_inactive or active >> source & 1 else 0
+        assert got == (value if active >> lane & 1 else 7), lane
+
+
+def test_unknown_dpp_control_is_an_error() -> None:
+    wave = Wave("gfx942")
+    with pytest.raises(RuntimeError, match="unknown DPP control 0x1ff"):
+        wave.run(instruction("v_mov_b32", d=vgpr(1), a=vgpr(0), flags=DPP, dpp_ctrl=0x1FF))
+
+
+@pytest.mark.parametrize("lanes", [16, 32])
+def test_permlane_swap(lanes: int) -> None:
+    """Lanes n..2n-1 of the destination change places with lanes 0..n-1 of the source."""
+    wave = Wave("gfx950")
+    d, s = np.arange(64, dtype=np.uint32), np.arange(64, dtype=np.uint32) + 1000
+    wave.put(0, d)
+    wave.put(1, s)
+    wave.run(instruction(f"v_permlane{lanes}_swap_b32", d=vgpr(0), a=vgpr(1)))
+    upper = np.arange(64) // lanes % 2 == 1
+    other = np.arange(64) ^ lanes
+    np.testing.assert_array_equal(wave.get(0, np.uint32), np.where(upper, s[other], d))
+    np.testing.assert_array_equal(wave.get(1, np.uint32), np.where(upper, s, d[other]))
+
+
+def test_swap_and_relative_moves() -> None:
+    wave = Wave("gfx1100")
+    first, second = np.arange(32, dtype=np.uint32), np.arange(32, dtype=np.uint32) + 50
+    wave.put(0, first)
+    wave.put(1, second)
+    wave.exec = 0xFFFF_FFF0
+    wave.run(instruction("v_swap_b32", d=vgpr(0), a=vgpr(1)))
+    active = np.arange(32) >= 4
+    np.testing.assert_array_equal(wave.get(0, np.uint32), np.where(active, second, first))
+    np.testing.assert_array_equal(wave.get(1, np.uint32), np.where(active, first, second))
+    wave.exec = 0xFFFF_FFFF
+    wave.s[M0] = 9
+    wave.put(11, first + 7)
+    wave.run(
+        instruction("v_movrels_b32", d=vgpr(3), a=vgpr(2)),
+        instruction("v_movreld_b32", d=vgpr(20), a=vgpr(2)),
+        instruction("v_nop"),
+    )
+    np.testing.assert_array_equal(wave.get(3, np.uint32), first + 7)
+    np.testing.assert_array_equal(wave.get(29, np.uint32), wave.get(2, np.uint32))
+    wave.s[M0] = 300
+    with pytest.raises(RuntimeError, match="out of range"):
+        wave.run(instruction("v_movrels_b32", d=vgpr(3), a=vgpr(2)))
+
+
+def test_count_of_lower_lanes_in_a_mask() -> None:
+    wave = Wave("gfx942")
+    mask = 0x9F3C_0A51_F00D_BEEF
+    wave.s[4], wave.s[5] = mask & 0xFFFFFFFF, mask >> 32
+    wave.run(
+        instruction("v_mbcnt_lo_u32_b32", d=vgpr(0), a=sgpr(4), b=sgpr(128 + 5)),
+        instruction("v_mbcnt_hi_u32_b32", d=vgpr(1), a=sgpr(5), b=vgpr(0)),
+    )
+    want = [5 + (mask & ((1 << lane) - 1)).bit_count() for lane in range(64)]
     np.testing.assert_array_equal(wave.get(1, np.uint32), want)
 
 

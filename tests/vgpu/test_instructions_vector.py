@@ -1,93 +1,25 @@
 """Vector arithmetic, conversions and comparisons, one row an instruction, against numpy or exact fractions."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import ml_dtypes
 import numpy as np
 import pytest
-from formats import DTYPES, fused, same, sample
+from formats import FP8, fused, same, sample
 from instructions import Wave, instruction, sgpr, vgpr
+from vector_rows import (
+    Row,
+    big,
+    check,
+    field,
+    first_bit,
+    middle,
+    permute_bytes,
+    saturating,
+    signed,
+    signed32,
+    wide,
+)
 
-from conv_compiler.vgpu.program import VCC
-
-BATCHES = 6
-
-
-@dataclass(frozen=True)
-class Row:
-    """An instruction: destination type, source types, formula over arrays of those types."""
-
-    name: str
-    out: str
-    sources: tuple[str, ...]
-    formula: Callable[..., np.ndarray]
-    chip: str = "gfx942"
-    ulps: int = 0  # how far an approximation may be off
-    zero_sign: bool = True  # whether the sign of a zero result is specified
-
-
-def wide(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Compute in f64; the comparison rounds once to the result type."""
-    return lambda *sources: function(*(s.astype(np.float64) for s in sources))
-
-
-def signed(x: np.ndarray, bits: int) -> np.ndarray:
-    """The low bits as a signed number."""
-    x = x.astype(np.int64) & ((1 << bits) - 1)
-    return np.where(x >> (bits - 1), x - (1 << bits), x)
-
-
-def big(function: Callable[..., int]) -> Callable[..., np.ndarray]:
-    """Compute lane by lane with Python's integers; the comparison keeps the low bits."""
-
-    def formula(*sources: np.ndarray) -> np.ndarray:
-        rows = zip(*(s.tolist() for s in sources), strict=True)
-        return np.array([function(*row) & 0xFFFFFFFFFFFFFFFF for row in rows], np.uint64)
-
-    return formula
-
-
-def permute_bytes(a: int, b: int, select: int) -> int:
-    """v_perm_b32: bytes 0..3 from b, 4..7 from a, 8..11 sign bytes, 12 zero, above ones."""
-    data, out = a << 32 | b, 0
-    for i in range(4):
-        s = select >> 8 * i & 0xFF
-        if s >= 13:
-            byte = 0xFF
-        elif s == 12:
-            byte = 0
-        elif s >= 8:
-            byte = 0xFF if data >> (16 * (s - 8) + 15) & 1 else 0
-        else:
-            byte = data >> 8 * s & 0xFF
-        out |= byte << 8 * i
-    return out
-
-
-def saturating(low: int, high: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Float to integer towards zero: NaN is 0, out of range is the nearest limit."""
-    return lambda x: np.clip(
-        np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=1e30, neginf=-1e30)), low, high
-    )
-
-
-def field(x: int, start: int, width: int, *, sign: bool) -> int:
-    """Bits start..start+width-1 of x, sign extended when asked."""
-    start, width = start & 31, width & 31
-    value = (x & 0xFFFFFFFF) >> start & ((1 << width) - 1)
-    # Bits beyond 31 of the field are zeros, so the field's own top bit is its sign.
-    return value - (1 << width) if sign and width and value >> (width - 1) & 1 else value
-
-
-def first_bit(x: int) -> int:
-    """Zeros before the highest set bit of 32, -1 when there is none."""
-    return 32 - x.bit_length() if x else -1
-
-
-def middle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
-
+from conv_compiler.vgpu.program import EXEC, VCC
 
 F, H, D, U, I = "f32", "f16", "f64", "u32", "i32"  # noqa: E741
 FLOAT_ROWS = [
@@ -222,63 +154,9 @@ ROWS = [
 ]
 
 
-def signed32(x: int) -> int:
-    return x - (1 << 32) if x >> 31 & 1 else x
-
-
-def apply(row: Row, sources: list[np.ndarray]) -> np.ndarray:
-    """The formula's result in the destination type; integers keep their low bits."""
-    dtype = np.dtype(DTYPES[row.out])
-    with np.errstate(all="ignore"):
-        result = row.formula(*sources)
-        if dtype.kind in "ui":
-            if result.dtype.kind == "f":
-                result = result.astype(np.int64)
-            return result.astype(np.uint64).astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
-        return result.astype(dtype)
-
-
-def distance(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """Representable values between two floats of the same format."""
-    ordered = []
-    for x in (got, want):
-        i = x.view(np.dtype(f"i{x.dtype.itemsize}")).astype(object)
-        ordered.append(
-            np.array([v if v >= 0 else -(v & (1 << 8 * x.dtype.itemsize - 1) - 1) for v in i])
-        )
-    return np.abs(ordered[0] - ordered[1]).astype(float)
-
-
-def agree(row: Row, got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    ok = same(got, want)
-    if not row.zero_sign:
-        ok |= (got == 0) & (want == 0)
-    if row.ulps:
-        both = np.isfinite(got.astype(float)) & np.isfinite(want.astype(float))
-        ok |= both & (distance(got, want) <= row.ulps)
-    return ok
-
-
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}-{row.chip}")
 def test_vector_instruction(row: Row) -> None:
-    rng = np.random.default_rng(len(row.name))
-    for _ in range(BATCHES):
-        wave = Wave(row.chip)
-        sources = [sample(kind, wave.lanes, rng) for kind in row.sources]
-        fields = {}
-        for name, number, source in zip("abc", (0, 2, 4), sources, strict=False):
-            size = source.dtype.itemsize
-            padded = source if size >= 4 else source.view(f"u{size}").astype(np.uint32)
-            wave.put(number, padded)
-            fields[name] = vgpr(number, max(1, size // 4))
-        out = np.dtype(DTYPES[row.out])
-        wave.run(instruction(row.name, d=vgpr(8, max(1, out.itemsize // 4)), **fields))
-        got, want = wave.get(8, out.type), apply(row, sources)
-        wrong = ~agree(row, got, want)
-        assert not wrong.any(), [
-            (*(s[lane] for s in sources), got[lane], want[lane])
-            for lane in np.flatnonzero(wrong)[:5]
-        ]
+    check(row)
 
 
 COMPARISONS = {
@@ -302,11 +180,23 @@ FLOAT_COMPARISONS = COMPARISONS | {
 }
 
 
+ALWAYS = {
+    "f": lambda a, b: np.zeros(a.shape, bool),
+    "t": lambda a, b: np.ones(a.shape, bool),
+    "tru": lambda a, b: np.ones(a.shape, bool),
+}
+
+
 @pytest.mark.parametrize("kind", ["f16", "f32", "f64", "i16", "u16", "i32", "u32", "i64", "u64"])
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
-def test_comparisons(kind: str, chip: str) -> None:
+@pytest.mark.parametrize("exec_too", [False, True])
+def test_comparisons(kind: str, chip: str, exec_too: bool) -> None:
+    """v_cmpx writes EXEC: on CDNA beside the mask, on RDNA instead of it."""
     rng = np.random.default_rng(3)
-    for name, formula in (FLOAT_COMPARISONS if kind[0] == "f" else INTEGER_COMPARISONS).items():
+    formulas = (FLOAT_COMPARISONS if kind[0] == "f" else INTEGER_COMPARISONS) | ALWAYS
+    for name, formula in formulas.items():
+        if name == "tru" and kind[0] != "f":
+            continue
         wave = Wave(chip)
         a, b = (sample(kind, wave.lanes, rng) for _ in range(2))
         b = np.where(rng.random(wave.lanes) < 0.3, a, b)
@@ -314,21 +204,15 @@ def test_comparisons(kind: str, chip: str) -> None:
         for number, x in ((0, a), (2, b)):
             wave.put(number, x if x.dtype.itemsize >= 4 else x.view("u2").astype(np.uint32))
         wave.exec &= ~0b1010
-        d = sgpr(VCC, wave.lanes // 32)
-        wave.run(instruction(f"v_cmp_{name}_{kind}", d=d, a=vgpr(0, dwords), b=vgpr(2, dwords)))
-        want = sum(int(t) << lane for lane, t in enumerate(formula(a, b))) & wave.exec
-        got = int(wave.s[VCC]) | (int(wave.s[VCC + 1]) << 32 if wave.lanes == 64 else 0)
+        active = wave.exec
+        target = EXEC if exec_too and chip == "gfx1100" else VCC
+        d = sgpr(target, wave.lanes // 32)
+        full = f"v_cmp{'x' if exec_too else ''}_{name}_{kind}"
+        wave.run(instruction(full, d=d, a=vgpr(0, dwords), b=vgpr(2, dwords)))
+        want = sum(int(t) << lane for lane, t in enumerate(formula(a, b))) & active
+        got = int(wave.s[target]) | (int(wave.s[target + 1]) << 32 if wave.lanes == 64 else 0)
         assert got == want, name
-
-
-FP8 = {
-    ("gfx942", "fp8"): ml_dtypes.float8_e4m3fnuz,
-    ("gfx942", "bf8"): ml_dtypes.float8_e5m2fnuz,
-    ("gfx950", "fp8"): ml_dtypes.float8_e4m3fn,
-    ("gfx950", "bf8"): ml_dtypes.float8_e5m2,
-    ("gfx1201", "fp8"): ml_dtypes.float8_e4m3fn,
-    ("gfx1201", "bf8"): ml_dtypes.float8_e5m2,
-}
+        assert wave.exec == (want if exec_too else active), name
 
 
 @pytest.mark.parametrize(("chip", "kind"), FP8)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "counter_fields.h"
 #include "isa/tables.h"
 #include "launch.h"
 #include "program.h"
@@ -21,37 +22,58 @@ int report(const std::exception& e, char* message, size_t size) {
 
 }  // namespace
 
-// Runs decoded instructions (the bytes of a program file) on one wave, from the first record to s_endpgm. `vgprs` is
-// [513][64] dwords, `sgprs` 128 with EXEC in [126..127], `scc` one; all are read and written. Gives 0, or 1 and a message.
-VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char* chip, uint32_t lanes, uint32_t* vgprs,
-                                 uint32_t* sgprs, uint32_t* scc, uint8_t* lds, uint32_t lds_size, char* message, size_t message_size) {
+// One wave for vgpu_run_program: `vgprs` is [513][64] dwords, `sgprs` 128 with EXEC in [126..127], `scc` one; all are read and
+// written. `scratch` has `scratch_lane` bytes for each lane. `counts` is null or takes, added up, the wave-instructions of
+// each class and then the sums of kCounterFields.
+struct vgpu_wave_state {
+  uint32_t lanes, lds_size, scratch_lane;
+  uint32_t *vgprs, *sgprs, *scc;
+  uint8_t *lds, *scratch;
+  uint64_t* counts;
+};
+
+// Runs decoded instructions (the bytes of a program file) on one wave, from the first record to s_endpgm. Gives 0, or 1 and
+// a message.
+VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char* chip, const vgpu_wave_state* state, char* message,
+                                 size_t message_size) {
   using namespace vgpu;
   try {
     const Program code(std::vector<uint8_t>(program, program + size), chip);
+    const ChipInfo* info = chip_info(chip);
+    if (!info) throw Error(Error::Kind::kWrongChip, std::string("no chip ") + chip);
     KernelInfo kernel;
     kernel.name = "program";
+    Counters counters;
     Group g;
     g.program = &code;
     g.kernel = &kernel;
-    g.lds = lds;
-    g.lds_size = lds_size;
+    g.lds = state->lds;
+    g.lds_size = state->lds_size;
+    g.scratch = reinterpret_cast<uint64_t>(state->scratch);
+    g.scratch_lane = state->scratch_lane;
+    g.counters = state->counts ? &counters : nullptr;
+    g.observed = g.counters;
     g.waves = g.live = 1;
-    g.family = std::string(chip).rfind("gfx11", 0) == 0 ? 11 : std::string(chip).rfind("gfx12", 0) == 0 ? 12 : 9;
-    g.fnuz = std::string(chip) == "gfx942";
+    set_chip(g, *info);
     auto wave = std::make_unique<Wave>();
     Wave& w = *wave;
     memset(static_cast<void*>(&w), 0, sizeof w);
-    memcpy(w.v, vgprs, sizeof w.v);
-    memcpy(w.s, sgprs, 128 * sizeof(uint32_t));
+    memcpy(w.v, state->vgprs, sizeof w.v);
+    memcpy(w.s, state->sgprs, 128 * sizeof(uint32_t));
     w.group = &g;
-    w.lanes = lanes;
-    w.scc = *scc;
+    w.lanes = state->lanes;
+    w.scc = *state->scc;
     w.mode = 0xf0;
     level().prepare_exec(w, w.exec());
     level().run_wave(w);
-    memcpy(vgprs, w.v, sizeof w.v);
-    memcpy(sgprs, w.s, 128 * sizeof(uint32_t));
-    *scc = w.scc;
+    memcpy(state->vgprs, w.v, sizeof w.v);
+    memcpy(state->sgprs, w.s, 128 * sizeof(uint32_t));
+    *state->scc = w.scc;
+    if (uint64_t* to = state->counts) {
+      counters.matrix_flops += w.flops;
+      for (uint64_t n : w.counts) *to++ += n;
+      for (const CounterField& row : kCounterFields) *to++ += counters.*row.field;
+    }
     return 0;
   } catch (const std::exception& e) {
     return report(e, message, message_size);
@@ -72,6 +94,16 @@ VGPU_EXPORT int vgpu_unknown_instructions(const uint8_t* program, size_t size, c
   } catch (const std::exception& e) {
     return report(e, out, out_size);
   }
+}
+
+// Names of every row of the instruction tables, one row a line, in the tables' own spelling: names of one row joined by
+// `|`, a family (`rdna3:`) or a modifier (`clamp:`) in front where the row is for it alone. Written as snprintf does.
+VGPU_EXPORT size_t vgpu_instruction_rows(char* out, size_t out_size) {
+  std::string text;
+  vgpu::level().for_each_entry(
+      [](void* to, const vgpu::Entry& entry) { *static_cast<std::string*>(to) += std::string(entry.name) + "\n"; }, &text);
+  std::snprintf(out, out_size, "%s", text.c_str());
+  return text.size();
 }
 
 // Loads the code object at `elf` for `chip` and runs one kernel on host memory. `counts` takes the wave-instructions

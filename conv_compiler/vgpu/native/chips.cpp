@@ -7,13 +7,14 @@
 namespace vgpu {
 
 // Source of LDS size, wave size and EF_AMDGPU_MACH: LLVM's AMDGPU usage guide, processor table and ELF header flags.
+// Source of the 8-bit float format: the MI300, CDNA4 and RDNA4 ISA guides.
 const std::vector<ChipInfo>& chips() {
   static const std::vector<ChipInfo> table = {
-      {"gfx90a", 64, 65536, 1024, 0x3f},
-      {"gfx942", 64, 65536, 1024, 0x4c},
-      {"gfx950", 64, 163840, 1024, 0x4f},
-      {"gfx1100", 32, 65536, 1024, 0x41},
-      {"gfx1201", 32, 65536, 1024, 0x4e},
+      {"gfx90a", 64, 65536, 1024, 0x3f, 9, 2, false},
+      {"gfx942", 64, 65536, 1024, 0x4c, 9, 3, true},
+      {"gfx950", 64, 163840, 1024, 0x4f, 9, 4, false},
+      {"gfx1100", 32, 65536, 1024, 0x41, 11, 0, false},
+      {"gfx1201", 32, 65536, 1024, 0x4e, 12, 0, false},
   };
   return table;
 }

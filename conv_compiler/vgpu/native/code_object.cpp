@@ -7,7 +7,7 @@
 
 namespace vgpu {
 
-const char* decoder_version() { return "5"; }
+const char* decoder_version() { return "6"; }
 
 const KernelInfo* CodeObject::kernel(const std::string& name) const {
   for (const KernelInfo& k : kernels())

@@ -9,33 +9,13 @@
 #include <sstream>
 #include <utility>
 
+#include "counter_fields.h"
 #include "hip_abi.h"
 #include "hip_devices.h"
 #include "hip_memory.h"
 
 namespace vgpu::hip {
 namespace {
-
-struct CounterRow {
-  const char* key;
-  uint64_t Counters::*field;
-};
-
-constexpr CounterRow kCounters[] = {
-    {"launches", &Counters::launches},
-    {"workgroups", &Counters::workgroups},
-    {"waves", &Counters::waves},
-    {"global_read_bytes", &Counters::global_read_bytes},
-    {"global_write_bytes", &Counters::global_write_bytes},
-    {"global_read_lines", &Counters::global_read_lines},
-    {"global_write_lines", &Counters::global_write_lines},
-    {"scalar_read_bytes", &Counters::scalar_read_bytes},
-    {"lds_read_bytes", &Counters::lds_read_bytes},
-    {"lds_write_bytes", &Counters::lds_write_bytes},
-    {"lds_cycles", &Counters::lds_cycles},
-    {"lds_conflict_cycles", &Counters::lds_conflict_cycles},
-    {"matrix_flops", &Counters::matrix_flops},
-};
 
 using Key = std::pair<std::string, std::string>;  // chip, kernel
 
@@ -53,7 +33,7 @@ Table& table() {
 std::atomic<bool> g_counting{false};
 
 void merge(Counters& into, const Counters& from) {
-  for (const CounterRow& row : kCounters) into.*row.field += from.*row.field;
+  for (const CounterField& row : kCounterFields) into.*row.field += from.*row.field;
   for (int i = 0; i < static_cast<int>(Class::kCount); ++i) into.instructions[i] += from.instructions[i];
   into.seconds += from.seconds;
 }
@@ -69,7 +49,7 @@ std::string quoted(const std::string& text) {
 
 void write_row(std::ostream& out, const Key& key, const Counters& counters) {
   out << "{\"chip\":" << quoted(key.first) << ",\"kernel\":" << quoted(key.second);
-  for (const CounterRow& row : kCounters) out << ',' << quoted(row.key) << ':' << counters.*row.field;
+  for (const CounterField& row : kCounterFields) out << ',' << quoted(row.key) << ':' << counters.*row.field;
   out << ",\"seconds\":" << counters.seconds << ",\"instructions\":{";
   for (int i = 0; i < static_cast<int>(Class::kCount); ++i)
     out << (i ? "," : "") << quoted(class_name(static_cast<Class>(i))) << ':' << counters.instructions[i];

@@ -13,6 +13,7 @@
 
 #include "checks.h"
 #include "code_object.h"
+#include "counter_fields.h"
 #include "isa/tables.h"
 #include "pool.h"
 #include "setup.h"
@@ -171,8 +172,7 @@ class Run {
     g.lds = worker.lds.get();
     g.lds_size = lds_size_;
     g.waves = g.live = waves_;
-    g.family = code_.chip().rfind("gfx11", 0) == 0 ? 11 : code_.chip().rfind("gfx12", 0) == 0 ? 12 : 9;
-    g.fnuz = code_.chip() == "gfx942";
+    set_chip(g, *chip_info(code_.chip()));
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
     g.id[1] = n / config_.grid[0] % config_.grid[1];
@@ -252,14 +252,8 @@ class Run {
   }
 
   static void add_counters(Counters& to, const Counters& from) {
-    to.workgroups += from.workgroups;
-    to.waves += from.waves;
     for (int c = 0; c < static_cast<int>(Class::kCount); ++c) to.instructions[c] += from.instructions[c];
-    for (auto field : {&Counters::global_read_bytes, &Counters::global_write_bytes, &Counters::global_read_lines,
-                       &Counters::global_write_lines, &Counters::scalar_read_bytes, &Counters::lds_read_bytes, &Counters::lds_write_bytes,
-                       &Counters::lds_cycles, &Counters::lds_conflict_cycles, &Counters::matrix_flops}) {
-      to.*field += from.*field;
-    }
+    for (const CounterField& row : kCounterFields) to.*row.field += from.*row.field;
   }
 
   const LoadedCode& code_;

@@ -33,6 +33,7 @@ struct alignas(64) Wave {
   uint64_t dpp_off;          // lanes that the current DPP source disables
   uint64_t counts[static_cast<int>(Class::kCount)];
   uint64_t flops;            // of matrix instructions
+  uint8_t matrix_scale[2][kMaxLanes];  // of A and B, for the scaled matrix instruction that follows
   Group* group;
   const Inst* current;       // for messages
 
@@ -62,9 +63,15 @@ struct Group {
   uint64_t loaded_base = 0;       // host address of the code object's address 0
   uint64_t scratch = 0;           // address of this group's scratch
   uint32_t scratch_lane = 0;      // bytes a work-item
-  uint32_t family = 9;            // 9, 11, 12: differences in memory and wait semantics
-  bool fnuz = false;              // fp8 is FNUZ (gfx942), else OCP
+  uint32_t family = 9, cdna = 0;  // these three as in ChipInfo
+  bool fnuz = false;
 };
+
+inline void set_chip(Group& g, const ChipInfo& chip) {
+  g.family = chip.family;
+  g.cdna = chip.cdna;
+  g.fnuz = chip.fnuz;
+}
 
 // Stops the kernel with a message that names kernel, instruction, workgroup, wave and lane.
 [[noreturn]] void fail(const Wave& w, const Inst& i, const char* what, int lane = -1, uint64_t value = 0);

@@ -5,7 +5,7 @@
 // VGPR and instruction offset are added in 32 bits; compilers rely on the wrap around.
 //
 // A swizzled resource is the private segment of gfx90a: each work-item has a window of its own.
-#include "memory.h"
+#include "atomics.h"
 
 namespace vgpu {
 namespace VGPU_ISA {
@@ -60,20 +60,22 @@ VGPU_INLINE void classify(const Wave& w, const Buffer& b, u64& whole, u64& part)
   part &= w.exec() & ~whole;
 }
 
+VGPU_INLINE u32 dwords_inside(const Buffer& b, u64 l, u32 dwords) {
+  u32 n = 0;
+  while (n < dwords && b.offset[l] + 4 * n + 4 <= b.records) ++n;
+  return n;
+}
 template <u32 kBytes>
 void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, u64* at, bool write) {
   for (u32 l = 0; l < w.lanes; ++l) at[l] = b.base + b.offset[l];
   ensure_mapped(w, i, at, whole, kBytes, write);
   if (w.group->observed) observe_global(w, i, at, whole, kBytes, write, b.base);
-  if (part) {
-    ensure_mapped(w, i, at, part, 4, write);
-    if (w.group->observed) observe_global(w, i, at, part, 4, write, b.base);
+  for (u32 n = 1; part && n < kBytes / 4; ++n) {
+    u64 lanes = 0;
+    FOR_ACTIVE(part, l) lanes |= u64(dwords_inside(b, l, kBytes / 4) == n) << l;
+    ensure_mapped(w, i, at, lanes, 4 * n, write);
+    if (w.group->observed && lanes) observe_global(w, i, at, lanes, 4 * n, write, b.base);
   }
-}
-VGPU_INLINE u32 dwords_inside(const Buffer& b, u64 l, u32 dwords) {
-  u32 n = 0;
-  while (n < dwords && b.offset[l] + 4 * n + 4 <= b.records) ++n;
-  return n;
 }
 
 template <u32 kBytes>
@@ -126,6 +128,20 @@ void load_to_lds(Wave& w, const Inst& i) {
     if (to[l] + kBytes <= w.group->lds_size) memcpy(w.group->lds + to[l], x, kBytes);
   }
 }
+// Out of range an atomic does nothing and gives 0 back.
+template <class Op, class T>
+void atomic(Wave& w, const Inst& i) {
+  Buffer b;
+  u64 at[kMaxLanes], whole, part;
+  addresses(w, i, b);
+  classify<sizeof(T)>(w, b, whole, part);
+  reach<sizeof(T)>(w, i, b, whole, 0, at, true);
+  atomic_lanes<Op, T>(w, i, at, whole);
+  if (i.d == kNone) return;
+  FOR_ACTIVE(w.exec() & ~whole, l) {
+    for (u32 k = 0; k < sizeof(T) / 4; ++k) w.v[i.d + k][l] = 0;
+  }
+}
 // MUBUF has a bit for the LDS form.
 template <u32 kBytes>
 void load_either(Wave& w, const Inst& i) {
@@ -162,6 +178,14 @@ void buffer_memory(const Table& add) {
   row("buffer_store_dwordx2|buffer_store_b64", &store<8>, w, 8);
   row("buffer_store_dwordx3|buffer_store_b96", &store<12>, w, 12);
   row("buffer_store_dwordx4|buffer_store_b128", &store<16>, w, 16);
+#define ATOMIC(NAMES, T, ...)                                                                                        \
+  {                                                                                                                  \
+    struct Op {                                                                                                      \
+      VGPU_INLINE T f([[maybe_unused]] T a, T b, [[maybe_unused]] T c) { return __VA_ARGS__; }                       \
+    };                                                                                                               \
+    row(atomic_names({"buffer"}, NAMES), (&atomic<Op, T>), w, sizeof(T) | atomic_compares(NAMES));                   \
+  }
+  VGPU_ATOMICS(ATOMIC)
 }
 
 }  // namespace VGPU_ISA

@@ -1,5 +1,5 @@
 // Flat, global and scratch instructions, and scalar loads.
-#include "memory.h"
+#include "atomics.h"
 
 namespace vgpu {
 namespace VGPU_ISA {
@@ -96,28 +96,8 @@ void atomic(Wave& w, const Inst& i) {
   global_addresses(w, i, lanes);
   ensure_mapped(w, i, lanes.at, lanes.active, sizeof(T), true);
   if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, sizeof(T), true, lanes.owner);
-  const u32 s = data_row(w, i, i.b);
-  FOR_ACTIVE(lanes.active, l) {
-    u32 x[2] = {w.v[s][l], sizeof(T) == 8 ? w.v[s + 1][l] : 0};
-    T value, old;
-    memcpy(&value, x, sizeof(T));
-    using Word = typename std::conditional<sizeof(T) == 8, u64, u32>::type;
-    Word* p = reinterpret_cast<Word*>(lanes.at[l]);
-    Word seen = __atomic_load_n(p, __ATOMIC_RELAXED), next;
-    do {
-      memcpy(&old, &seen, sizeof(T));
-      T result = Op::f(old, value);
-      memcpy(&next, &result, sizeof(T));
-    } while (!__atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    if (i.d != kNone) {
-      memcpy(x, &old, sizeof(T));
-      w.v[i.d][l] = x[0];
-      if (sizeof(T) == 8) w.v[i.d + 1][l] = x[1];
-    }
-  }
+  atomic_lanes<Op, T>(w, i, lanes.at, lanes.active);
 }
-VGPU_INLINE u32 pk_add_f16(u32 a, u32 b) { return to_f16(from_f16(a & 0xffff) + from_f16(b & 0xffff)) | to_f16(from_f16(a >> 16) + from_f16(b >> 16)) << 16; }
-VGPU_INLINE u32 pk_add_bf16(u32 a, u32 b) { return to_bf16(from_bf16(a & 0xffff) + from_bf16(b & 0xffff)) | to_bf16(from_bf16(a >> 16) + from_bf16(b >> 16)) << 16; }
 
 // s_load: whole dwords from a 64-bit base, or from a buffer resource with its range check.
 template <bool kBuffer>
@@ -179,29 +159,14 @@ void global_memory(const Table& add) {
   row("global_load_lds_dword", &load_to_lds<4>, r, 4 | kToLdsName);
   row("global_load_lds_dwordx3", &load_to_lds<12>, r, 12 | kToLdsName);
   row("global_load_lds_dwordx4", &load_to_lds<16>, r, 16 | kToLdsName);
-#define ATOMIC(NAMES, T, ...)                                          \
-  {                                                                    \
-    struct Op {                                                        \
-      VGPU_INLINE T f(T a, T b) { return __VA_ARGS__; }                \
-    };                                                                 \
-    row(NAMES, (&atomic<Op, T>), w, sizeof(T));                        \
+#define ATOMIC(NAMES, T, ...)                                                                                        \
+  {                                                                                                                  \
+    struct Op {                                                                                                      \
+      VGPU_INLINE T f([[maybe_unused]] T a, T b, [[maybe_unused]] T c) { return __VA_ARGS__; }                       \
+    };                                                                                                               \
+    row(atomic_names({"global", "flat"}, NAMES), (&atomic<Op, T>), w, sizeof(T) | atomic_compares(NAMES));           \
   }
-#define ATOMICS(CDNA, RDNA, T, ...) ATOMIC("global_atomic_" CDNA "|global_atomic_" RDNA "|flat_atomic_" CDNA "|flat_atomic_" RDNA, T, __VA_ARGS__)
-  ATOMICS("add", "add_u32", u32, a + b)
-  ATOMICS("sub", "sub_u32", u32, a - b)
-  ATOMICS("smin", "min_i32", i32, a < b ? a : b)
-  ATOMICS("smax", "max_i32", i32, a > b ? a : b)
-  ATOMICS("umin", "min_u32", u32, a < b ? a : b)
-  ATOMICS("umax", "max_u32", u32, a > b ? a : b)
-  ATOMICS("and", "and_b32", u32, a & b)
-  ATOMICS("or", "or_b32", u32, a | b)
-  ATOMICS("xor", "xor_b32", u32, a ^ b)
-  ATOMICS("swap", "swap_b32", u32, ((void)a, b))
-  ATOMICS("add_x2", "add_u64", u64, a + b)
-  ATOMIC("global_atomic_add_f32|flat_atomic_add_f32", float, a + b)
-  ATOMIC("global_atomic_add_f64|flat_atomic_add_f64", double, a + b)
-  ATOMIC("global_atomic_pk_add_f16|flat_atomic_pk_add_f16", u32, pk_add_f16(a, b))
-  ATOMIC("global_atomic_pk_add_bf16|flat_atomic_pk_add_bf16", u32, pk_add_bf16(a, b))
+  VGPU_ATOMICS(ATOMIC)
 }
 
 void scalar_memory(const Table& add) {

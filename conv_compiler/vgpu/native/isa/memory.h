@@ -8,7 +8,7 @@ namespace vgpu {
 namespace VGPU_ISA {
 
 // Entry::parameter of a memory instruction.
-constexpr u32 kBytesMask = 0xff, kSigned = 0x100, kD16 = 0x200, kHigh = 0x400, kToLdsName = 0x800;
+constexpr u32 kBytesMask = 0xff, kSigned = 0x100, kD16 = 0x200, kHigh = 0x400, kToLdsName = 0x800, kCompares = 0x1000;
 
 #define FOR_ACTIVE(active, l) \
   for (u64 rest_ = (active), l = 0; rest_ && (l = static_cast<u64>(__builtin_ctzll(rest_)), true); rest_ &= rest_ - 1)
@@ -71,7 +71,6 @@ VGPU_INLINE u32 data_row(const Wave& w, const Inst& i, const Source& s) {
 
 // Proves that every active lane's bytes lie in memory of this device.
 void ensure_mapped(Wave& w, const Inst& i, const u64* at, u64 active, u32 bytes, bool write);
-
 
 }  // namespace VGPU_ISA
 }  // namespace vgpu

@@ -77,7 +77,8 @@ void sopck(Wave& w, const Inst& i) {
     ENTRY("s_cmp_" NAME, (&sopc<Op, A>), Type::kNone, type_of<A>(), type_of<A>())                      \
     ENTRY("s_cmpk_" NAME, (&sopck<Op, A>), Type::kNone, type_of<A>(), Type::kNone)                     \
   }
-#define BITCMP(NAME, A, ...)                                                                           \
+// A comparison that has no form with a constant in the instruction.
+#define COMPARE(NAME, A, ...)                                                                           \
   {                                                                                                    \
     struct Op {                                                                                        \
       VGPU_INLINE bool f(A a, A b) { return __VA_ARGS__; }                                             \
@@ -224,22 +225,22 @@ void salu(const Table& add) {
   SOPC("ge_i32", i32, a >= b)
   SOPC("lt_i32", i32, a < b)
   SOPC("le_i32", i32, a <= b)
-  SOPC("eq_u64", u64, a == b)
-  SOPC("lg_u64", u64, a != b)
-  SOPC("lt_f32", float, a < b)
-  SOPC("eq_f32", float, a == b)
-  SOPC("le_f32", float, a <= b)
-  SOPC("gt_f32", float, a > b)
-  SOPC("ge_f32", float, a >= b)
-  SOPC("lg_f32", float, (a < b) || (a > b))
-  SOPC("o_f32", float, a == a && b == b)
-  SOPC("u_f32", float, a != a || b != b)
-  SOPC("nge_f32", float, !(a >= b))
-  SOPC("ngt_f32", float, !(a > b))
-  SOPC("nle_f32", float, !(a <= b))
-  SOPC("nlt_f32", float, !(a < b))
-  SOPC("neq_f32", float, !(a == b))
-  SOPC("nlg_f32", float, !((a < b) || (a > b)))
+  COMPARE("s_cmp_eq_u64", u64, a == b)
+  COMPARE("s_cmp_lg_u64", u64, a != b)
+  COMPARE("s_cmp_lt_f32", float, a < b)
+  COMPARE("s_cmp_eq_f32", float, a == b)
+  COMPARE("s_cmp_le_f32", float, a <= b)
+  COMPARE("s_cmp_gt_f32", float, a > b)
+  COMPARE("s_cmp_ge_f32", float, a >= b)
+  COMPARE("s_cmp_lg_f32", float, (a < b) || (a > b))
+  COMPARE("s_cmp_o_f32", float, a == a && b == b)
+  COMPARE("s_cmp_u_f32", float, a != a || b != b)
+  COMPARE("s_cmp_nge_f32", float, !(a >= b))
+  COMPARE("s_cmp_ngt_f32", float, !(a > b))
+  COMPARE("s_cmp_nle_f32", float, !(a <= b))
+  COMPARE("s_cmp_nlt_f32", float, !(a < b))
+  COMPARE("s_cmp_neq_f32", float, !(a == b))
+  COMPARE("s_cmp_nlg_f32", float, !((a < b) || (a > b)))
 
   SAVEEXEC("and", exec & a)
   SAVEEXEC("or", exec | a)
@@ -261,8 +262,8 @@ void salu(const Table& add) {
   ENTRY("s_bitset0_b32", &bitset0, Type::kU32, Type::kU32, Type::kNone)
   ENTRY("s_bitset1_b32", &bitset1, Type::kU32, Type::kU32, Type::kNone)
   ENTRY("s_getpc_b64", &getpc, Type::kU64, Type::kNone, Type::kNone)
-  BITCMP("s_bitcmp1_b32", u32, a >> (b & 31) & 1)
-  BITCMP("s_bitcmp0_b32", u32, !(a >> (b & 31) & 1))
+  COMPARE("s_bitcmp1_b32", u32, a >> (b & 31) & 1)
+  COMPARE("s_bitcmp0_b32", u32, !(a >> (b & 31) & 1))
 
   SOP2("s_add_f32", float, float, float, d = a + b)
   SOP2("s_sub_f32", float, float, float, d = a - b)

@@ -6,6 +6,10 @@ namespace VGPU_ISA {
 
 namespace {
 VGPU_INLINE double ldexp64(double a, i32 n) { return std::ldexp(a, n); }
+VGPU_INLINE double fract(double a) {
+  const double r = a - __builtin_floor(a);
+  return r >= 1.0 ? 0x1.fffffffffffffp-1 : r;
+}
 VGPU_INLINE double frexp_mantissa(double a) {
   int e;
   return std::isfinite(a) ? std::frexp(a, &e) : a;
@@ -35,7 +39,7 @@ void valu_64(const Table& add) {
   VOP1("v_ceil_f64", F64, F64, __builtin_ceil(a))
   VOP1("v_trunc_f64", F64, F64, __builtin_trunc(a))
   VOP1("v_rndne_f64", F64, F64, __builtin_rint(a))
-  VOP1("v_fract_f64", F64, F64, a - __builtin_floor(a))
+  VOP1("v_fract_f64", F64, F64, fract(a))
   VOP2("v_ldexp_f64", F64, F64, I32, ldexp64(a, b))
   VOP1("v_frexp_mant_f64", F64, F64, frexp_mantissa(a))
   VOP1("v_frexp_exp_i32_f64", I32, F64, frexp_exponent(a))

@@ -10,7 +10,7 @@ namespace {
 struct Single {
   using V = F32;
   using T = float;
-  static constexpr int kScale = 64, kNearMax = 96, kTiny = 23, kBias = 127, kUnderflow = -150, kSpecial = 255;
+  static constexpr int kScale = 64, kNearMax = 96, kTiny = 23, kBias = 127, kUnderflow = -150;
   VGPU_INLINE bool denormal(double x) { return x != 0 && std::fabs(x) < 0x1p-126; }
   VGPU_INLINE T indefinite() { return f32(0xffc00000); }
   VGPU_INLINE T quiet(T x) { return f32(bits(x) | 0x400000); }
@@ -18,7 +18,7 @@ struct Single {
 struct Double {
   using V = F64;
   using T = double;
-  static constexpr int kScale = 128, kNearMax = 768, kTiny = 53, kBias = 1023, kUnderflow = -1075, kSpecial = 2047;
+  static constexpr int kScale = 128, kNearMax = 768, kTiny = 53, kBias = 1023, kUnderflow = -1075;
   VGPU_INLINE bool denormal(double x) { return x != 0 && std::fabs(x) < 0x1p-1022; }
   VGPU_INLINE T indefinite() { return f64(0xfff8000000000000ull); }
   VGPU_INLINE T quiet(T x) { return f64(bits(x) | 0x8000000000000ull); }
@@ -39,8 +39,10 @@ typename P::T div_scale(typename P::T a, typename P::T b, typename P::T c, bool&
   }
   if (P::denormal(b)) return up();
   if (tiny_reciprocal && tiny_quotient) {
+    // The guides' pseudocode scales up here. That would overflow, and 1 / 2^1023 not be a number: the denominator
+    // has to become smaller for v_div_fmas to make the quotient smaller again.
     scaled = true;
-    return a == b ? up() : a;
+    return a == b ? std::ldexp(a, -P::kScale) : a;
   }
   if (tiny_reciprocal) return std::ldexp(a, -P::kScale);
   if (tiny_quotient) {
@@ -65,8 +67,23 @@ void scale(Wave& w, const Inst& i) {
   set_mask(w, i.e, pack_mask(out) & w.exec());
 }
 
+// (a * b + c) * 2^scale with one rounding.
+VGPU_INLINE float scaled_fma(float a, float b, float c, int scale) { return static_cast<float>(std::ldexp(odd_fma(a, b, c), scale)); }
+double scaled_fma(double a, double b, double c, int scale) {
+  // The sum and what its rounding left behind.
+  const double p = a * b, below = std::fma(a, b, -p), s = p + c, t = s - p;
+  const double sum = std::fma(a, b, c), left = ((p - (s - t)) + (c - t)) + (s - sum) + below;
+  double r = std::ldexp(sum, scale);
+  // A denormal result was rounded again. Only a tie may have gone the wrong way: what was left breaks it.
+  constexpr double kUnit = 0x1p-1074;
+  const double lost = sum - std::ldexp(r, -scale);
+  if (std::fabs(lost) == std::ldexp(kUnit, -scale - 1)) r += lost > 0 && left > 0 ? kUnit : lost < 0 && left < 0 ? -kUnit : 0.0;
+  return r;
+}
+
 // The correction step; where the mask in x is set the result is scaled back: up when the quotient so
-// far (c) is large, because then only the denominator was scaled, else down.
+// far (c) is large, because then only the denominator was scaled, else down. It is rounded once, after
+// scaling: a quotient that is a denormal would else be rounded twice.
 template <class P>
 void fmas(Wave& w, const Inst& i) {
   using V = typename P::V;
@@ -74,9 +91,8 @@ void fmas(Wave& w, const Inst& i) {
   Result<V> r;
   const u64 mask = mask_of(w, i.x);
   for (u32 l = 0; l < w.lanes; ++l) {
-    typename P::T f = std::fma(a[l], b[l], c[l]);
-    if (mask >> l & 1) f = std::ldexp(f, exponent(c[l]) > P::kBias ? P::kScale : -P::kScale);
-    r.put(l, f);
+    const int scale = exponent(c[l]) > P::kBias ? P::kScale : -P::kScale;
+    r.put(l, mask >> l & 1 ? scaled_fma(a[l], b[l], c[l], scale) : std::fma(a[l], b[l], c[l]));
   }
   r.store(w, i);
 }
@@ -93,7 +109,9 @@ typename P::T div_fixup(typename P::T q, typename P::T d, typename P::T n) {
   if (d == 0 || std::fabs(n) == inf) return with_sign(inf);
   if (std::fabs(d) == inf || n == 0) return with_sign(T(0));
   if (exponent(n) - exponent(d) < P::kUnderflow) return with_sign(T(0));
-  if (exponent(d) == P::kSpecial) return with_sign(inf);
+  // A quotient of numbers is no number only where the steps before overflowed. The guides' condition for that
+  // (an exponent of all ones in d) is never met here; without this the largest number over a denormal would be NaN.
+  if (q != q) return with_sign(inf);
   return with_sign(std::fabs(q));
 }
 

@@ -141,6 +141,16 @@ void dot2(Wave& w, const Inst& i) {
   }
   r.store(w, i);
 }
+// CDNA adds the products of bf16 to each other before the third operand.
+void dot2_bf16_cdna(Wave& w, const Inst& i) {
+  Halves<BF16, 3> a(w, i, i.a), b(w, i, i.b);
+  alignas(64) Row tmp;
+  const u32* c = fetch(w, i, i.c, tmp);
+  const u32 flip = i.c.mods & kNeg ? 0x80000000u : 0;
+  Result<F32> r;
+  VGPU_LANES(w, l) r.put(l, a.low(l) * b.low(l) + a.high(l) * b.high(l) + f32(c[l] ^ flip));
+  r.store(w, i);
+}
 #define DOT2(NAME, S, D) \
   add(Entry{NAME, &dot2<S, D>, Class::kValu, D::kType, {Type::kPk16, Type::kPk16, D::kType}, kAllowOutput | kAllowPacked, 0});
 
@@ -204,6 +214,7 @@ void valu_packed(const Table& add) {
 
   DOT2("v_dot2_f32_f16", F16, F32)
   DOT2("v_dot2_f32_bf16", BF16, F32)
+  add(Entry{"cdna:v_dot2_f32_bf16", &dot2_bf16_cdna, Class::kValu, f, {Type::kPk16, Type::kPk16, f}, allow, 0});
   DOT2("v_dot2_i32_i16", I16, I32)
   DOT2("v_dot2_u32_u16", U16, U32)
   add(Entry{"v_dot4_i32_iu8", &dot4_iu8, Class::kValu, Type::kU32, {Type::kU32, Type::kU32, Type::kU32}, kAllowPacked, 0});
