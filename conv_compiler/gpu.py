@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
-from conv_compiler.gpu_predict import lower_bound, predict, split_choices
+from conv_compiler.gpu_predict import lower_bounds, predict, split_choices
 from conv_compiler.gpu_tiles import (
     k_multiple,
     mma_tilings,
-    summed_forms,
     vector_threads,
     vector_tilings,
 )
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 # Tilings tried at most for a problem, should the first ones spill.
 MOST_CANDIDATES = 8
 # Tilings of which the time is modelled: the best by the work of their matrix units and copies.
-MODELLED = 40
+MODELLED = 24
 
 
 def mma_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tuple[Strategy, ...]:
@@ -37,14 +35,12 @@ def mma_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tu
     `split_k` fixes the number of parts; 0 leaves it to the model.
     """
     found = [
-        (lower_bound(problem, target, form, mma), number, form)
-        for number, (mma, form) in enumerate(
-            (mma, replace(tiling, outside=outside, inside=inside))
-            for mma, tiling in mma_tilings(problem, target)
-            for outside, inside in summed_forms(problem)
-        )
+        entry
+        for mma, tiling in mma_tilings(problem, target)
+        for entry in lower_bounds(problem, target, tiling, mma)
     ]
-    best = [tiling for *_, tiling in sorted(found, key=lambda entry: entry[:2])[:MODELLED]]
+    found.sort(key=lambda entry: entry[0])
+    best = [tiling for _, tiling in found[:MODELLED]]
     return _ranked("implicit_gemm", problem, target, best, split_k)
 
 
@@ -121,28 +117,21 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         grid = s.tile_to_workgroups(s.match("linalg.generic"), [1, 1, m, *tap, n, *pixel, 0])
         s.include("workgroup_tile", grid)
 
-    def pack(s: Sequence, *sizes: int) -> Any:
-        return s.op(
+    def k_loop(s: Sequence) -> None:
+        pixel = [0] * bool(tiling.outside)  # q stays as it is
+        packed = s.op(
             "transform.structured.pack",
             [s.match("linalg.generic")],
-            "!transform.any_op",
-            static_packed_sizes=f"array<i64: {', '.join(map(str, sizes))}>",
+            '!transform.op<"linalg.generic">',
+            static_packed_sizes=f"array<i64: {', '.join(map(str, (mma.m, mma.n, *pixel, mma.k)))}>",
         )
-
-    def to_mma(s: Sequence, op: Any) -> Any:
-        return s.op(
+        inner_tiled = s.op(
             "transform.iree.convert_to_multi_mma",
-            [op],
+            [packed],
             "!transform.any_op",
             intrinsic_kind=f"#iree_gpu.mma_layout<{mma.name}>",
         )
-
-    def k_loop(s: Sequence) -> None:
-        if tiling.outside:
-            s.include("pixel_loop", pack(s, mma.m, mma.n, 0, mma.k), k // mma.k)
-            to_mma(s, s.match("linalg.generic"))
-        else:
-            s.include("main_loop", to_mma(s, pack(s, mma.m, mma.n, mma.k)), k // mma.k)
+        s.include("pixel_loop" if tiling.outside else "main_loop", inner_tiled, k // mma.k)
 
     def threads(s: Sequence) -> None:
         copies = s.include("operand_copies", results=2)

@@ -8,12 +8,14 @@ arithmetic are those of gfx942's machine code (docs/gpu.md, "What a trip execute
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_tiles import summed_length, tiles, trips, vector_threads
+from conv_compiler.gpu_tiles import summed_forms, summed_length, tiles, trips, vector_threads
 from conv_compiler.model.counts import Counts, KernelCounts
-from conv_compiler.model.estimate import estimate, unit_cycles
+from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 
@@ -217,16 +219,39 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     return main + reduction_seconds(problem, target, split_k)
 
 
-def lower_bound(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> float:
-    """Cycles of the matrix kernel with the whole chip busy, as far as it has work to be."""
+def lower_bounds(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
+) -> Iterator[tuple[float, GpuTiling]]:
+    """(cycles of the matrix kernel with the chip as busy as it can be, tiling) for each form.
+
+    Matrix units and vector units only: enough to leave out what cannot be fast.
+    """
     chip = rank_facts(target)
-    counts = mma_counts(problem, target, tiling, mma, 1)
-    launch = Launch(workgroups=1, waves=math.prod(tiling.subgroups), vgprs=1)
-    busy = max(unit_cycles(counts.trip, chip.simds, launch, chip).values()) / chip.simds
+    waves = math.prod(tiling.subgroups)
+    counts = mma_counts(problem, target, tiling, mma, 1).trip
+    address = _address_costs(problem, tiling)
+    rows = [
+        max(
+            1,
+            tiling.workgroup[side]
+            * tiling.workgroup[2]
+            // (waves * target.subgroup_size)
+            // piece[0],
+        )
+        for side, piece in ((0, tiling.copy_a), (1, tiling.copy_b))
+    ]
     grid = tiles(problem, tiling)
-    return grid * counts.trips * busy / min(chip.units, max(1.0, grid * counts.trips / 2))
+    shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
+    for outside, inside in summed_forms(problem):
+        form = replace(tiling, outside=outside, inside=inside)
+        changed = zip(_address_costs(problem, form), address, rows, strict=True)
+        valu = counts.valu + sum((new - old) * count for new, old, count in changed)
+        busy = waves * max(counts.matrix_cycles, chip.valu_cycles * valu + shared) / chip.simds
+        steps = trips(problem, form, 1)
+        yield grid * steps * busy / min(chip.units, max(1.0, grid * steps / 2)), form
 
 
+@lru_cache(maxsize=1024)
 def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:
     """Modelled seconds of the dispatch that sums the partial results."""
     weights, lanes = math.prod(problem.weight_shape), target.subgroup_size
@@ -251,21 +276,16 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> flo
 
 
 def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:
-    """Numbers of parts worth modelling: those that fill the chip one to four times, and that cut
-    the main loop evenly; always 1."""
-    grid = tiles(problem, tiling)
-    units = rank_facts(target).units
-    length = (
-        summed_length(problem, tiling.outside)
-        if tiling.outside
-        else -(-problem.gemm_k // tiling.workgroup[2])
-    )
+    """Numbers of parts worth modelling: those that give every unit of the chip one workgroup to
+    eight, and the largest ones below that cut the main loop evenly; always 1."""
+    grid, units = tiles(problem, tiling), rank_facts(target).units
+    if tiling.outside:
+        length = summed_length(problem, tiling.outside)
+    else:
+        length = -(-problem.gemm_k // tiling.workgroup[2])
     wanted = {1}
-    for filled in (0.5, 1, 2, 3, 4, 6, 8):
-        parts = max(1, min(most, int(units * filled) // grid, length // 2))
-        wanted.add(parts)
-        # The largest number of parts below that wastes no trip.
-        even = next((p for p in range(parts, max(parts * 3 // 4, 0), -1) if length % p == 0), None)
-        if even:
-            wanted.add(even)
+    for filled in (1, 2, 3, 4, 6, 8):
+        parts = max(1, min(most, units * filled // grid, length // 2))
+        even = range(parts, parts * 3 // 4, -1)
+        wanted |= {parts, next((p for p in even if length % p == 0), parts)}
     return sorted(wanted)

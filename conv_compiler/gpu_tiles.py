@@ -134,6 +134,7 @@ def summed_forms(problem: ConvProblem) -> tuple[tuple[tuple[str, ...], tuple[str
     return tuple(forms)
 
 
+@lru_cache(maxsize=1024)
 def summed_length(problem: ConvProblem, loops: tuple[str, ...]) -> int:
     """Trips of some summed loops, one in the other."""
     sizes = dict(zip(OUTPUT_LOOPS[-problem.ndim :], problem.out_image, strict=True))
@@ -150,7 +151,7 @@ def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
     k = tiling.workgroup[2]
     if not tiling.outside:
         part = -(-problem.gemm_k // split_k)
-        return -(-part // k_multiple(tiling)) * 2 if tiling.mma else -(-part // k)
+        return -(-part // k_multiple(tiling)) * 2
     around = -(-summed_length(problem, tiling.outside) // split_k)
     return max(around, 2) * -(-summed_length(problem, tiling.inside) // k)
 

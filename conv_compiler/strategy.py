@@ -71,13 +71,15 @@ class Strategy:
 
     @property
     def text(self) -> str:
-        """One line a person reads: name, tile, instruction, split."""
+        """One line a person reads: name, tile, instruction, loops outside the tile, split."""
         tiling = self.tiling
+        words = [self.name]
         if isinstance(tiling, GpuTiling):
-            tile = "x".join(map(str, tiling.workgroup))
+            words += ["x".join(map(str, tiling.workgroup)), self.mma]
+            words += ["over " + ",".join(tiling.outside)] if tiling.outside else []
         else:
-            tile = "x".join(str(n) for n in tiling.vector_parallel if n) or "-"
-        return f"{self.name} {tile}{' ' + self.mma if self.mma else ''} split_k={self.split_k}"
+            words.append("x".join(str(n) for n in tiling.vector_parallel if n) or "-")
+        return " ".join([*filter(None, words), f"split_k={self.split_k}"])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads back."""

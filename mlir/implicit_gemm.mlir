@@ -87,16 +87,16 @@ transform.named_sequence @main_loop(
   transform.yield
 }
 
-// 2b. The main loop where q is a loop of its own, around r: both become one loop, which is what gets
-//     pipelined. The caller has packed (m, n, r) and makes the matrix instruction of what is left.
+// 2b. The main loop where q is a loop of its own around that over r: both become one loop, which is
+//     what gets pipelined.
 transform.named_sequence @pixel_loop(
     %func: !transform.any_op {transform.readonly},
-    %packed: !transform.any_op {transform.consumed},
+    %mma: !transform.any_op {transform.consumed},
     %k_steps: !transform.param<i64> {transform.readonly}) {
-  %a = transform.get_producer_of_operand %packed[0] : (!transform.any_op) -> !transform.any_op
-  %b = transform.get_producer_of_operand %packed[1] : (!transform.any_op) -> !transform.any_op
-  //                                                              m  n  q  r
-  %step, %q_loop, %r_loop = transform.structured.tile_using_for %packed tile_sizes [0, 0, 1, %k_steps]
+  %a = transform.get_producer_of_operand %mma[0] : (!transform.any_op) -> !transform.any_op
+  %b = transform.get_producer_of_operand %mma[1] : (!transform.any_op) -> !transform.any_op
+  //                                                                     m  n  q  r
+  %step, %q_loop, %r_loop = transform.structured.tile_using_for %mma tile_sizes [0, 0, 1, %k_steps]
       : (!transform.any_op, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op)
   %a_in, %r_loop_1 = transform.structured.fuse_into_containing_op %a into %r_loop
@@ -104,12 +104,6 @@ transform.named_sequence @pixel_loop(
   %b_in, %r_loop_2 = transform.structured.fuse_into_containing_op %b into %r_loop_1
       : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
   %loop = transform.loop.coalesce %q_loop : (!transform.any_op) -> !transform.any_op
-  transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
-  transform.apply_patterns to %func {
-    transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
-    transform.apply_patterns.tensor.merge_consecutive_insert_extract_slice
-    transform.apply_patterns.canonicalization
-  } : !transform.any_op
   transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
   transform.include @slices_to_producers failures(propagate) (%func) : (!transform.any_op) -> ()
   transform.yield

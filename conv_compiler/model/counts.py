@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from functools import reduce
+from functools import cached_property
 
 # Arithmetic of one 16x16x16 matrix instruction: the unit that counts are told in.
 EQUIVALENT_FLOPS = 2 * 16 * 16 * 16
@@ -76,7 +76,8 @@ NAMES = tuple(field.name for field in fields(Counts))
 
 def total(parts: Iterable[Counts]) -> Counts:
     """The sum of some counts."""
-    return reduce(lambda a, b: a + b, parts, Counts())
+    parts = tuple(parts)
+    return Counts(**{name: sum(getattr(part, name) for part in parts) for name in NAMES})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +97,12 @@ class KernelCounts:
     load_distance: float = 0
     source: str
 
-    @property
+    @cached_property
     def trip(self) -> Counts:
         """One trip of the main loop."""
         return total(self.body)
 
-    @property
+    @cached_property
     def wave(self) -> Counts:
         """The whole kernel."""
         return self.trip.scaled(self.trips) + self.outside

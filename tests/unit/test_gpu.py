@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler import gpu
+from conv_compiler import gpu, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.problem import ConvProblem
 from conv_compiler.script import library
@@ -44,15 +44,15 @@ def check_mma(problem, target, strategy):
     ):
         assert (unit % along_row, mma.unit(mma.k) % along_k) == (0, 0)
         assert rows * k % (along_row * along_k * threads) == 0
-        assert along_row * along_k * size <= gpu.MOST_COPY_BYTES
+        assert along_row * along_k * size <= gpu_tiles.MOST_COPY_BYTES
 
 
 def check_vector(problem, target, strategy):
     tiling = strategy.tiling
-    m, n, groups = gpu.vector_threads(problem, tiling.piece)
-    assert 1 <= m * n * groups <= gpu.VECTOR_THREADS <= MOST_THREADS
+    m, n, groups = gpu_tiles.vector_threads(problem, tiling.piece)
+    assert 1 <= m * n * groups <= gpu_tiles.VECTOR_THREADS <= MOST_THREADS
     assert groups <= problem.g
-    assert tiling.workgroup == (m * tiling.piece[0], n * tiling.piece[1], gpu.VECTOR_K_STEP)
+    assert tiling.workgroup == (m * tiling.piece[0], n * tiling.piece[1], gpu_tiles.VECTOR_K_STEP)
     assert math.prod(tiling.piece) < target.vgprs_per_lane
 
 
@@ -60,12 +60,14 @@ def check_vector(problem, target, strategy):
 @given(problem=problems(), target=st.sampled_from(GPUS))
 def test_candidates_are_consistent(problem, target):
     for strategy in gpu.mma_candidates(problem, target):
-        assert (strategy.name, strategy.split_k) == ("implicit_gemm", 0)
+        assert strategy.name == "implicit_gemm"
+        assert strategy.split_k >= 1
         check_mma(problem, target, strategy)
     vector = gpu.vector_candidates(problem, target)
     assert vector
     for strategy in vector:
-        assert (strategy.name, strategy.split_k, strategy.mma) == ("vector_gemm", 0, "")
+        assert (strategy.name, strategy.mma) == ("vector_gemm", "")
+        assert strategy.split_k >= 1
         check_vector(problem, target, strategy)
 
 
@@ -115,11 +117,19 @@ def test_explicit_split_is_honoured_or_refused(problem, target, split_k):
 def test_automatic_split_leaves_every_part_a_loop(problem, target):
     for strategy in choose(problem, target):
         (step,) = gpu.passes(problem, target, strategy)
-        products = math.ceil(problem.gemm_k / strategy.split_k)
-        part = math.ceil(products / step.tile_k) * step.tile_k
-        assert strategy.split_k >= 1
-        assert part // strategy.tiling.workgroup[2] >= 2
-        assert step.split_k == strategy.split_k
+        assert 1 <= strategy.split_k == step.split_k
+        assert gpu_tiles.trips(problem, strategy.tiling, strategy.split_k) >= 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems())
+def test_forms_name_every_summed_loop_once(problem):
+    (flat, *others) = gpu_tiles.summed_forms(problem)
+    assert flat == ((), ())
+    names = {"n", *("do", "ho", "wo")[-problem.ndim :]}
+    for outside, inside in others:
+        assert sorted((*outside, *inside)) == sorted(names)
+        assert gpu_tiles.summed_length(problem, outside) > 1
 
 
 def test_candidates_are_ranked_by_cost():
@@ -128,12 +138,12 @@ def test_candidates_are_ranked_by_cost():
         assert costs == sorted(costs)
 
 
-def test_candidates_take_a_few_milliseconds():
+def test_a_choice_takes_less_than_a_compile():
     target = find_target("gfx942")
     choose(RESNET, target)
-    started = time.perf_counter()
+    started = time.process_time()
     choose(RESNET, target)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.5
 
 
 @pytest.mark.parametrize(
@@ -146,12 +156,12 @@ def test_candidates_take_a_few_milliseconds():
 )
 def test_copy_pieces_follow_the_channels(channels, piece):
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu.copy_piece(128, 32, 256, mma.m, mma, channels, 2) == piece
+    assert gpu_tiles.copy_piece(128, 32, 256, mma.m, mma, channels, 2) == piece
 
 
 def test_no_piece_where_threads_do_not_divide_the_tile():
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu.copy_piece(16, 16, 192, mma.m, mma, 64, 2) is None
+    assert gpu_tiles.copy_piece(16, 16, 192, mma.m, mma, 64, 2) is None
 
 
 @pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)

@@ -82,7 +82,15 @@ def test_minus_one_is_automatic():
 def test_split_is_decided_for_every_candidate():
     for target in TARGETS.values():
         assert all(one.split_k >= 1 for one in choose(RESNET, target))
-        assert all(one.split_k == 0 for one in candidates(RESNET, target) if target.is_gpu)
+        assert all(one.split_k >= 1 for one in candidates(RESNET, target) if target.is_gpu)
+
+
+def test_composable_kernels_rule_is_a_choice():
+    target = find_target("gfx942")
+    chosen = choose(RESNET, target, None, "occupancy")[0]
+    assert chosen.split_k == 608 // 9  # two workgroups a unit wanted; nine taps of one tile each
+    with pytest.raises(UnsupportedStrategy, match="split_k occupancy: a rule for GPUs, not cpu"):
+        choose(RESNET, find_target("cpu"), None, "occupancy")
 
 
 def test_types_without_an_instruction_get_vector_code_by_name():
