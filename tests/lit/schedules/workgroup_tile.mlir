@@ -106,16 +106,20 @@ func.func @rounded_up(%gradient: tensor<18x1x20xf16>,
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence private @workgroup_tile(!transform.any_op {transform.readonly},
-      !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+      !transform.any_op {transform.readonly})
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
-    %m = transform.param.constant 32 : i64 -> !transform.param<i64>
-    %n = transform.param.constant 48 : i64 -> !transform.param<i64>
     %funcs = transform.structured.match ops{["func.func"]} in %root
         : (!transform.any_op) -> !transform.any_op
     transform.foreach %funcs : !transform.any_op {
     ^bb0(%func: !transform.any_op):
-      transform.include @workgroup_tile failures(propagate) (%func, %m, %n)
-          : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
+      %gemm = transform.structured.match ops{["linalg.generic"]} in %func
+          : (!transform.any_op) -> !transform.any_op
+      %tile, %grid = transform.structured.tile_using_forall %gemm tile_sizes [1, 1, 32, 48, 0]
+          (mapping = [#iree_codegen.workgroup_mapping<z:1>, #iree_codegen.workgroup_mapping<z>,
+                      #iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>])
+          : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+      transform.include @workgroup_tile failures(propagate) (%func, %grid)
+          : (!transform.any_op, !transform.any_op) -> ()
     }
     transform.yield
   }
