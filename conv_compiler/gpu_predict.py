@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_tiles import summed_forms, summed_length, tiles, trips, vector_threads
+from conv_compiler.gpu_tiles import chip_forms, summed_length, tiles, trips, vector_threads
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
@@ -242,7 +242,7 @@ def lower_bounds(
     ]
     grid = tiles(problem, tiling)
     shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
-    for outside, inside in summed_forms(problem):
+    for outside, inside in chip_forms(problem, target):
         form = replace(tiling, outside=outside, inside=inside)
         changed = zip(_address_costs(problem, form), address, rows, strict=True)
         valu = counts.valu + sum((new - old) * count for new, old, count in changed)

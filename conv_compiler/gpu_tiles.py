@@ -37,8 +37,6 @@ K_TILE_BYTES = 128
 # Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
 # do not fit, the compiler leaves them out without a word.
 LDS_ROW_PADDING = 8
-# A form is dropped where rounding its summed axes up to whole tiles adds more than this.
-MOST_SUMMED_PADDING = 1.5
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
 VECTOR_THREADS = 256
 VECTOR_PIECES = ((4, 4), (2, 4), (4, 2), (1, 4), (4, 1), (2, 2), (1, 2), (2, 1), (1, 1))
@@ -132,6 +130,17 @@ def summed_forms(problem: ConvProblem) -> tuple[tuple[tuple[str, ...], tuple[str
         if summed_length(problem, outside) > 1:
             forms.append((outside, inside))
     return tuple(forms)
+
+
+def chip_forms(
+    problem: ConvProblem, target: Target
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """The forms worth trying on a chip: all, where a scalar unit does the arithmetic of outer loops.
+
+    On an H200, which has none, each of them was slower than all inside (docs/gpu.md).
+    """
+    forms = summed_forms(problem)
+    return forms if target.backend == "rocm" else forms[:1]
 
 
 @lru_cache(maxsize=1024)
