@@ -135,7 +135,7 @@ def summed_forms(problem: ConvProblem) -> tuple[tuple[tuple[str, ...], tuple[str
 def chip_forms(
     problem: ConvProblem, target: Target
 ) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    """The forms worth trying on a chip: all, where a scalar unit does the arithmetic of outer loops.
+    """The forms worth trying: all, where the chip has a scalar unit for outer loops' arithmetic.
 
     On an H200, which has none, each of them was slower than all inside (docs/gpu.md).
     """
