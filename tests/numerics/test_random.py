@@ -1,4 +1,4 @@
-"""Over 300 random problems on the CPU: integer data exact, random data within tolerance."""
+"""Random problems on the CPU, over 300 with the slow tests: integers exact, the rest in tolerance."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from conv_compiler.verify import verify, verify_artifact
 from tests.problems import problems_with_split
 
 CELLS = [(ndim, types) for ndim in (1, 2, 3) for types in TYPE_PAIRS]
-EXAMPLES = 15  # of each of the 21 cells: 315 in all
+# Problems of each of the 21 cells: 84 by default, and 315 more.
+FEW = pytest.param(4, id="few")
+MANY = pytest.param(15, id="many", marks=pytest.mark.slow)
 
 
+@pytest.mark.parametrize("examples", [FEW, MANY])
 @pytest.mark.parametrize(("ndim", "types"), CELLS)
-def test_random_problems(ndim, types):
+def test_random_problems(ndim, types, examples):
     @seed(zlib.crc32(repr((ndim, types)).encode()))
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=examples,
         deadline=None,
         database=None,
         # No shrinking: a step compiles, and the drawn problem is small and printed already.
