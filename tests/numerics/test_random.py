@@ -1,4 +1,4 @@
-"""Random problems on the CPU, over 300 with the slow tests: integers exact, the rest in tolerance."""
+"""Random problems on the CPU, over 300 with the slow tests: integers exact, random in tolerance."""
 
 from __future__ import annotations
 
