@@ -184,8 +184,14 @@ def vector_threads(problem: ConvProblem, piece: tuple[int, int]) -> tuple[int, i
 
 
 def vector_tilings(problem: ConvProblem) -> Iterator[GpuTiling]:
-    """Tilings of vector code."""
+    """Tilings of vector code.
+
+    A piece of one sum has no fma (its k products are added as a tree): only for one weight a group.
+    """
+    one_sum = problem.gemm_m == problem.gemm_n == 1
     for piece in VECTOR_PIECES:
+        if piece == (1, 1) and not one_sum:
+            continue
         m, n, _ = vector_threads(problem, piece)
         tile = (m * piece[0], n * piece[1], VECTOR_K_STEP)
         yield GpuTiling(workgroup=tile, subgroups=(1, 1), piece=piece, stages=0)

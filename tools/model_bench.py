@@ -29,8 +29,8 @@ from conv_compiler.cache import Cache
 from conv_compiler.commands.model_table import count_on_virtual_gpu
 from conv_compiler.errors import ConvError
 from conv_compiler.frontends import Request, read_file
-from conv_compiler.model import ModuleModel, model_module
 from conv_compiler.model.facts import CHIPS
+from conv_compiler.model.module import ModuleModel, model_module
 from conv_compiler.problem import ConvProblem
 from conv_compiler.report import left, right, seconds, show
 from conv_compiler.targets import Target, find_target

@@ -121,7 +121,7 @@ def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
     """Model a module's kernels, from a run's counts where one was asked for."""
     from conv_compiler.commands.model_table import count_on_virtual_gpu, print_model
     from conv_compiler.errors import InvalidArtifact
-    from conv_compiler.model import model_module
+    from conv_compiler.model.module import model_module
 
     if not vmfb.is_file():
         raise InvalidArtifact(f"artifact {vmfb}: no such file; give a .vmfb")

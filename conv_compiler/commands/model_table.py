@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from conv_compiler.report import left, right, seconds, show
 
 if TYPE_CHECKING:
-    from conv_compiler.model import KernelModel, ModuleModel
+    from conv_compiler.model.module import KernelModel, ModuleModel
     from conv_compiler.vgpu import KernelCounters
 
 

@@ -19,7 +19,7 @@
 // ROUND-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
 // ROUND:      transform.include @workgroup_tile
 // ROUND:      kind(#iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_F16>)
-// ROUND:      transform.include @{{main|pixel}}_loop
+// ROUND:      transform.include @main_loop
 // ROUND:      transform.include @share_mma
 // ROUND:      hal.executable
 // ROUND:      func.func @main_dispatch_0
@@ -41,7 +41,7 @@
 // ODD-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
 // ODD:      transform.include @workgroup_tile
 // ODD:      kind(#iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_BF16>)
-// ODD:      transform.include @{{main|pixel}}_loop
+// ODD:      transform.include @main_loop
 // ODD:      transform.include @share_mma
 // ODD:      hal.executable
 // ODD:      func.func @main_dispatch_0

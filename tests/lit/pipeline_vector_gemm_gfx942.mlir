@@ -13,7 +13,7 @@
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 
 // FMA: main_dispatch_0{{.*}}:
-// FMA: {{v_(pk_|dual_)?(fmac?|mul)_(mix_)?f32}}
+// FMA: {{v_(pk_|dual_)?fmac?_(mix_)?f32}}
 // FMA: s_endpgm
 
 // NONE-NOT: v_mfma

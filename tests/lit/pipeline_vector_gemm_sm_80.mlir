@@ -12,7 +12,7 @@
 // RUN: %filecheck --input-file %t --check-prefix=LOCAL
 
 // FMA: .visible .entry main_dispatch_0
-// FMA: {{fma.rn|mul(.rn)?}}.f32
+// FMA: fma.rn.f32
 // FMA: ret;
 
 // LOCAL-NOT: .local

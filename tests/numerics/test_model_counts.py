@@ -6,8 +6,8 @@ import pytest
 
 from conv_compiler.commands.model_table import count_on_virtual_gpu
 from conv_compiler.compile import compile
-from conv_compiler.model import model_module
 from conv_compiler.model.facts import CHIPS
+from conv_compiler.model.module import model_module
 from conv_compiler.problem import ConvProblem
 
 PROBLEMS = (

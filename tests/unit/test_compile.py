@@ -116,6 +116,13 @@ def test_keys_follow_what_decides_the_outcome():
     assert compilation_key(PROBLEM, TARGET, None, -1) in others
 
 
+def test_a_cached_artifact_needs_no_choice(tmp_path, monkeypatch):
+    cache = Cache(tmp_path)
+    compile(PROBLEM, "gfx942", cache=cache)
+    monkeypatch.setattr(sys.modules["conv_compiler.compile"], "choose", None)
+    assert compile(PROBLEM, "gfx942", cache=cache).cached
+
+
 def test_refused_before_anything_is_compiled(tmp_path):
     cache = Cache(tmp_path / "cache")
     with pytest.raises(UnsupportedTarget, match="target gfx9: not in the table"):

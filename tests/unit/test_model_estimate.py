@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.errors import ModelRefused, UnsupportedTarget
-from conv_compiler.model import Counts, KernelCounts, Launch, estimate
+from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import (
     BOUND_SHARE,
     chain_cycles,
     covered,
+    estimate,
     fill_seconds,
     unit_cycles,
     unit_time,
 )
 from conv_compiler.model.facts import CHIPS, chip_facts
-from conv_compiler.model.launch import occupancy, resident
+from conv_compiler.model.launch import Launch, occupancy, resident
 from conv_compiler.model.matrix import matrix_work
 from conv_compiler.targets import TARGETS, find_target
 
