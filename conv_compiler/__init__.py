@@ -19,6 +19,7 @@ _HOMES = {
     "Artifact": "artifact",
     "compile": "compile",
     "Strategy": "strategy",
+    "Wanted": "strategy",
     "run": "runtime",
     "load": "runtime",
     "verify": "verify",
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from conv_compiler.errors import ConvError
     from conv_compiler.problem import ConvProblem
     from conv_compiler.runtime import load, run
-    from conv_compiler.strategy import Strategy
+    from conv_compiler.strategy import Strategy, Wanted
     from conv_compiler.verify import Report, verify
 
 

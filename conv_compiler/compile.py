@@ -14,25 +14,25 @@ from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
 from conv_compiler.stages import compiler_flags, kernel_facts, prove, stage_texts
-from conv_compiler.strategy import Strategy
+from conv_compiler.strategy import Strategy, Wanted
 from conv_compiler.targets import Target, find_target
 
 
 def compile(
     problem: ConvProblem,
     target: str = "cpu",
-    strategy: Strategy | str | None = None,
+    strategy: Strategy | Wanted | str | None = None,
     split_k: int | str = "auto",
     *,
     cache: Cache | None = None,
 ) -> Artifact:
     """Compile a problem for a target, or find it compiled.
 
-    `strategy` is a whole Strategy, a name, or None for the best; `split_k` a number of parts or
-    "auto". Where the choice is left open, a candidate whose kernel would use scratch memory or
-    spill gives way to the next, and the artifact lists it as rejected. Raises UnsupportedTarget,
-    UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine code is what its
-    strategy promises.
+    `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best; `split_k`
+    a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
+    scratch memory or spill gives way to the next, and the artifact lists it as rejected. Raises
+    UnsupportedTarget, UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine
+    code is what its strategy promises.
     """
     row = find_target(target)
     cache = cache or Cache.default()
@@ -79,14 +79,17 @@ def _first_proved(
 
 
 def compilation_key(
-    problem: ConvProblem, target: Target, strategy: Strategy | str | None, split_k: int | str
+    problem: ConvProblem,
+    target: Target,
+    strategy: Strategy | Wanted | str | None,
+    split_k: int | str,
 ) -> str:
     """The cache key of a compilation: what was asked for, target row, flags, texts, versions.
 
     The choice among strategies follows from these, so a compiled problem is found without making
     it again.
     """
-    asked = strategy.to_json() if isinstance(strategy, Strategy) else strategy
+    asked = asdict(strategy) if isinstance(strategy, Strategy | Wanted) else strategy
     return key_of(
         {
             "problem": problem.to_json(),

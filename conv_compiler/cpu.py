@@ -25,7 +25,9 @@ SPLITS = (2, 4, 8, 16)
 PRODUCTS_PER_PART = 256
 
 
-def lin_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tuple[Strategy, ...]:
+def lin_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
     """Lanes along c or k of one group, the cheaper first.
 
     Offered where one of them has LEAST_LANE_CHANNELS, or where there are no groups to put in the
@@ -33,23 +35,23 @@ def lin_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tu
     """
     if max(problem.c, problem.k) < LEAST_LANE_CHANNELS and problem.g > 1:
         return ()
-    found = [tiling for lanes in "ck" if (tiling := best_tiling(problem, lanes))]
+    found = [tiling for lanes in "ck" if (tiling := best_tiling(problem, lanes, None, tile))]
     ranked = sorted(found, key=lambda costed: costed[0])
     return tuple(Strategy(name="cpu_lin", tiling=tiling) for _, tiling in ranked)
 
 
 def grouped_candidates(
-    problem: ConvProblem, target: Target, split_k: int = 0
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """Lanes along the groups, for grouped problems of few channels and depthwise ones."""
     if max(problem.c, problem.k) >= LEAST_LANE_CHANNELS:
         return ()
-    found = best_tiling(problem, "g")
+    found = best_tiling(problem, "g", None, tile)
     return (Strategy(name="cpu_grouped", tiling=found[1]),) if found else ()
 
 
 def loops_candidates(
-    problem: ConvProblem, target: Target, split_k: int = 0
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """The contraction as the compiler lowers it unasked; always possible, seldom fast."""
     return (Strategy(name="cpu_loops", tiling=CpuTiling()),)

@@ -80,16 +80,25 @@ def largest_divisor(size: int, most: int) -> int:
 
 @lru_cache(maxsize=256)
 def best_tiling(
-    problem: ConvProblem, lanes: str, unit: VectorUnit | None = None
+    problem: ConvProblem,
+    lanes: str,
+    unit: VectorUnit | None = None,
+    register_tile: tuple[int, ...] = (),
 ) -> tuple[float, CpuTiling] | None:
     """(modelled cycles, tiling) with one of g, k, c in vector lanes; None where it has one trip,
-    or where nothing is summed. `unit` is the CPU's, this host's where none is given."""
+    where nothing is summed, or where the `register_tile` asked for does not fit. `unit` is the
+    CPU's, this host's where none is given."""
     parallel, summed = loop_order(problem, lanes)
     if lanes not in parallel or not summed:
         return None
-    best = min(
-        _register_tiles(problem, lanes, unit or host_unit()), key=lambda t: (t.cycles, -t.sums)
-    )
+    fitting = [
+        one
+        for one in _register_tiles(problem, lanes, unit or host_unit())
+        if register_tile in ((), tuple(one.tile[p] for p in parallel))
+    ]
+    if not fitting:
+        return None
+    best = min(fitting, key=lambda t: (t.cycles, -t.sums))
     tile = tuple(best.tile[p] for p in parallel)
     return best.cycles, CpuTiling(
         loops=(*parallel, *summed), vector_parallel=(*tile, *(0 for _ in summed))

@@ -29,14 +29,17 @@ MOST_CANDIDATES = 8
 MODELLED = 24
 
 
-def mma_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tuple[Strategy, ...]:
+def mma_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
     """Implicit-GEMM tilings and splits for every matrix instruction of the type, fastest first.
 
-    `split_k` fixes the number of parts; 0 leaves it to the model.
+    `split_k` fixes the number of parts, 0 leaves it to the model; `tile` the workgroup's tile,
+    which need not be one of the table.
     """
     found = [
         entry
-        for mma, tiling in mma_tilings(problem, target)
+        for mma, tiling in mma_tilings(problem, target, tile)
         for entry in lower_bounds(problem, target, tiling, mma)
     ]
     found.sort(key=lambda entry: entry[0])
@@ -45,10 +48,11 @@ def mma_candidates(problem: ConvProblem, target: Target, split_k: int = 0) -> tu
 
 
 def vector_candidates(
-    problem: ConvProblem, target: Target, split_k: int = 0
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
-    """Vector tilings, fastest first."""
-    return _ranked("vector_gemm", problem, target, list(vector_tilings(problem)), split_k)[:2]
+    """Vector tilings, fastest first; those with the workgroup's `tile`, where one is given."""
+    fitting = [tiling for tiling in vector_tilings(problem) if tile in ((), tiling.workgroup)]
+    return _ranked("vector_gemm", problem, target, fitting, split_k)[:2]
 
 
 def _ranked(
@@ -103,7 +107,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """Script and pipeline of an implicit GEMM on matrix units."""
-    from conv_compiler.script import library
+    from conv_compiler.library import library
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
@@ -152,13 +156,14 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
-        roles={"contraction": info}, library=library(("common", "implicit_gemm"), entries)
+        roles={"contraction": info},
+        library=library(("common", "implicit_gemm"), entries, strategy.script),
     )
 
 
 def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """Script and pipeline of a GEMM on vector units."""
-    from conv_compiler.script import library
+    from conv_compiler.library import library
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
@@ -180,5 +185,6 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
-        roles={"contraction": info}, library=library(("common", "vector_gemm"), entries)
+        roles={"contraction": info},
+        library=library(("common", "vector_gemm"), entries, strategy.script),
     )

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 # Workgroup tiles in matrix instructions (m, n) and the subgroups that share them, as large as the
 # registers of a subgroup allow and then smaller for small problems.
+SUBGROUPS = ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
 MMA_TILES = tuple(
     ((m, n), (subgroups_m, subgroups_n))
-    for subgroups_m, subgroups_n in ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
+    for subgroups_m, subgroups_n in SUBGROUPS
     for m in (1, 2, 4, 8)
     for n in (1, 2, 4, 8)
     if m % subgroups_m == 0 and n % subgroups_n == 0
@@ -103,15 +104,39 @@ def mma_tiling(
     )
 
 
-def mma_tilings(problem: ConvProblem, target: Target) -> Iterator[tuple[Mma, GpuTiling]]:
-    """Every tiling for every matrix instruction of the type, all summed loops inside."""
+def mma_tilings(
+    problem: ConvProblem, target: Target, tile: tuple[int, ...] = ()
+) -> Iterator[tuple[Mma, GpuTiling]]:
+    """Every tiling for every matrix instruction of the type, all summed loops inside.
+
+    With a workgroup `tile` every way to share it among subgroups, else the table's tiles.
+    """
     for mma in target.mma_for(problem.dtype):
-        depth = max(1, K_TILE_BYTES // problem.data_type.bytes // mma.k)
-        for (tile_m, tile_n), subgroups in MMA_TILES:
-            for steps in (depth, depth // 2, depth // 4):
-                tile = (tile_m * mma.m, tile_n * mma.n, steps * mma.k)
-                if steps and (tiling := mma_tiling(problem, target, mma, tile, subgroups)):
-                    yield mma, tiling
+        shapes = _shared(mma, tile) if tile else _listed(mma, problem.data_type.bytes)
+        for shape, subgroups in shapes:
+            if tiling := mma_tiling(problem, target, mma, shape, subgroups):
+                yield mma, tiling
+
+
+def _listed(mma: Mma, size: int) -> Iterator[tuple[tuple[int, int, int], tuple[int, int]]]:
+    """The table's tiles in elements of `size` bytes, with the subgroups that share them."""
+    depth = max(1, K_TILE_BYTES // size // mma.k)
+    for (m, n), subgroups in MMA_TILES:
+        for steps in (depth, depth // 2, depth // 4):
+            if steps:
+                yield (m * mma.m, n * mma.n, steps * mma.k), subgroups
+
+
+def _shared(
+    mma: Mma, tile: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, int, int], tuple[int, int]]]:
+    """The tile with each arrangement of subgroups that whole instructions allow."""
+    if len(tile) != 3 or min(tile) < 1 or tile[2] % mma.k:
+        return
+    m, n, k = tile
+    for subgroups in SUBGROUPS:
+        if m % (mma.m * subgroups[0]) == 0 and n % (mma.n * subgroups[1]) == 0:
+            yield (m, n, k), subgroups
 
 
 @lru_cache(maxsize=256)

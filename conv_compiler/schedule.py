@@ -54,6 +54,13 @@ class Schedule:
     library: str = ""
     flags: tuple[str, ...] = field(default=())
 
+    @property
+    def text(self) -> str:
+        """The transform library, or where there is none the passes of each role, one a line."""
+        if self.library:
+            return self.library
+        return "\n".join(step for info in self.roles.values() for step in info.pipeline)
+
 
 def ops_with_role(module: ir.Module, role: str) -> Iterator[ir.Operation]:
     """Operations tagged `conv_compiler.role = role`, outermost first."""

@@ -1,19 +1,13 @@
-"""Schedule text: a script of mlir/ with entry sequences that hold the numbers.
+"""An entry sequence of a schedule, which holds the numbers.
 
-The scripts say which step follows which; an entry is a named sequence of constants and
+The scripts of mlir/ say which step follows which; an entry is a named sequence of constants and
 `transform.include`s, plus the few ops whose numbers IREE takes only as attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from iree.compiler import ir
 from iree.compiler.dialects import transform
-
-from conv_compiler.schedule import SCRIPTS
-
-Entry = Callable[["Sequence"], None]
 
 
 class Sequence:
@@ -80,32 +74,3 @@ class Sequence:
         """Handle to the ops of one name in the function."""
         ops = f'["{op}"]'
         return self.op("transform.structured.match", [self.func], "!transform.any_op", ops=ops)
-
-
-def library(scripts: tuple[str, ...], entries: Mapping[str, Entry]) -> str:
-    """The text of the scripts `mlir/<name>.mlir`, linked, with the entry sequences appended.
-
-    A script declares what it takes from another one; the definition replaces the declaration.
-    """
-    with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse((SCRIPTS / f"{scripts[0]}.mlir").read_text())
-        defined = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.body.operations}
-        for script in scripts[1:]:
-            other = ir.Module.parse((SCRIPTS / f"{script}.mlir").read_text())
-            for op in list(other.body.operations):
-                if (name := ir.StringAttr(op.attributes["sym_name"]).value) not in defined:
-                    defined.add(name)
-                    module.body.append(op.operation.clone())
-        with ir.InsertionPoint(module.body):
-            for name, write in entries.items():
-                sequence = transform.NamedSequenceOp(
-                    name,
-                    [transform.AnyOpType.get()],
-                    [],
-                    arg_attrs=[{"transform.readonly": ir.UnitAttr.get()}],
-                )
-                with ir.InsertionPoint(sequence.body):
-                    write(Sequence(sequence.body.arguments[0]))
-                    transform.YieldOp([])
-        module.operation.verify()
-        return str(module)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from conv_compiler import cpu, gpu, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
-from conv_compiler.strategy import GpuTiling, Strategy
+from conv_compiler.strategy import GpuTiling, Strategy, Wanted, tile_text
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
@@ -23,20 +23,23 @@ if TYPE_CHECKING:
 class StrategyRow:
     """One schedule: where it runs and how its numbers, passes and script are found.
 
-    `candidates` lists tilings, best first; none when the schedule does not fit. Its last argument
-    is the number of parts asked for, 0 for any; where a candidate leaves it open (0), `auto_split`
-    gives the parts. `seconds` models a candidate's time, so that rows can be compared; rows
-    without it are taken in order.
+    `tile` says what the numbers of its tile are. `candidates` lists tilings, best first; none when
+    the schedule does not fit. Its last arguments are the number of parts asked for, 0 for any, and
+    the tile asked for, empty for any; where a candidate leaves the parts open (0), `auto_split`
+    gives them. `seconds` models a candidate's time, so that rows can be compared; rows without it
+    are taken in order. `has_script` tells whether a user's own script can replace the row's.
     """
 
     name: str
     description: str
+    tile: str
     backends: tuple[str, ...]
-    candidates: Callable[[ConvProblem, Target, int], tuple[Strategy, ...]]
+    candidates: Callable[[ConvProblem, Target, int, tuple[int, ...]], tuple[Strategy, ...]]
     passes: Callable[[ConvProblem, Target, Strategy], tuple[Pass, ...]]
     schedule: Callable[[ConvProblem, Target, Strategy], Schedule]
     auto_split: Callable[[ConvProblem, Target, Strategy], int]
     seconds: Callable[[ConvProblem, Target, Strategy], float] | None = None
+    has_script: bool = False
 
 
 GPU_BACKENDS = ("rocm", "cuda")
@@ -50,7 +53,10 @@ STRATEGIES = MappingProxyType(
             StrategyRow(
                 name="implicit_gemm",
                 description="im2col into LDS, matrix instructions, software pipelined",
+                tile="m x n x gemm_k of a workgroup: whole matrix instructions, shared evenly by "
+                "its subgroups and threads, that registers and LDS hold",
                 backends=GPU_BACKENDS,
+                has_script=True,
                 candidates=gpu.mma_candidates,
                 auto_split=gpu.auto_split,
                 seconds=gpu.cost,
@@ -60,7 +66,9 @@ STRATEGIES = MappingProxyType(
             StrategyRow(
                 name="vector_gemm",
                 description="sums in registers, vector fma; where no matrix instruction fits",
+                tile="m x n x gemm_k of a workgroup: the pieces of its threads, gemm_k 4",
                 backends=GPU_BACKENDS,
+                has_script=True,
                 candidates=gpu.vector_candidates,
                 auto_split=gpu.auto_split,
                 seconds=gpu.cost,
@@ -71,6 +79,7 @@ STRATEGIES = MappingProxyType(
                 StrategyRow(
                     name=name,
                     description=description,
+                    tile="sums a thread keeps in registers, by loop, the vector lanes last",
                     backends=("llvm-cpu",),
                     candidates=candidates,
                     auto_split=cpu.auto_split,
@@ -85,24 +94,42 @@ STRATEGIES = MappingProxyType(
 
 
 def candidates(
-    problem: ConvProblem, target: Target, strategy: str | None = None, split_k: int = 0
+    problem: ConvProblem,
+    target: Target,
+    strategy: str = "",
+    split_k: int = 0,
+    tile: tuple[int, ...] = (),
 ) -> tuple[Strategy, ...]:
     """Tilings that fit, in order of preference: by modelled time on GPUs, else in table order.
 
-    `split_k` is the number of parts they are ranked for, 0 for the best one each. Raises
-    UnsupportedStrategy for an unknown name, one of another backend, or one that has no tiling for
-    the problem, and UnsupportedTarget when nothing at all fits.
+    `split_k` is the number of parts they are ranked for, 0 for the best one each; `strategy` and
+    `tile` keep those of that name and tile, empty for any. Raises UnsupportedStrategy for an
+    unknown name, one of another backend, one that has no tiling for the problem, and a tile that
+    none has; UnsupportedTarget when nothing at all fits.
     """
     rows = [row for row in STRATEGIES.values() if target.backend in row.backends]
-    if strategy is not None:
+    if strategy:
         rows = [row for row in rows if row.name == _row(strategy).name]
         if not rows:
             fitting = [r.name for r in STRATEGIES.values() if target.backend in r.backends]
             raise UnsupportedStrategy(
                 f"strategy {strategy}: not for {target.name}; use {' or '.join(fitting)}"
             )
-    found = [(row, one) for row in rows for one in row.candidates(problem, target, split_k)]
-    if not found and strategy is not None:
+    found = [
+        (row, one)
+        for row in rows
+        for one in row.candidates(problem, target, split_k, tile)
+        if tile in ((), one.tile)
+    ]
+    if not found and tile:
+        others = candidates(problem, target, strategy, split_k)
+        known = dict.fromkeys(f"{tile_text(one.tile)} ({one.name})" for one in others if one.tile)
+        rules = dict.fromkeys(row.tile for row in rows)
+        raise UnsupportedStrategy(
+            f"tile {tile_text(tile)}: no schedule has it for {problem.dtype} on {target.name} "
+            f"(a tile is {'; or '.join(rules)}); use {' or '.join(known) or 'none'}"
+        )
+    if not found and strategy:
         raise UnsupportedStrategy(
             f"strategy {strategy}: has no tile for {problem.dtype} on {target.name}; "
             "leave it out to choose one that has"
@@ -120,21 +147,31 @@ def candidates(
 def choose(
     problem: ConvProblem,
     target: Target,
-    strategy: Strategy | str | None = None,
+    strategy: Strategy | Wanted | str | None = None,
     split_k: int | str = "auto",
 ) -> tuple[Strategy, ...]:
-    """The strategies to try, best first, with their split decided; one if it was given whole.
+    """The strategies to try, best first, with their split decided.
 
-    `strategy` is a whole Strategy, a name, or None for the best candidate; `split_k` is a number
-    from 1 on (honoured or refused), "auto" for the fastest by the model (also -1, as Composable
-    Kernel writes it), or "occupancy" for Composable Kernel's own rule.
+    `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best candidate;
+    `split_k` is a number from 1 on (honoured or refused), "auto" for the fastest by the model (also
+    -1, as Composable Kernel writes it), or "occupancy" for Composable Kernel's own rule. There is
+    one to try if it was given whole or has a script of the user's: that was written for one tile.
     """
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
     if isinstance(strategy, Strategy):
-        _row(strategy.name)
         found: tuple[Strategy, ...] = (strategy,)
     else:
-        found = candidates(problem, target, strategy, asked)
+        wanted = strategy if isinstance(strategy, Wanted) else Wanted(name=strategy or "")
+        found = candidates(problem, target, wanted.name, asked, wanted.tile)
+        if wanted.script:
+            found = (replace(found[0], script=wanted.script),)
+    with_script = [row.name for row in STRATEGIES.values() if row.has_script]
+    for one in found:
+        if _row(one.name).name not in with_script and one.script:
+            raise UnsupportedStrategy(
+                f"schedule: {one.name} on {target.name} has no script to replace; "
+                f"only {' and '.join(with_script)} have"
+            )
     if split_k == "occupancy":
         return tuple(one.with_split_k(_occupancy(problem, target, one)) for one in found)
     return tuple(

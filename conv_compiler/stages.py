@@ -14,7 +14,7 @@ from conv_compiler.select import STRATEGIES
 from conv_compiler.strategy import Strategy
 from conv_compiler.targets import BACKENDS, Target
 
-STAGES = ("payload", "normalised", "scheduled", "configured", "llvm", "isa", "vmfb")
+STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa", "vmfb")
 # A kernel takes about a second; one that takes minutes has sent a pass into a loop.
 _COMPILE_SECONDS = 300
 
@@ -61,6 +61,9 @@ def stage_texts(
             if last == "normalised":
                 return texts
             schedule = row.schedule(problem, target, strategy)
+            texts["schedule"] = schedule.text
+            if last == "schedule":
+                return texts
             attach(module, schedule, work / "schedule.mlir")
             texts["scheduled"] = f"{module}\n{schedule.library}"
             (work / "module.mlir").write_text(str(module))

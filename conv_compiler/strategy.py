@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -53,12 +54,14 @@ class CpuTiling:
 class Strategy:
     """A row of STRATEGIES with its numbers; `split_k` parts of gemm_k are summed in fixed order.
 
-    A candidate that leaves the split open has `split_k` 0.
+    A candidate that leaves the split open has `split_k` 0. `script` is the text of a user's own
+    transform-dialect module; its sequences replace those of the row's script by name.
     """
 
     name: str
     tiling: GpuTiling | CpuTiling
     split_k: int = 0
+    script: str = ""
 
     def with_split_k(self, split_k: int) -> Strategy:
         """The same schedule over another number of parts."""
@@ -70,20 +73,25 @@ class Strategy:
         return getattr(self.tiling, "mma", "")
 
     @property
+    def tile(self) -> tuple[int, ...]:
+        """The tile a user names: a workgroup's (m, n, gemm_k), or the CPU's register tile."""
+        if isinstance(self.tiling, GpuTiling):
+            return self.tiling.workgroup
+        return tuple(size for size in self.tiling.vector_parallel if size)
+
+    @property
     def text(self) -> str:
         """One line a person reads: name, tile, instruction, loops outside the tile, split."""
-        tiling = self.tiling
-        words = [self.name]
-        if isinstance(tiling, GpuTiling):
-            words += ["x".join(map(str, tiling.workgroup)), self.mma]
-            words += ["over " + ",".join(tiling.outside)] if tiling.outside else []
-        else:
-            words.append("x".join(str(n) for n in tiling.vector_parallel if n) or "-")
+        words = [self.name, tile_text(self.tile) or "-", self.mma]
+        if outside := getattr(self.tiling, "outside", ()):
+            words.append("over " + ",".join(outside))
+        if self.script:
+            words.append(f"script {hashlib.sha256(self.script.encode()).hexdigest()[:8]}")
         return " ".join([*filter(None, words), f"split_k={self.split_k}"])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads back."""
-        return {"name": self.name, "split_k": self.split_k, "tiling": asdict(self.tiling)}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Strategy:
@@ -92,4 +100,21 @@ class Strategy:
             k: tuple(v) if isinstance(v, list) else v for k, v in values["tiling"].items()
         }
         kind = GpuTiling if "workgroup" in fields else CpuTiling
-        return cls(name=values["name"], split_k=values["split_k"], tiling=kind(**fields))
+        return cls(**{**values, "tiling": kind(**fields)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a user fixes of a strategy; what is left empty is chosen.
+
+    `tile` is compared with `Strategy.tile`, `script` becomes `Strategy.script`.
+    """
+
+    name: str = ""
+    tile: tuple[int, ...] = ()
+    script: str = ""
+
+
+def tile_text(tile: tuple[int, ...]) -> str:
+    """A tile as it is written on a command line: 128x128x32."""
+    return "x".join(map(str, tile))

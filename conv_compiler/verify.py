@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from conv_compiler.artifact import Artifact
     from conv_compiler.problem import ConvProblem
-    from conv_compiler.strategy import Strategy
+    from conv_compiler.strategy import Strategy, Wanted
 
     Array = NDArray[Any]
 
@@ -229,7 +229,7 @@ def verify_artifact(
 def verify(
     problem: ConvProblem,
     target: str = "cpu",
-    strategy: Strategy | str | None = None,
+    strategy: Strategy | Wanted | str | None = None,
     split_k: int | str = "auto",
     *,
     data: str = "integers",

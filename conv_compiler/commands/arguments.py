@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
+from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import (
     Request,
     SplitK,
@@ -18,8 +18,9 @@ from conv_compiler.frontends import (
     parse_tokens,
     read_file,
 )
-from conv_compiler.frontends.flags import add_problem_flags, from_values, size, stated
+from conv_compiler.frontends.flags import add_problem_flags, from_values, size, sizes, stated
 from conv_compiler.problem import ConvProblem
+from conv_compiler.strategy import Wanted
 from conv_compiler.targets import TARGETS, Target, find_target
 
 
@@ -70,6 +71,27 @@ def add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strategy", metavar="NAME", help="see conv-compiler list strategies (the best that fits)"
     )
+    parser.add_argument(
+        "--tile",
+        type=sizes,
+        metavar="MxNxK",
+        help="the tile as the strategy's line shows it (the fastest by the model)",
+    )
+    parser.add_argument(
+        "--schedule",
+        type=Path,
+        metavar="FILE",
+        help="a .mlir of your own; its named sequences replace ours (see inspect --stage schedule)",
+    )
+
+
+def wanted(args: argparse.Namespace) -> Wanted:
+    """What `--strategy`, `--tile` and `--schedule` fix; the last's file is read."""
+    tile = (args.tile,) if isinstance(args.tile, int) else args.tile or ()
+    script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    if args.schedule and not script.strip():
+        raise UnsupportedStrategy(f"schedule {args.schedule}: is empty; leave it out")
+    return Wanted(name=args.strategy or "", tile=tile, script=script)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs
+from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs, wanted
 from conv_compiler.commands.batch import Row, require, rows_of
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.errors import UnsupportedProblem
@@ -43,16 +43,16 @@ def run(args: argparse.Namespace) -> int:
     """Compile every problem for every target and split asked for."""
     from conv_compiler.compile import compile
 
-    wanted = jobs(args)
-    into = _folder(args.output, len(wanted))
+    every, how = jobs(args), wanted(args)
+    into = _folder(args.output, len(every))
 
     def build(job: Job) -> Row:
-        artifact = compile(job.problem, job.target.name, args.strategy, job.split_k)
+        artifact = compile(job.problem, job.target.name, how, job.split_k)
         if args.output:
             artifact = artifact.save(into / _file_name(job, artifact) if into else args.output)
         return artifact_row(artifact, job.label)
 
-    rows = rows_of(wanted, "compile", build)
+    rows = rows_of(every, "compile", build)
     refused = any("error" in row for row in rows)
     show(rows, (*COLUMNS, left("result", "verdict")) if refused else COLUMNS, args.json)
     require(rows)

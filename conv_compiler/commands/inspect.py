@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import add_build, add_json, add_problems, one
+from conv_compiler.commands.arguments import add_build, add_json, add_problems, one, wanted
 from conv_compiler.report import left, right, show
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ COUNTS = (
     right("barriers", "barrier"),
     right("waits", "wait"),
 )
-STAGES = ("payload", "normalised", "scheduled", "configured", "llvm", "isa")
+STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -96,9 +96,9 @@ def run(args: argparse.Namespace) -> int:
         if (
             args.stage and set(args.stage) <= {"payload"} and not (args.counts or args.model)
         ):  # nothing is compiled for these
-            strategy = choose(problem, job.target, args.strategy, job.split_k)[0]
+            strategy = choose(problem, job.target, wanted(args), job.split_k)[0]
         else:
-            artifact = compile(problem, target, args.strategy, job.split_k)
+            artifact = compile(problem, target, wanted(args), job.split_k)
             strategy = artifact.strategy
     if args.model:
         return _print_model(args, artifact.vmfb)

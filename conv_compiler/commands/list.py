@@ -59,6 +59,7 @@ def _strategies() -> Rows:
             "name": row.name,
             "targets": [t.name for t in TARGETS.values() if t.backend in row.backends],
             "description": row.description,
+            "tile": row.tile,
         }
         for row in STRATEGIES.values()
     ]
@@ -102,6 +103,7 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
                 left("strategy", "name"),
                 left("targets", "targets", _words),
                 left("what it does", "description"),
+                left("a tile is", "tile"),
             ),
         ),
     }

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from conv_compiler.commands.arguments import add_build, add_json, add_problems, one
+from conv_compiler.commands.arguments import add_build, add_json, add_problems, one, wanted
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
 from conv_compiler.report import left, right, seconds, show
 
@@ -78,7 +78,7 @@ def _artifact(args: argparse.Namespace) -> Path:
     from conv_compiler.compile import compile
 
     job = one(args)
-    return compile(job.problem, job.target.name, args.strategy, job.split_k).vmfb
+    return compile(job.problem, job.target.name, wanted(args), job.split_k).vmfb
 
 
 def _read(path: Path, dtype: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs
+from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs, wanted
 from conv_compiler.commands.batch import Row, require, rows_of
 from conv_compiler.commands.table import PROBLEM, artifact_row
 from conv_compiler.frontends.flags import size
@@ -47,11 +47,13 @@ def run(args: argparse.Namespace) -> int:
     """Verify every problem asked for; an error after the table when one is wrong or refused."""
     from conv_compiler.verify import verify
 
+    how = wanted(args)
+
     def check(job: Job) -> Row:
         report = verify(
             job.problem,
             job.target.name,
-            args.strategy,
+            how,
             job.split_k,
             data=args.data,
             seed=args.seed,

@@ -44,7 +44,7 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def _sizes(text: str) -> tuple[int, ...] | int:
+def sizes(text: str) -> tuple[int, ...] | int:
     """`56x56` as a tuple; a lone number stays a number."""
     parts = text.replace(",", "x").split("x")
     if not all(part.isascii() and part.isdigit() for part in parts):
@@ -71,13 +71,13 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("-g", type=size, metavar="G", help="groups (1)")
     add("-k", type=size, metavar="K", help="output channels per group")
     add("-c", type=size, metavar="C", help="input channels per group")
-    add("--image", type=_sizes, metavar="HxW", help="input image: W, HxW or DxHxW")
-    add("--filter", type=_sizes, metavar="YxX", help="filter, as many dimensions as the image")
-    add("--stride", type=_sizes, metavar="S", help="one for all dimensions, or one each (1)")
-    add("--dilation", type=_sizes, metavar="S", help="likewise (1)")
-    add("--pad", type=_sizes, metavar="S", help="zeros on both sides, likewise (0)")
-    add("--pad-low", type=_sizes, metavar="S", help="zeros before the image")
-    add("--pad-high", type=_sizes, metavar="S", help="zeros after the image (as --pad-low)")
+    add("--image", type=sizes, metavar="HxW", help="input image: W, HxW or DxHxW")
+    add("--filter", type=sizes, metavar="YxX", help="filter, as many dimensions as the image")
+    add("--stride", type=sizes, metavar="S", help="one for all dimensions, or one each (1)")
+    add("--dilation", type=sizes, metavar="S", help="likewise (1)")
+    add("--pad", type=sizes, metavar="S", help="zeros on both sides, likewise (0)")
+    add("--pad-low", type=sizes, metavar="S", help="zeros before the image")
+    add("--pad-high", type=sizes, metavar="S", help="zeros after the image (as --pad-low)")
     add("--layout", metavar="NAME", help="see conv-compiler list layouts (NHWGC_GKYXC_NHWGK)")
     add("--dtype", metavar="TYPE", help="type of input and output gradient (f16)")
     add("--weight-dtype", metavar="TYPE", help="type of the weight gradient")

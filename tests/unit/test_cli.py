@@ -253,7 +253,7 @@ def test_inspect(vmfb: Path, capfd) -> None:
     assert f"problem   {NAME}" in capfd.readouterr().out
     assert main(["inspect", *PROBLEM, "--stage", "payload"]) == 0
     assert "linalg.generic" in capfd.readouterr().out
-    stages = ("payload", "normalised", "scheduled", "configured", "llvm", "isa")
+    stages = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa")
     flags = [word for stage in stages for word in ("--stage", stage)]
     flags += ["--target", "gfx942", "--strategy", "implicit_gemm"]
     assert main(["inspect", *PROBLEM, "--json", *flags]) == 0

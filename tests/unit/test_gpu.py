@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from conv_compiler import gpu, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.library import library
 from conv_compiler.problem import ConvProblem
-from conv_compiler.script import library
 from conv_compiler.select import choose
 from conv_compiler.targets import TARGETS, find_target
 from tests.problems import problems
