@@ -81,10 +81,6 @@ def cost(problem: ConvProblem, target: Target, strategy: Strategy) -> float:
     return predict(problem, target, strategy.tiling, strategy.split_k)
 
 
-def _ceil(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple
-
-
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
     """The payload as a batched GEMM on whole tiles."""
     from conv_compiler.passes.implicit_gemm import ImplicitGemm
@@ -170,6 +166,7 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     m, n, k = tiling.workgroup
     piece_m, piece_n = tiling.piece
     threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
+    waves = -(-threads_m * threads_n * groups // target.subgroup_size)
 
     def parallel(s: Sequence) -> None:
         s.include("parallel_tile", groups, m, n, piece_m, piece_n)
@@ -181,7 +178,7 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
         pipeline=lowering_vector(target.backend, tuple(entries)),
-        workgroup_size=(_ceil(threads_m * threads_n * groups, target.subgroup_size), 1, 1),
+        workgroup_size=(waves * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
