@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from dataclasses import dataclass, replace
@@ -12,6 +13,10 @@ from conv_compiler.errors import ConvError, InvalidArtifact
 from conv_compiler.facts import KernelFacts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.strategy import Strategy
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +68,22 @@ class Artifact:
 
     @classmethod
     def load(cls, path: str | Path) -> Artifact:
-        """The artifact of a `.vmfb` written by `save`; InvalidArtifact without its record."""
+        """The artifact of a `.vmfb` written by `save`.
+
+        Raises InvalidArtifact without its record, and where the record is of another module.
+        """
         vmfb = Path(path)
         try:
             record = json.loads(vmfb.with_suffix(".json").read_text())
+            if record["sha256"] != _sha256(vmfb):
+                raise InvalidArtifact(
+                    f"artifact {vmfb}: not the module that {vmfb.with_suffix('.json').name} was "
+                    "written for; compile it again"
+                )
             return cls.from_record(vmfb, record, cached=True)
-        except (OSError, ValueError, KeyError, TypeError, ConvError) as error:
+        except InvalidArtifact:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ConvError) as error:
             raise InvalidArtifact(
                 f"artifact {vmfb}: {vmfb.with_suffix('.json').name} beside it is missing or not a "
                 "record of ours; compile it with `conv-compiler compile -o`"
@@ -80,7 +95,8 @@ class Artifact:
         with tempfile.TemporaryDirectory(dir=target.parent) as staging:
             module, record = Path(staging) / "module", Path(staging) / "record"
             module.write_bytes(self.vmfb.read_bytes())
-            record.write_text(json.dumps(self.to_json(), indent=1))
+            values = {**self.to_json(), "sha256": _sha256(module)}
+            record.write_text(json.dumps(values, indent=1))
             module.replace(target)
             record.replace(target.with_suffix(".json"))
         return replace(self, vmfb=target)

@@ -44,12 +44,19 @@ def key_of(parts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
+def _checksum(module: Path, record: dict[str, Any]) -> str:
+    """SHA-256 over a module and its record."""
+    digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode())
+    digest.update(module.read_bytes())
+    return digest.hexdigest()
+
+
 @dataclass(frozen=True)
 class Cache:
     """A folder of `<key>.vmfb` with `<key>.json` beside each.
 
-    Writing is atomic (a rename), reading checks the checksum in the record: a truncated or foreign
-    file is a miss. The folder is kept below `limit_bytes` by dropping what was used longest ago.
+    Writing is atomic (a rename), reading checks the checksum of module and record: a truncated,
+    altered or foreign file is a miss. The folder is kept below `limit_bytes` by dropping what was used longest ago.
     """
 
     folder: Path
@@ -73,8 +80,8 @@ class Cache:
         vmfb, record_path = self.paths(key)
         try:
             record = json.loads(record_path.read_text())
-            intact = record["sha256"] == hashlib.sha256(vmfb.read_bytes()).hexdigest()
-        except (OSError, ValueError, KeyError, TypeError):
+            intact = record.pop("sha256") == _checksum(vmfb, record)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
         if not intact or record.get("key") != key:
             return None
@@ -86,14 +93,15 @@ class Cache:
         """Copy a module in under its key; the record gains `key` and `sha256`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         vmfb, record_path = self.paths(key)
-        record = {**record, "key": key, "sha256": hashlib.sha256(module.read_bytes()).hexdigest()}
+        record = {**record, "key": key}
+        signed = {**record, "sha256": _checksum(module, record)}
         with tempfile.TemporaryDirectory(dir=self.folder) as staging:
             shutil.copyfile(module, Path(staging) / "module")
-            (Path(staging) / "record").write_text(json.dumps(record, indent=1))
+            (Path(staging) / "record").write_text(json.dumps(signed, indent=1))
             # The record last: without it the module is a miss, never a half-told truth.
             os.replace(Path(staging) / "module", vmfb)
             os.replace(Path(staging) / "record", record_path)
-        self.trim()
+        self.trim(keep=key)
         return vmfb, record
 
     @contextlib.contextmanager
@@ -102,10 +110,12 @@ class Cache:
         from filelock import FileLock
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / f"{key}.lock"):
-            yield
-        with contextlib.suppress(OSError):
-            (self.folder / f"{key}.lock").unlink()
+        try:
+            with FileLock(self.folder / f"{key}.lock"):
+                yield
+        finally:
+            with contextlib.suppress(OSError):
+                (self.folder / f"{key}.lock").unlink()
 
     def entries(self) -> list[tuple[str, int, float]]:
         """(key, bytes, time of last use) of every module, latest first."""
@@ -116,12 +126,12 @@ class Cache:
                 found.append((path.stem, status.st_size, status.st_mtime))
         return sorted(found, key=lambda entry: -entry[2])
 
-    def trim(self) -> None:
-        """Drop the longest unused modules until the folder is within its limit."""
+    def trim(self, keep: str = "") -> None:
+        """Drop the longest unused modules but `keep` until the folder is within its limit."""
         total = 0
         for key, size, _ in self.entries():
             total += size
-            if total > self.limit_bytes:
+            if total > self.limit_bytes and key != keep:
                 self.drop(key)
 
     def drop(self, key: str) -> None:

@@ -26,6 +26,9 @@ COMMANDS = MappingProxyType(
     }
 )
 
+# Options whose value is a path: one that is called like a problem line's first word opens none.
+_PATHS = ("-o", "--output", "--input", "--d-output", "--schedule")
+
 _EPILOG = """\
 A problem is given by flags, by a MIOpenDriver or ckProfiler line (quoted, or unquoted as the last
 thing on the command line), by a file of such lines, or as JSON:
@@ -66,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 when all went well, 2 with one line on stderr when it was refused."""
     words = list(sys.argv[1:] if argv is None else argv)
     # An unquoted MIOpenDriver or ckProfiler line takes the rest of the command line.
-    at = next((i for i, word in enumerate(words) if starts_line(word)), len(words))
+    at = next(
+        (i for i, word in enumerate(words) if starts_line(word) and words[i - 1] not in _PATHS),
+        len(words),
+    )
     words, line = words[:at], words[at:]
     try:
         parser = build_parser(next((word for word in words if word in COMMANDS), ""))

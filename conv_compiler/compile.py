@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, key_of
-from conv_compiler.errors import StrategyNotApplied
+from conv_compiler.errors import OutOfRegisters
 from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
@@ -36,6 +36,8 @@ def compile(
     """
     row = find_target(target)
     cache = cache or Cache.default()
+    if isinstance(strategy, Wanted) and strategy == Wanted(name=strategy.name):
+        strategy = strategy.name or None  # one way to ask, one key
     key = compilation_key(problem, row, strategy, split_k)
     if found := cache.get(key):
         return Artifact.from_record(*found, cached=True)
@@ -51,18 +53,22 @@ def compile(
 def _first_proved(
     problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
 ) -> Artifact:
-    """Compile candidates in order until one keeps its promises; the last one's error is raised."""
+    """Compile candidates in order until one has registers enough; the last one's error is raised.
+
+    Where one with a matrix instruction is ranked first, none without takes its place.
+    """
     started = time.perf_counter()
     rejected: list[str] = []
-    for number, strategy in enumerate(candidates):
+    fitting = [one for one in candidates if one.mma or not candidates[0].mma]
+    for number, strategy in enumerate(fitting):
         work = folder / str(number)
         work.mkdir()
         stage_texts(problem, target, strategy, work)
         kernels = kernel_facts(target, work)
         try:
             prove(target, strategy, kernels)
-        except StrategyNotApplied as broken:
-            if strategy is candidates[-1]:
+        except OutOfRegisters as broken:
+            if strategy is fitting[-1]:
                 raise
             rejected.append(str(broken))
             continue

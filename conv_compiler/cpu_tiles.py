@@ -201,7 +201,8 @@ def shares(problem: ConvProblem, tiling: CpuTiling, parts: int) -> tuple[float, 
 
 def _divisors(number: int, most: int) -> tuple[int, ...]:
     """Divisors of a number up to the first that is `most` or more."""
-    found = [d for d in range(1, number + 1) if number % d == 0]
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    found = sorted({*small, *(number // d for d in small)})
     return tuple(d for i, d in enumerate(found) if i == 0 or found[i - 1] < most)
 
 

@@ -90,6 +90,8 @@ def inputs(problem: ConvProblem, data: str = "integers", seed: int = 0) -> tuple
     """
     if data not in DATA:
         raise InvalidArray(f"data {data}: not in the table; known: {', '.join(DATA)}")
+    if seed < 0:
+        raise InvalidArray(f"seed {seed}: below 0; use 0 or more")
     drawn = DATA[data](problem, np.random.default_rng(seed))
     if (data == "integers" or problem.data_type.is_integer) and not is_exact(problem, *drawn):
         raise UnsupportedProblem(

@@ -32,6 +32,10 @@ class StrategyNotApplied(ConvError):
     """
 
 
+class OutOfRegisters(StrategyNotApplied):
+    """The kernel is what was promised, but spills registers or uses scratch memory."""
+
+
 class InvalidArtifact(ConvError):
     """A `.vmfb` that is corrupt, foreign, or built for another chip."""
 

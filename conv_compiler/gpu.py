@@ -58,13 +58,20 @@ def vector_candidates(
 def _ranked(
     name: str, problem: ConvProblem, target: Target, tilings: list[GpuTiling], split_k: int
 ) -> tuple[Strategy, ...]:
+    """The best form and split of each tile, fastest first.
+
+    Forms of one tile need about as many registers: where one has too few, so have the others.
+    """
     timed: list[tuple[float, int, int, int, GpuTiling]] = []
     for tiling in tilings:
         splits = [split_k] if split_k else split_choices(problem, target, tiling, MOST_PARTS)
         seconds, parts = min((predict(problem, target, tiling, n), n) for n in splits)
         timed.append((seconds, -math.prod(tiling.workgroup), len(timed), parts, tiling))
-    ranked = sorted(timed, key=lambda entry: entry[:3])[:MOST_CANDIDATES]
-    return tuple(Strategy(name=name, tiling=tiling, split_k=n) for *_, n, tiling in ranked)
+    best: dict[tuple[object, ...], Strategy] = {}
+    for *_, parts, tiling in sorted(timed, key=lambda entry: entry[:3]):
+        tile = (tiling.mma, tiling.workgroup, tiling.subgroups, tiling.piece)
+        best.setdefault(tile, Strategy(name=name, tiling=tiling, split_k=parts))
+    return tuple(best.values())[:MOST_CANDIDATES]
 
 
 def auto_split(problem: ConvProblem, target: Target, strategy: Strategy) -> int:

@@ -82,7 +82,7 @@ def find_layout(name: str, ndim: int) -> Layout:
     `NHWGC_GKYXC_NHWGK` names the same row for 1D and 3D problems, so that scripts need not respell.
     """
     for spelled in (ndim, 2, 1, 3):
-        if row := _BY_NAME.get((name.upper(), spelled)):
+        if row := _BY_NAME.get((str(name).upper(), spelled)):
             return row
     known = ", ".join(row.spell(ndim) for row in LAYOUTS)
     raise UnsupportedProblem(f"layout {name}: not in the table; known: {known}")

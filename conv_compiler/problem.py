@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,16 +15,21 @@ from conv_compiler.layouts import Layout, find_layout
 
 DIRECTIONS = ("bwd_weight",)
 _MAX_INDEX = 2**62
+_MAX_SIZE = 2**31 - 1
 
 
 def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
     """A per-dimension tuple from an int (repeated) or a sequence, or UnsupportedProblem."""
-    values = (value,) * ndim if isinstance(value, int) else tuple(value)
-    if len(values) != ndim or not all(type(v) is int for v in values):
+    try:
+        values = tuple(value) if isinstance(value, Iterable) else (value,) * ndim
+        sizes = tuple(-1 if isinstance(v, bool) else operator.index(v) for v in values)
+    except TypeError:
+        sizes = ()
+    if len(sizes) != ndim:
         raise UnsupportedProblem(f"{name} {value}: not {ndim} integers; give one a dimension")
-    if min(values) < lowest:
-        raise UnsupportedProblem(f"{name} {value}: below {lowest}; use {lowest} or more")
-    return values
+    if not lowest <= min(sizes) <= max(sizes) <= _MAX_SIZE:
+        raise UnsupportedProblem(f"{name} {value}: not from {lowest} to {_MAX_SIZE}; change it")
+    return sizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +68,11 @@ class ConvProblem:
                 f"direction {self.direction}: not built; known: {', '.join(DIRECTIONS)}"
             )
         for name in ("n", "g", "k", "c"):
-            if type(size := getattr(self, name)) is not int or size < 1:
-                raise UnsupportedProblem(f"{name} {size}: not a size; use an integer of 1 or more")
-        image = (self.image,) if isinstance(self.image, int) else tuple(self.image)
+            if type(size := getattr(self, name)) is not int or not 1 <= size <= _MAX_SIZE:
+                raise UnsupportedProblem(
+                    f"{name} {size}: not a size; use an integer from 1 to {_MAX_SIZE}"
+                )
+        image = tuple(self.image) if isinstance(self.image, Iterable) else (self.image,)
         ndim = len(image)
         unit, zero = (1,) * ndim, (0,) * ndim
         if ndim not in (1, 2, 3):
@@ -91,8 +100,9 @@ class ConvProblem:
                     f"filter {self.filter}: spans {self.filter_extent} of a padded image of "
                     f"{self.padded_image}, so the output has no size; shrink it or pad more"
                 )
-        if max(math.prod(self.input_shape), math.prod(self.output_shape)) > _MAX_INDEX:
-            raise UnsupportedProblem(f"problem {self.name}: a tensor of over 2^62 elements")
+        shapes = (self.input_shape, self.weight_shape, self.output_shape)
+        if max(map(math.prod, shapes)) > _MAX_INDEX:
+            raise UnsupportedProblem(f"problem {self.name}: a tensor of over 2^62 elements; shrink it")
 
     @property
     def ndim(self) -> int:

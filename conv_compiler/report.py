@@ -7,6 +7,7 @@ and progress is a line a step.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,13 +57,22 @@ def seconds(value: float) -> str:
 def show(rows: Sequence[Row], columns: Sequence[Column], as_json: bool, title: str = "") -> None:
     """Print rows to stdout: a JSON list of all keys, or a table of the columns."""
     if as_json:
-        print(json.dumps([dict(row) for row in rows], indent=1))
+        print(json.dumps([_plain(dict(row)) for row in rows], indent=1))
     elif sys.stdout.isatty():
         _rich_table(rows, columns, title)
     else:
         if title:
             print(title)
         print(plain_table(rows, columns))
+
+
+def _plain(value: Any) -> Any:
+    """A value without the numbers that JSON has not: NaN and infinities become null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:

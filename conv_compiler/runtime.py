@@ -142,7 +142,13 @@ class Kernel:
 
     def put(self, array: Any) -> Any:
         """A device array holding a copy of a numpy array."""
-        return iree.asdevicearray(self._config.device, array, implicit_host_transfer=True)
+        try:
+            return iree.asdevicearray(self._config.device, array, implicit_host_transfer=True)
+        except RuntimeError as error:
+            raise LaunchFailed(
+                f"array of {array.nbytes} bytes: device {self.device} cannot hold it "
+                f"({reason(error)}); give a smaller batch"
+            ) from error
 
     def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:
         """Median time of one call with its operands on the device.

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from conv_compiler.errors import CompileFailed, StrategyNotApplied
+from conv_compiler.errors import CompileFailed, OutOfRegisters, StrategyNotApplied
 from conv_compiler.facts import KernelFacts, amd_facts, text_facts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import STRATEGIES
@@ -151,12 +151,15 @@ def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:
 
 
 def prove(target: Target, strategy: Strategy, kernels: Iterable[KernelFacts]) -> None:
-    """Raise StrategyNotApplied when the machine code breaks a promise of the strategy."""
+    """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
+
+    OutOfRegisters is raised for spills and scratch memory, where a smaller tile would do.
+    """
     kernels = list(kernels)
     for kernel in kernels:
         for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", kernel.spills)):
             if count:
-                raise StrategyNotApplied(
+                raise OutOfRegisters(
                     f"kernel {kernel.name}: {count} {what}; no kernel of ours may have any; "
                     f"use another tile than {strategy.text}"
                 )

@@ -66,7 +66,7 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
 def add_build(parser: argparse.ArgumentParser) -> None:
     """Where to build for and how."""
     parser.add_argument(
-        "--target", default="cpu", metavar="T", help="cpu, a chip, several (a,b), or all (cpu)"
+        "--target", metavar="T", help="cpu, a chip, several (a,b), or all (cpu)"
     )
     parser.add_argument(
         "--strategy", metavar="NAME", help="see conv-compiler list strategies (the best that fits)"
@@ -94,6 +94,10 @@ def wanted(args: argparse.Namespace) -> Wanted:
     return Wanted(name=args.strategy or "", tile=tile, script=script)
 
 
+# What says how to build, and means nothing for what is built.
+_BUILD = ("split_k", "batch", "target", "strategy", "tile", "schedule")
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -116,7 +120,7 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     if not found and not given:
         raise UnsupportedProblem("problem: none given; use flags, a line, a file or JSON")
     found = found or [Request(problem=from_values(given))]
-    split_k = parse_split_k(args.split_k) if args.split_k else ()
+    split_k = () if args.split_k is None else parse_split_k(args.split_k)
     return tuple(request.with_split_k(split_k).with_batch(args.batch) for request in found)
 
 
@@ -133,10 +137,28 @@ def targets(args: argparse.Namespace) -> tuple[Target, ...]:
     """The rows `--target` names; UnsupportedTarget for one that is in no row."""
     if args.target == "all":
         return tuple(TARGETS.values())
-    names = [name for name in args.target.split(",") if name]
+    names = ["cpu"] if args.target is None else [n for n in args.target.split(",") if n]
     if not names:
         raise UnsupportedTarget("target: none given; see conv-compiler list targets")
     return tuple(find_target(name) for name in dict.fromkeys(names))
+
+
+def artifact_path(args: argparse.Namespace) -> Path | None:
+    """The `.vmfb` that PROBLEM names, if it does.
+
+    Raises UnsupportedProblem where something else of a problem or a build is given with it.
+    """
+    given = [word for word in args.problems if word.endswith(".vmfb")]
+    if not given:
+        return None
+    if len(args.problems) > 1 or args.line:
+        raise UnsupportedProblem(f"{given[0]}: not the only problem given; {args.command} takes one")
+    values = vars(args)
+    others = [*stated(values), *(name for name in _BUILD if values.get(name) is not None)]
+    if others:
+        flag = f"-{others[0]}" if len(others[0]) == 1 else f"--{others[0].replace('_', '-')}"
+        raise UnsupportedProblem(f"{flag}: {given[0]} is compiled already; leave it out")
+    return Path(given[0])
 
 
 def jobs(args: argparse.Namespace) -> tuple[Job, ...]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     *PROBLEM,
     *KERNEL,
+    right("given up", "rejected", lambda rejected: str(len(rejected))),
     right("time", "compile_seconds", seconds),
     left("cached", "cached", lambda cached: "yes" if cached else "no"),
     left("file", "vmfb"),

@@ -8,7 +8,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import add_build, add_json, add_problems, one, wanted
+from conv_compiler.commands.arguments import (
+    add_build,
+    add_json,
+    add_problems,
+    artifact_path,
+    one,
+    wanted,
+)
 from conv_compiler.report import left, right, show
 
 if TYPE_CHECKING:
@@ -82,11 +89,11 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.select import choose
     from conv_compiler.targets import find_target
 
-    is_file = len(args.problems) == 1 and args.problems[0].endswith(".vmfb")
-    if is_file and args.model:
-        return _print_model(args, Path(args.problems[0]))
-    if is_file:
-        artifact = Artifact.load(args.problems[0])
+    path = artifact_path(args)
+    if path and args.model:
+        return _print_model(args, path)
+    if path:
+        artifact = Artifact.load(path)
         problem, target, strategy = artifact.problem, artifact.target, artifact.strategy
     else:
         job = one(args)
@@ -113,6 +120,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"target    {target}")
         print(f"strategy  {strategy.text}")
         print(f"file      {artifact.vmfb}")
+        for reason in artifact.rejected:
+            print(f"given up  {reason}")
         show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)
     return 0
 

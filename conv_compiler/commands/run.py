@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
-from conv_compiler.commands.arguments import add_build, add_json, add_problems, one, wanted
-from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.commands.arguments import (
+    add_build,
+    add_json,
+    add_problems,
+    artifact_path,
+    one,
+    wanted,
+)
+from conv_compiler.errors import InvalidArray
 from conv_compiler.report import left, right, seconds, show
 
 COLUMNS = (
@@ -70,11 +78,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _artifact(args: argparse.Namespace) -> Path:
     """The `.vmfb` to run."""
-    given = [word for word in args.problems if word.endswith(".vmfb")]
-    if given:
-        if len(args.problems) > 1 or args.line:
-            raise UnsupportedProblem(f"{given[0]}: not the only problem given; run takes one")
-        return Path(given[0])
+    if path := artifact_path(args):
+        return path
     from conv_compiler.compile import compile
 
     job = one(args)
@@ -87,11 +92,12 @@ def _read(path: Path, dtype: Any) -> Any:
 
     try:
         array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError):
+    except (ValueError, EOFError, zipfile.BadZipFile):
         raise InvalidArray(f"{path}: not a .npy file; write it with numpy.save") from None
     if not isinstance(array, np.ndarray):
         raise InvalidArray(f"{path}: holds several arrays; write one with numpy.save")
-    is_raw = array.dtype.kind == "V" and array.dtype.names is None
+    # Raw in the file stands for raw in the kernel: two bytes of bf16 are no f16.
+    is_raw = array.dtype.kind == dtype.kind == "V" and array.dtype.names is None
     return array.view(dtype) if is_raw and array.dtype.itemsize == dtype.itemsize else array
 
 

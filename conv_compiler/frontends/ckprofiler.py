@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends.request import Request, parse_split_k
+from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem import ConvProblem
 
 _Row = TypeVar("_Row")
@@ -95,7 +95,7 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
 
 
 def _integer(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
+    if not is_count(text):
         raise UnsupportedProblem(f"{name} {text}: not an integer of 0 or more; mend the line")
     return int(text)
 

@@ -21,8 +21,9 @@ _COMMENT = re.compile(r"(?:^|\s)#\s*(.*)$")
 
 def starts_line(word: str) -> bool:
     """Whether a word opens a MIOpenDriver or ckProfiler line."""
-    openers = ("MIOpenDriver", "ckProfiler", *miopen.OPERATIONS, *ckprofiler.OPERATIONS)
-    return word.rpartition("/")[2] in openers
+    if word in (*miopen.OPERATIONS, *ckprofiler.OPERATIONS):
+        return True
+    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler")
 
 
 def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -64,7 +65,7 @@ def parse_json(text: str) -> tuple[Request, ...]:
     """The requests of a JSON object or list; `split_k` and `label` may stand in each object."""
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnsupportedProblem(f"JSON: {error}; mend it") from None
     return tuple(_from_object(item) for item in (value if isinstance(value, list) else [value]))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends.request import Request, parse_split_k
+from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem import ConvProblem
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
@@ -47,7 +47,7 @@ class _Once(argparse.Action):
 def sizes(text: str) -> tuple[int, ...] | int:
     """`56x56` as a tuple; a lone number stays a number."""
     parts = text.replace(",", "x").split("x")
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(map(is_count, parts)):
         raise argparse.ArgumentTypeError(f"{text}: not sizes; write them as 56x56")
     values = tuple(map(int, parts))
     return values[0] if len(values) == 1 else values
@@ -55,7 +55,7 @@ def sizes(text: str) -> tuple[int, ...] | int:
 
 def size(text: str) -> int:
     """A count of 1 or more, for argparse."""
-    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+    if not (is_count(text) and int(text) >= 1):
         raise argparse.ArgumentTypeError(f"{text}: not a size; use an integer of 1 or more")
     return int(text)
 
@@ -127,5 +127,5 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     add_problem_flags(parser)
     parser.add_argument("--split-k", action=_Once)
     values = vars(parser.parse_args(list(tokens)))
-    split_k = parse_split_k(values["split_k"]) if values["split_k"] else ()
+    split_k = () if values["split_k"] is None else parse_split_k(values["split_k"])
     return (Request(problem=from_values(stated(values)), split_k=split_k),)

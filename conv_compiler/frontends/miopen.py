@@ -198,7 +198,7 @@ def _read(words: Sequence[str]) -> dict[str, str]:
 
 def _integer(values: Mapping[str, str], name: str, lowest: int = 0) -> int:
     text = values[name]
-    if not (text.isascii() and text.isdigit()) or int(text) < lowest:
+    if not is_count(text) or int(text) < lowest:
         raise UnsupportedProblem(f"--{name} {text}: not a size; use an integer of {lowest} or more")
     return int(text)
 

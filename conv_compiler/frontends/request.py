@@ -10,6 +10,8 @@ from conv_compiler.problem import ConvProblem
 
 SplitK = int | Literal["auto", "occupancy"]
 
+# Of 2^63; Python refuses to read numbers of thousands.
+MOST_DIGITS = 19
 # ckProfiler's sweep for the word `all`, in its order; -1 is its word for "auto".
 ALL_SPLITS: tuple[SplitK, ...] = ("auto", 1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -52,12 +54,19 @@ class Request:
         return self if n is None else replace(self, problem=self.problem.with_batch(n))
 
 
+def is_count(text: str) -> bool:
+    """Whether a word is a plain number, of no more digits than any size has."""
+    return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
+
+
 def parse_split_k(value: Any, name: str = "--split-k") -> tuple[SplitK, ...]:
     """Split-K values from `auto`, -1 (auto), `occupancy`, `all`, a number, `1,2,4`, or a list.
 
     Raises UnsupportedProblem, naming the flag `name`, for anything else and for numbers below 1.
     """
     parts = value if isinstance(value, list | tuple) else str(value).split(",")
+    if not parts:
+        raise UnsupportedProblem(f"{name}: an empty list; leave it out for auto")
     found: list[SplitK] = []
     for part in parts:
         text = str(part).strip()
@@ -67,7 +76,7 @@ def parse_split_k(value: Any, name: str = "--split-k") -> tuple[SplitK, ...]:
             found.append("auto")
         elif text == "occupancy":
             found.append("occupancy")
-        elif text.isascii() and text.isdigit() and int(text) >= 1:
+        elif is_count(text) and int(text) >= 1:
             found.append(int(text))
         else:
             raise UnsupportedProblem(
