@@ -56,7 +56,8 @@ class Cache:
     """A folder of `<key>.vmfb` with `<key>.json` beside each.
 
     Writing is atomic (a rename), reading checks the checksum of module and record: a truncated,
-    altered or foreign file is a miss. The folder is kept below `limit_bytes` by dropping what was used longest ago.
+    altered or foreign file is a miss. The folder is kept below `limit_bytes` by dropping what was
+    used longest ago, but never what was put last.
     """
 
     folder: Path

@@ -27,8 +27,10 @@ def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
         sizes = ()
     if len(sizes) != ndim:
         raise UnsupportedProblem(f"{name} {value}: not {ndim} integers; give one a dimension")
-    if not lowest <= min(sizes) <= max(sizes) <= _MAX_SIZE:
-        raise UnsupportedProblem(f"{name} {value}: not from {lowest} to {_MAX_SIZE}; change it")
+    if min(sizes) < lowest:
+        raise UnsupportedProblem(f"{name} {value}: below {lowest}; use {lowest} or more")
+    if max(sizes) > _MAX_SIZE:
+        raise UnsupportedProblem(f"{name} {value}: over {_MAX_SIZE}; use less")
     return sizes
 
 
@@ -102,7 +104,9 @@ class ConvProblem:
                 )
         shapes = (self.input_shape, self.weight_shape, self.output_shape)
         if max(map(math.prod, shapes)) > _MAX_INDEX:
-            raise UnsupportedProblem(f"problem {self.name}: a tensor of over 2^62 elements; shrink it")
+            raise UnsupportedProblem(
+                f"problem {self.name}: a tensor of over 2^62 elements; shrink it"
+            )
 
     @property
     def ndim(self) -> int:

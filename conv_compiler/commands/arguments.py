@@ -65,9 +65,7 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
 
 def add_build(parser: argparse.ArgumentParser) -> None:
     """Where to build for and how."""
-    parser.add_argument(
-        "--target", metavar="T", help="cpu, a chip, several (a,b), or all (cpu)"
-    )
+    parser.add_argument("--target", metavar="T", help="cpu, a chip, several (a,b), or all (cpu)")
     parser.add_argument(
         "--strategy", metavar="NAME", help="see conv-compiler list strategies (the best that fits)"
     )
@@ -152,7 +150,9 @@ def artifact_path(args: argparse.Namespace) -> Path | None:
     if not given:
         return None
     if len(args.problems) > 1 or args.line:
-        raise UnsupportedProblem(f"{given[0]}: not the only problem given; {args.command} takes one")
+        raise UnsupportedProblem(
+            f"{given[0]}: not the only problem given; {args.command} takes one"
+        )
     values = vars(args)
     others = [*stated(values), *(name for name in _BUILD if values.get(name) is not None)]
     if others:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends.request import Request
+from conv_compiler.frontends.request import Request, is_count
 from conv_compiler.layouts import LAYOUTS, Layout
 from conv_compiler.problem import ConvProblem
 

@@ -56,6 +56,13 @@ def test_a_damaged_record_is_a_miss(cache, module, text):
     assert cache.get(KEY) is None
 
 
+def test_an_altered_record_is_a_miss(cache, module):
+    cache.put(KEY, module, {"spills": 0})
+    path = cache.paths(KEY)[1]
+    path.write_text(path.read_text().replace('"spills": 0', '"spills": 9'))
+    assert cache.get(KEY) is None
+
+
 def test_bytes_that_are_no_text_are_a_miss(cache, module):
     cache.put(KEY, module, {})
     cache.paths(KEY)[1].write_bytes(b"\xff\xfe\x00")
@@ -134,6 +141,14 @@ def test_the_longest_unused_goes_first(tmp_path, module):
     assert {key for key, *_ in cache.entries()} == {keys[0], keys[2], keys[3]}
     assert cache.get(keys[1]) is None
     assert not cache.paths(keys[1])[1].exists()
+
+
+def test_what_was_put_last_stays_however_large(tmp_path, module):
+    cache = Cache(tmp_path / "tiny", limit_bytes=1)
+    cache.put("0" * 64, module, {})
+    path, _ = cache.put(KEY, module, {})
+    assert path.read_bytes() == module.read_bytes()
+    assert [key for key, *_ in cache.entries()] == [KEY]
 
 
 def test_clear_counts_and_empties(cache, module):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from conv_compiler.commands.batch import require
 from conv_compiler.commands.demo import LAYERS
 from conv_compiler.errors import Mismatch
 from conv_compiler.frontends import read_file
+from conv_compiler.report import left, progress, show
 
 PROBLEM = shlex.split("-n 2 -k 8 -c 4 --image 8x8 --filter 3x3 --pad 1 --dtype f32")
 NAME = "bwd_weight_n2g1k8c4_i8x8_f3x3_p1x1_nhwgc-gkyxc-nhwgk_f32"
@@ -56,9 +58,9 @@ def refused(capfd: pytest.CaptureFixture[str], *words: str) -> str:
     capfd.readouterr()
     assert main(words) == 2
     out, err = capfd.readouterr()
-    last = err.strip().splitlines()[-1]
+    *before, last = err.strip().splitlines()
+    assert all(line.startswith("[") for line in before)  # progress of several jobs
     assert last.startswith("conv-compiler: error: ")
-    assert "Traceback" not in err
     assert not out.startswith("{")
     return last.removeprefix("conv-compiler: error: ")
 
@@ -89,6 +91,14 @@ REFUSED = {
     "list wat": "what: invalid choice: 'wat'",
     "list layouts --check": "--check: not for layouts",
     "run x.vmfb": "the following arguments are required: --input",
+    "inspect x.vmfb -n 4": "-n: x.vmfb is compiled already",
+    "inspect x.vmfb --target gfx942": "--target: x.vmfb is compiled already",
+    "inspect x.vmfb --tile 4x4": "--tile: x.vmfb is compiled already",
+    "inspect x.vmfb y.vmfb": "x.vmfb: not the only problem given; inspect takes one",
+    "run x.vmfb --input a --d-output b -o c --split-k 2": "--split-k: x.vmfb is compiled already",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k=": "--split-k : not a split",
+    "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --seed -1": "seed -1: below 0",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --stride 99999999999": "stride 99999999999",
 }
 
 
@@ -127,6 +137,53 @@ def test_run_refuses_wrong_arrays(tmp_path: Path, vmfb: Path, arrays: list[str],
     none = [arrays[0], str(tmp_path / "none.npy"), *arrays[2:]]
     assert "No such file" in refused(capfd, *command, *none)
     assert not output.exists()
+
+
+def test_raw_bytes_are_taken_for_a_raw_type_alone(tmp_path: Path, capfd) -> None:
+    problem = shlex.split("-n 1 -k 4 -c 4 --image 4x4 --filter 1x1 --dtype f16")
+    words = ["run", *problem, "-o", str(tmp_path / "d_weight.npy")]
+    for flag in ("input", "d-output"):
+        np.save(tmp_path / f"{flag}.npy", np.zeros((1, 4, 4, 1, 4), ml_dtypes.bfloat16))
+        words += [f"--{flag}", str(tmp_path / f"{flag}.npy")]
+    assert refused(capfd, *words).startswith("input |V2: not the kernel's type")
+    (tmp_path / "input.npy").write_bytes(b"PK\x03\x04 and no archive")
+    assert "not a .npy file" in refused(capfd, *words)
+
+
+def test_a_path_called_like_a_problem_opens_no_line(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["compile", *PROBLEM, "-o", "conv"]) == 0
+    assert list((tmp_path / "conv").glob("*.vmfb"))
+
+
+def test_the_cache_can_be_seen_and_cleared(tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
+    assert main(["compile", *PROBLEM, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)[0]["rejected"] == []
+    assert main(["cache", "--json"]) == 0
+    assert [row["name"] for row in json.loads(capfd.readouterr().out)] == [NAME]
+    assert main(["cache", "clear"]) == 0
+    assert not list(tmp_path.glob("*.vmfb"))
+
+
+def test_numbers_json_has_not_become_null(capfd) -> None:
+    rows = [{"a": float("nan"), "b": {"c": [float("inf"), 1.5]}}]
+    show(rows, (), as_json=True)
+    assert json.loads(capfd.readouterr().out) == [{"a": None, "b": {"c": [None, 1.5]}}]
+
+
+def test_a_terminal_gets_a_table_and_a_bar(monkeypatch, capfd) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress(2, "verify") as step:
+        step("[red]one")
+        step("two")
+    show([{"name": "[red]a"}, {"name": "WRONG"}], (left("problem", "name"),), as_json=False)
+    out, err = capfd.readouterr()
+    assert "problem" in out
+    assert "[red]a" in out
+    assert "2/2" in err
 
 
 def test_run_refuses_wrong_artifacts(tmp_path: Path, vmfb: Path, arrays: list[str], capfd) -> None:

@@ -17,6 +17,7 @@ from conv_compiler.compile import compilation_key, compile
 from conv_compiler.errors import (
     CompileFailed,
     InvalidArtifact,
+    OutOfRegisters,
     StrategyNotApplied,
     UnsupportedStrategy,
     UnsupportedTarget,
@@ -32,6 +33,9 @@ COMPILE = sys.modules["conv_compiler.compile"]
 PROBLEM = ConvProblem(n=4, k=32, c=16, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
 TARGET = find_target("gfx942")
 STRATEGY = choose(PROBLEM, TARGET, "implicit_gemm", 2)[0]
+
+
+RETINANET_HEAD = ConvProblem(n=1, k=36, c=256, image=(100, 100), filter=(3, 3), pad_low=(1, 1))
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,17 @@ def test_a_module_without_our_record_is_refused(artifact, tmp_path, record):
         Artifact.load(path)
 
 
+def test_the_record_of_another_module_is_refused(artifact, tmp_path):
+    path = tmp_path / "x.vmfb"
+    artifact.save(path)
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(InvalidArtifact, match=r"x.vmfb: not the module that x.json was written"):
+        Artifact.load(path)
+    path.unlink()
+    with pytest.raises(InvalidArtifact, match=r"x.json beside it is missing or not"):
+        Artifact.load(path)
+
+
 def test_keys_follow_what_decides_the_outcome():
     key = compilation_key(PROBLEM, TARGET, STRATEGY, 2)
     assert key == compilation_key(replace(PROBLEM), TARGET, replace(STRATEGY), 2)
@@ -132,13 +147,13 @@ def test_refused_before_anything_is_compiled(tmp_path):
     assert not cache.folder.exists()
 
 
-def test_a_candidate_that_breaks_its_promise_gives_way(tmp_path, monkeypatch):
+def test_a_candidate_that_spills_gives_way(tmp_path, monkeypatch):
     tried = []
 
     def fails_once(target, strategy, kernels):
         tried.append(strategy)
         if len(tried) == 1:
-            raise StrategyNotApplied("kernel main: 12 spills; no kernel of ours may have any")
+            raise OutOfRegisters("kernel main: 12 spills; no kernel of ours may have any")
 
     monkeypatch.setattr(COMPILE, "prove", fails_once)
     found = compile(PROBLEM, "gfx942", "implicit_gemm", 2, cache=Cache(tmp_path))
@@ -148,9 +163,46 @@ def test_a_candidate_that_breaks_its_promise_gives_way(tmp_path, monkeypatch):
     assert compile(PROBLEM, "gfx942", "implicit_gemm", 2, cache=Cache(tmp_path)).rejected
 
 
+def test_a_lost_instruction_gives_way_to_nothing(tmp_path, monkeypatch):
+    tried = []
+
+    def fails(target, strategy, kernels):
+        tried.append(strategy)
+        raise StrategyNotApplied("kernel of implicit_gemm: no v_mfma in its text")
+
+    monkeypatch.setattr(COMPILE, "prove", fails)
+    with pytest.raises(StrategyNotApplied, match="no v_mfma in its text"):
+        compile(PROBLEM, "gfx942", cache=Cache(tmp_path))
+    assert len(tried) == 1
+
+
+def test_vector_code_takes_the_place_of_no_matrix_code(tmp_path, monkeypatch):
+    matrix, vector = (choose(PROBLEM, TARGET, name) for name in ("implicit_gemm", "vector_gemm"))
+    tried = []
+
+    def fails(target, strategy, kernels):
+        tried.append(strategy)
+        raise OutOfRegisters("kernel main: 12 spills")
+
+    monkeypatch.setattr(COMPILE, "prove", fails)
+    monkeypatch.setattr(COMPILE, "choose", lambda *_: (matrix[0], *vector, matrix[1]))
+    with pytest.raises(OutOfRegisters, match="12 spills"):
+        compile(PROBLEM, "gfx942", cache=Cache(tmp_path))
+    assert tried == list(matrix[:2])
+
+
+def test_no_tile_is_tried_twice():
+    """Where one form of a tile has too few registers, so have the others."""
+    for chip in ("gfx90a", "gfx942", "gfx1100", "sm_80"):
+        for name in ("implicit_gemm", "vector_gemm"):
+            found = [one.tiling for one in choose(RETINANET_HEAD, find_target(chip), name)]
+            tiles = {(one.mma, one.workgroup, one.subgroups, one.piece) for one in found}
+            assert len(tiles) == len(found)
+
+
 def test_a_whole_strategy_does_not_give_way(tmp_path, monkeypatch):
     def fails(target, strategy, kernels):
-        raise StrategyNotApplied("kernel main: 12 spills")
+        raise OutOfRegisters("kernel main: 12 spills")
 
     monkeypatch.setattr(COMPILE, "prove", fails)
     cache = Cache(tmp_path)
