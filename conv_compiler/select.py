@@ -52,7 +52,7 @@ STRATEGIES = MappingProxyType(
         for row in (
             StrategyRow(
                 name="implicit_gemm",
-                description="im2col into LDS, matrix instructions, software pipelined",
+                description="im2col into LDS, matrix instructions; on AMD software pipelined",
                 tile="m x n x gemm_k of a workgroup: whole matrix instructions, shared evenly by "
                 "its subgroups and threads, that registers and LDS hold",
                 backends=GPU_BACKENDS,

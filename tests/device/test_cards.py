@@ -1,0 +1,31 @@
+"""Kernels on a real card: integers exactly, random data within tolerance, on the GPUs there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from conv_compiler.devices import open_device
+from conv_compiler.errors import DeviceUnavailable
+from conv_compiler.problem import ConvProblem
+from conv_compiler.targets import TARGETS
+from conv_compiler.verify import verify, verify_artifact
+
+pytestmark = pytest.mark.device
+PROBLEMS = (
+    ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
+    ConvProblem(n=3, g=2, k=7, c=5, image=(11, 13), filter=(3, 2), stride=(2, 1), dtype="bf16"),
+    ConvProblem(n=4, g=24, k=1, c=1, image=(20, 20), filter=(3, 3), dtype="f32"),
+)
+DEVICE_OF = {"rocm": "hip", "cuda": "cuda"}
+
+
+@pytest.mark.parametrize("target", [row for row in TARGETS.values() if row.is_gpu])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_a_card_is_right(problem, target):
+    device = DEVICE_OF[target.backend]
+    try:
+        open_device(device, target.chip)
+    except DeviceUnavailable as error:
+        pytest.skip(str(error))
+    report = verify(problem, target.name, split_k=3, device=device).require()
+    verify_artifact(report.artifact, "random", device=device).require()
