@@ -32,7 +32,8 @@ class CompilationInfo:
 
     def attribute(self, library: Path) -> str:
         """The `#iree_codegen.compilation_info` text; sequences are looked up in `library`."""
-        entry = f"iree-transform-dialect-interpreter{{library-file-name={library} entry-point="
+        # In braces, for a folder's name may hold blanks.
+        entry = f"iree-transform-dialect-interpreter{{library-file-name={{{library}}} entry-point="
         steps = [f"{entry}{step[1:]}}}" if step[0] == "@" else step for step in self.pipeline]
         threads = ""
         if self.workgroup_size:

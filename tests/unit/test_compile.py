@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from dataclasses import replace
 
@@ -245,6 +246,13 @@ def test_a_schedule_that_is_not_attached_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(schedule_module, "attach", lambda *_: None)
     with pytest.raises(StrategyNotApplied, match="role contraction: left no trace"):
         stage_texts(PROBLEM, TARGET, STRATEGY, tmp_path)
+
+
+def test_a_temporary_folder_may_have_blanks_in_its_name(tmp_path, monkeypatch):
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert compile(PROBLEM, "gfx942", "implicit_gemm", cache=Cache(tmp_path / "c d")).vmfb.exists()
 
 
 def test_a_lost_tag_is_an_error(tmp_path, monkeypatch):
