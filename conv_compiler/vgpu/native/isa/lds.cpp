@@ -208,8 +208,8 @@ void lds(const Table& add) {
   ATOMIC("and", "b32", u32, a & b)
   ATOMIC("or", "b32", u32, a | b)
   ATOMIC("xor", "b32", u32, a ^ b)
-  ATOMIC("min", "f32", float, min_num(a, b))
-  ATOMIC("max", "f32", float, max_num(a, b))
+  ATOMIC("min", "f32", float, b < a ? b : a)
+  ATOMIC("max", "f32", float, b > a ? b : a)
 }
 
 }  // namespace VGPU_ISA
