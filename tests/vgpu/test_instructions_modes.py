@@ -74,6 +74,16 @@ def test_scalar_comparison_of_a_denormal(mode: int) -> None:
     assert wave.scc[0] == (mode == FLUSH)
 
 
+def test_float_atomics_on_lds_are_errors_where_denormals_are_flushed() -> None:
+    wave = Wave("gfx942")
+    add = instruction("ds_add_f32", a=vgpr(0), b=vgpr(1))
+    wave.run(add)
+    with pytest.raises(
+        RuntimeError, match="mode that flushes denormals, 0x1c0 at 0x4 `ds_add_f32`"
+    ):
+        wave.run(instruction("s_denorm_mode", imm=FLUSH), add)
+
+
 # ---- minima and maxima
 
 SIGNALLING = {"f16": 0x7C01, "f32": 0x7F800001, "f64": 0x7FF0000000000001}
