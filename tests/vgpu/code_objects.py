@@ -34,6 +34,7 @@ def unknown_sopp(chip: str) -> bytes:
 # EF_AMDGPU_MACH in e_flags, from the AMDGPU ABI document.
 MACH = {"gfx90a": 0x3F, "gfx942": 0x4C, "gfx950": 0x4F, "gfx1100": 0x41, "gfx1201": 0x4E}
 E_FLAGS_OFFSET = 48
+RSRC1_OFFSET = 48  # in a kernel descriptor
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,18 @@ def with_lds_bytes(vmfb: bytes, old: int, new: int) -> bytes:
         assert struct.pack(form, old) in vmfb
         vmfb = vmfb.replace(struct.pack(form, old), struct.pack(form, new))
     return vmfb
+
+
+def with_mode_bits(vmfb: bytes, bits: int) -> bytes:
+    """Set bits of COMPUTE_PGM_RSRC1 in the only kernel's descriptor."""
+    start = find(vmfb).start
+    elf = ELFFile(io.BytesIO(vmfb[start:]))
+    symbols = elf.get_section_by_name(".dynsym").iter_symbols()
+    (address,) = (s["st_value"] for s in symbols if s.name.endswith(".kd"))
+    data = elf.get_section_by_name(".rodata")
+    at = start + data["sh_offset"] + address - data["sh_addr"] + RSRC1_OFFSET
+    (word,) = struct.unpack_from("<I", vmfb, at)
+    return vmfb[:at] + struct.pack("<I", word | bits) + vmfb[at + 4 :]
 
 
 def kernels(vmfb: bytes) -> dict[str, int]:

@@ -57,6 +57,31 @@ def sample(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
     return np.where(rng.random(count) < 0.5, rng.choice(edges(kind), count), bits)
 
 
+def signs(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Zeros and ones of both signs, and NaN: so few values that rules for a pair of them are met."""
+    return rng.choice(np.array([0.0, -0.0, 1.0, -1.0, np.nan], DTYPES[kind]), count)
+
+
+def larger(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The larger number: NaN is none, +0 is above -0."""
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))
+
+
+def smaller(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The smaller number: NaN is none, -0 is below +0."""
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))
+
+
+def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """As `larger`, but NaN wins."""
+    return np.where(np.isnan(a) | np.isnan(b), np.maximum(a, b), larger(a, b))
+
+
+def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """As `smaller`, but NaN wins."""
+    return np.where(np.isnan(a) | np.isnan(b), np.minimum(a, b), smaller(a, b))
+
+
 def rounded(exact: Fraction, kind: str) -> float:
     """The float nearest to a number, ties to even, with denormals and overflow to infinity."""
     if exact == 0:

@@ -8,6 +8,7 @@ way, from places to coordinates.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 from instructions import Wave
 
@@ -43,6 +44,48 @@ class Cdna:
         lane = (segment % slots * blocks_beside + block % blocks_beside) * self.m + j
         register = block * (self.m**2 // 64) + segment // slots * self.segment_rows + row
         return lane, register
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One element of A (or B) among zeros, what all elements of the other matrix are, and C."""
+
+    element: float
+    other: float
+    acc: float = -0.0  # to which the sum of negative zeros gives -0
+
+
+def edges(kind: type) -> dict[str, Edge]:
+    """Where a product of matrices may go wrong, for a type of elements."""
+    if np.dtype(kind).kind == "i":
+        info = np.iinfo(kind)
+        return {"lowest": Edge(info.min, info.min, 1), "highest": Edge(info.max, info.min, -1)}
+    info = ml_dtypes.finfo(kind)
+    return {
+        "NaN": Edge(np.nan, 3),
+        "infinity": Edge(np.inf, 3),
+        "infinity times zero": Edge(np.inf, 0),
+        "denormal": Edge(-float(info.smallest_subnormal), 3),
+        "zero": Edge(0, 3),
+        "overflow": Edge(float(info.max), -float(info.max)),
+        "denormal product": Edge(2.0**-70, -(2.0**-70)),
+        "denormal accumulator": Edge(0, 0, -(2.0**-140)),
+    }
+
+
+def among_zeros(shape: tuple[int, ...], edge: Edge, kind: type) -> np.ndarray:
+    """Negative zeros and, at one place, the element."""
+    out = np.full(shape, -0.0).astype(kind)
+    out[shape[0] // 3, -1] = edge.element
+    return out
+
+
+def product(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray) -> np.ndarray:
+    """acc + lhs rhs of [...][m][k] and [...][k][n], summed from acc on, so that a sum of -0 is -0."""
+    with np.errstate(all="ignore"):
+        for k in range(lhs.shape[-1]):
+            acc = acc + lhs[..., :, k, None] * rhs[..., None, k, :]
+    return acc
 
 
 def lane_pattern(lane: int, blgp: int) -> int:

@@ -73,6 +73,7 @@ class Case:
     checks: bool = False
 
 
+FP16_OVFL, ROUND_UP = 1 << 26, 1 << 12  # of COMPUTE_PGM_RSRC1
 PLACE = r"0x[0-9a-f]+ `[^`]+`, workgroup \(\d+, \d+, \d+\), wave \d+"
 KERNEL = r"hipErrorLaunchFailure.*main_dispatch_0\w*: "
 CASES = {
@@ -94,6 +95,14 @@ CASES = {
     "instruction the executor lacks": Case(
         with_last_instruction(code_objects.s_trap),
         lambda chip: KERNEL + r"unknown instruction at 0x[0-9a-f]+ `s_trap[^`]*`, workgroup",
+    ),
+    "16-bit floats that saturate": Case(
+        lambda compiled, chip: code_objects.with_mode_bits(plain(compiled, chip), FP16_OVFL),
+        lambda chip: r"main_dispatch_0\w*: FP16_OVFL, .* is not executed",
+    ),
+    "rounding up": Case(
+        lambda compiled, chip: code_objects.with_mode_bits(plain(compiled, chip), ROUND_UP),
+        lambda chip: r"main_dispatch_0\w*: rounding and denormal mode 241: ",
     ),
     "store out of range": Case(
         lambda compiled, chip: store_out_of_range(Kernel(plain(compiled, chip), chip)).kernel.vmfb,

@@ -241,6 +241,25 @@ def test_add_with_carry_out_and_in() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("control", "off"),
+    [
+        ({"dpp_ctrl": 0x111, "row_mask": 15}, {0, 16, 32, 48}),  # row_shr:1, no lane to the left
+        ({"dpp_ctrl": 0xE4, "row_mask": 5}, {*range(16, 32), *range(48, 64)}),  # rows 1 and 3
+    ],
+)
+def test_lanes_that_dpp_disables_write_no_carry(control: dict[str, int], off: set[int]) -> None:
+    """Every other lane's sum overflows."""
+    wave = Wave("gfx942")
+    wave.put(0, np.full(64, 0xFFFFFFFF, np.uint32))
+    wave.put(1, np.full(64, 2, np.uint32))
+    fields = {"d": vgpr(4), "e": sgpr(VCC, 2), "a": vgpr(0), "b": vgpr(1), "flags": DPP}
+    wave.run(instruction("v_add_co_u32", **fields, **control))
+    carries = int(wave.s[VCC]) | int(wave.s[VCC + 1]) << 32
+    assert {lane for lane in range(64) if not carries >> lane & 1} == off
+    np.testing.assert_array_equal(wave.get(4, np.uint32), [0 if n in off else 1 for n in range(64)])
+
+
 def test_inactive_lanes_keep_their_values() -> None:
     wave = Wave("gfx942")
     wave.put(0, np.full(64, 5, np.uint32))

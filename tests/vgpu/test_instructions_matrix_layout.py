@@ -5,8 +5,18 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 import pytest
+from formats import same
 from instructions import Wave, instruction, vgpr
-from matrix_registers import Cdna, broadcast_block, gather, lane_pattern, put
+from matrix_registers import (
+    Cdna,
+    among_zeros,
+    broadcast_block,
+    edges,
+    gather,
+    lane_pattern,
+    product,
+    put,
+)
 
 A, B, C, D = 0, 32, 64, 128
 F32, F16, BF16, I8 = np.float32, np.float16, ml_dtypes.bfloat16, np.int8
@@ -27,6 +37,11 @@ class Row:
     acc: type
     chips: tuple[str, ...]
     pattern: tuple[str, ...] = ()
+
+    def shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """[lane][element] of A or B, and of the accumulators."""
+        layout = self.layout
+        return (64, layout.per_lane), (64, layout.m**2 * layout.blocks // 64)
 
 
 def rows() -> list[Row]:
@@ -79,12 +94,18 @@ ROWS = rows()
 def run(row: Row, chip: str, **fields: int) -> None:
     """Run the instruction on small integers and compare every element of D."""
     rng = np.random.default_rng(len(row.name) + sum(fields.values()))
-    layout = row.layout
-    shape = (64, layout.per_lane)
-    acc_elements = layout.m**2 * layout.blocks // 64
+    shape, acc_shape = row.shapes()
     a = rng.integers(-3, 4, shape).astype(row.a)
     b = rng.integers(-3, 4, shape).astype(row.b)
-    c = rng.integers(-9, 10, (64, acc_elements)).astype(row.acc)
+    c = rng.integers(-9, 10, acc_shape).astype(row.acc)
+    lhs, rhs, acc, got = multiplied(row, chip, a, b, c, **fields)
+    np.testing.assert_array_equal(got, (lhs @ rhs + acc).astype(row.acc))
+
+
+def multiplied(row: Row, chip: str, a: np.ndarray, b: np.ndarray, c: np.ndarray,
+               **fields: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """The matrices in f64 that values of [lane][element] are, and D."""
+    layout = row.layout
     wave = Wave(chip)
     counts = [put(wave, at, x, 8 * x.dtype.itemsize) for at, x in ((A, a), (B, b), (C, c))]
     operands = {
@@ -114,8 +135,7 @@ def run(row: Row, chip: str, **fields: int) -> None:
     if negates:
         lhs, rhs, acc = (-x if blgp >> bit & 1 else x for bit, x in enumerate((lhs, rhs, acc)))
     dwords = np.ascontiguousarray(wave.v[D : D + counts[2]].T)
-    got = gather((n, m, m), dwords.view(row.acc).reshape(64, -1), layout.result)
-    np.testing.assert_array_equal(got, (lhs @ rhs + acc).astype(row.acc))
+    return lhs, rhs, acc, gather((n, m, m), dwords.view(row.acc).reshape(64, -1), layout.result)
 
 
 PLAIN = [(row, chip) for row in ROWS for chip in row.chips]
@@ -124,6 +144,53 @@ PLAIN = [(row, chip) for row in ROWS for chip in row.chips]
 @pytest.mark.parametrize(("row", "chip"), PLAIN, ids=lambda x: getattr(x, "name", x))
 def test_product(row: Row, chip: str) -> None:
     run(row, chip)
+
+
+# One instruction of each chip and pair of types; xf32 and the two forms of gfx90a's bf16 apart.
+KINDS = {
+    (chip, row.a, row.b, row.name.split("x")[-1].lstrip("0123456789")): row for row, chip in PLAIN
+}
+
+
+def ten_bits(x: np.ndarray) -> np.ndarray:
+    """f32 cut to ten bits of mantissa; NaN stays."""
+    cut = (x.astype(F32).view(np.uint32) & 0xFFFFE000).view(F32)
+    return np.where(np.isnan(x), x, cut).astype(float)
+
+
+def flushed(x: np.ndarray, kind: type) -> np.ndarray:
+    """Zeros of their sign for the denormals of a type."""
+    tiny = float(ml_dtypes.finfo(kind).smallest_normal)
+    return np.where(abs(x) < tiny, np.copysign(0, x), x)
+
+
+@pytest.mark.parametrize(
+    ("chip", "row"),
+    [(key[0], row) for key, row in KINDS.items()],
+    ids=lambda x: getattr(x, "name", x),
+)
+@pytest.mark.parametrize("side", ["A", "B"])
+def test_edge_values(chip: str, row: Row, side: str) -> None:
+    """NaN, infinities, denormals and signs of zeros; gfx90a flushes f16 and bf16, xf32 has ten bits."""
+    shape, acc_shape = row.shapes()
+    special, plain = (row.a, row.b) if side == "A" else (row.b, row.a)
+    for name, edge in edges(special).items():
+        one = among_zeros(shape, edge, special)
+        with np.errstate(over="ignore"):
+            other = np.full(shape, edge.other).astype(plain)
+        c = np.full(acc_shape, edge.acc).astype(row.acc)
+        lhs, rhs, acc, got = multiplied(
+            row, chip, *((one, other) if side == "A" else (other, one)), c
+        )
+        flushes = chip == "gfx90a" and row.a in (F16, BF16)
+        if flushes:
+            lhs, rhs, acc = flushed(lhs, row.a), flushed(rhs, row.b), flushed(acc, F32)
+        if row.name.endswith("xf32"):
+            lhs, rhs = (ten_bits(x) for x in (lhs, rhs))
+        with np.errstate(all="ignore"):
+            want = product(lhs, rhs, acc).astype(row.acc)
+        want = flushed(want, F32).astype(F32) if flushes else want
+        assert same(got, want).all(), (name, got[~same(got, want)][:3], want[~same(got, want)][:3])
 
 
 BROADCASTS = [(row, row.chips[0]) for row in ROWS if row.layout.blocks > 1 and row.pattern]

@@ -108,6 +108,23 @@ def test_every_code_of_a_packed_format(form: int) -> None:
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("form", range(5))
+@pytest.mark.parametrize("side", ["A", "B"])
+def test_edge_values_of_a_packed_format(form: int, side: str) -> None:
+    """NaN, infinity, the least denormal and the largest number of a format, among zeros."""
+    kind, _ = FORMATS[form]
+    info = ml_dtypes.finfo(kind)
+    special = [np.nan, np.inf] if form < 2 else []  # the narrow formats have neither
+    for element in (*special, -float(info.smallest_subnormal), float(info.max)):
+        one = np.zeros((16, 128))
+        one[5, 100] = float(np.float64(element).astype(kind))
+        other = np.full((128, 16), 3.0)
+        lhs, rhs = (one, other) if side == "A" else (other.T, one.T)
+        got = run_packed(16, 128, *((form, 0) if side == "A" else (0, form)), lhs, rhs)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(got, (lhs @ rhs + 1).astype(F32))
+
+
 @pytest.mark.parametrize(("m", "k"), SHAPES)
 @pytest.mark.parametrize("forms", [(0, 0), (4, 4), (2, 3), (1, 4)])
 @pytest.mark.parametrize("byte", range(4))

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
+from formats import same
 from instructions import Wave, instruction, vgpr
-from matrix_registers import Cdna, gather, half_results, put, word_results
+from matrix_registers import Cdna, edges, gather, half_results, product, put, word_results
 
 from conv_compiler.vgpu.program import NEG, OPSEL, OPSEL_HI, PACKED
 
@@ -79,6 +80,35 @@ def test_smfmac(name: str, m: int, k: int, a: type, b: type, acc: type, chip: st
         want = dense @ rhs + gather((m, m), acc_lanes.astype(float), result)
         dwords = np.ascontiguousarray(wave.v[D : D + m * m // 64].T).view(acc)
         np.testing.assert_array_equal(gather((m, m), dwords, result), want.astype(acc))
+
+
+@pytest.mark.parametrize(("name", "m", "k", "a", "b", "acc", "chip"), smfmac_cases(),
+                         ids=lambda x: x if isinstance(x, str) else "")  # fmt: skip
+def test_smfmac_of_edge_values(
+    name: str, m: int, k: int, a: type, b: type, acc: type, chip: str
+) -> None:
+    """NaN, infinities, denormals, overflow and signs of zeros, in the first kept element of A."""
+    for edge_name, edge in edges(a).items():
+        lhs = np.full((m, k // 2), -0.0).astype(a)
+        lhs[0, 0] = edge.element
+        lanes = np.full((64, Cdna(m, k // 2).per_lane), -0.0).astype(a)
+        lanes[0, 0] = edge.element
+        with np.errstate(over="ignore"):
+            rhs = np.full((64, Cdna(m, k).per_lane), edge.other).astype(b)
+        wave = Wave(chip)
+        bits = np.dtype(a).itemsize * 8
+        counts = put(wave, A, lanes, bits), put(wave, B, rhs, bits)
+        put(wave, D, np.full((64, m * m // 64), edge.acc).astype(acc), 32)
+        wave.v[C] = 0x44444444  # the first two of every four
+        operands = {"a": vgpr(A, counts[0]), "b": vgpr(B, counts[1]), "c": vgpr(C)}
+        wave.run(instruction(name, d=vgpr(D, m * m // 64), **operands))
+        dwords = np.ascontiguousarray(wave.v[D : D + m * m // 64].T).view(acc)
+        got = gather((m, m), dwords, lambda i, j: Cdna(m, k).result(0, i, j))
+        other = np.full((k // 2, m), float(rhs[0, 0]))
+        start = np.full((m, m), float(np.array(edge.acc, acc)))
+        with np.errstate(all="ignore"):
+            want = product(lhs.astype(float), other, start).astype(acc)
+        assert same(got, want).all(), edge_name
 
 
 def test_smfmac_skips_what_is_not_kept() -> None:

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from formats import FP8, fused, same, sample
+from formats import FP8, fused, larger, same, sample, smaller
 from instructions import Wave, instruction, sgpr, vgpr
 from vector_rows import (
     Row,
@@ -28,8 +28,8 @@ FLOAT_ROWS = [
     for row in (
         Row(f"v_add_{kind}", kind, (kind, kind), lambda a, b: a + b),
         Row(f"v_mul_{kind}", kind, (kind, kind), lambda a, b: a * b),
-        Row(f"v_max_{kind}", kind, (kind, kind), np.fmax, zero_sign=False),
-        Row(f"v_min_{kind}", kind, (kind, kind), np.fmin, zero_sign=False),
+        Row(f"v_max_{kind}", kind, (kind, kind), larger),
+        Row(f"v_min_{kind}", kind, (kind, kind), smaller),
         Row(f"v_fma_{kind}", kind, (kind, kind, kind), lambda a, b, c, k=kind: fused(k, a, b, c)),
         Row(f"v_floor_{kind}", kind, (kind,), np.floor),
         Row(f"v_ceil_{kind}", kind, (kind,), np.ceil),
@@ -57,8 +57,8 @@ ROWS = [
     Row("v_sub_f32", F, (F, F), lambda a, b: a - b),
     Row("v_subrev_f32", F, (F, F), lambda a, b: b - a),
     Row("v_sub_f16", H, (H, H), lambda a, b: a - b),
-    Row("v_max3_f32", F, (F, F, F), lambda a, b, c: np.fmax(np.fmax(a, b), c), zero_sign=False),
-    Row("v_min3_f32", F, (F, F, F), lambda a, b, c: np.fmin(np.fmin(a, b), c), zero_sign=False),
+    Row("v_max3_f32", F, (F, F, F), lambda a, b, c: larger(larger(a, b), c)),
+    Row("v_min3_f32", F, (F, F, F), lambda a, b, c: smaller(smaller(a, b), c)),
     Row("v_exp_f32", F, (F,), wide(np.exp2), ulps=2),
     Row("v_log_f32", F, (F,), wide(np.log2), ulps=2),
     Row("v_exp_f16", H, (H,), wide(np.exp2), ulps=1),
@@ -148,7 +148,7 @@ ROWS = [
         ("u16", "u16"),
         lambda a, b: a.astype(np.uint32) | b.astype(np.uint32) << 16,
     ),
-    Row("v_max_num_f32", F, (F, F), np.fmax, chip="gfx1201", zero_sign=False),
+    Row("v_max_num_f32", F, (F, F), larger, chip="gfx1201"),
     Row("v_add_nc_u32", U, (U, U), lambda a, b: a + b, chip="gfx1100"),
     Row("v_cvt_f32_bf16", F, ("bf16",), lambda a: a.astype(np.float32), chip="gfx950"),
 ]
@@ -250,3 +250,21 @@ def test_rounding_to_fp8(chip: str, kind: str) -> None:
         got = wave.get(2, np.uint32) & 0xFFFF
         low, high = (x.astype(dtype).view(np.uint8).astype(np.uint32) for x in (a, b))
         np.testing.assert_array_equal(got, low | high << 8)
+
+
+@pytest.mark.parametrize(("chip", "kind"), FP8)
+def test_fp8_of_what_is_out_of_range(chip: str, kind: str) -> None:
+    """Overflow, infinities and NaN: infinity where the format has one, else NaN; ties at the limit."""
+    dtype = FP8[chip, kind]
+    most = float(ml_dtypes.finfo(dtype).max)
+    unit = most - float(np.nextafter(dtype(most), dtype(0)))
+    tie = np.float32(most + unit / 2)
+    values = [most, tie, np.nextafter(tie, 0), np.nextafter(tie, np.float32(np.inf)), 2 * most]
+    values += [3e38, np.inf, np.nan, 1e-30, float(ml_dtypes.finfo(dtype).smallest_subnormal) / 2]
+    wave = Wave(chip)
+    x = np.resize(np.array([*values, *(-v for v in values)], np.float32), wave.lanes)
+    wave.put(0, x)
+    wave.run(instruction(f"v_cvt_pk_{kind}_f32", d=vgpr(2), a=vgpr(0), b=vgpr(0)))
+    got = wave.get(2, np.uint32).astype(np.uint8).view(dtype)
+    with np.errstate(all="ignore"):
+        assert same(got.astype(np.float32), x.astype(dtype).astype(np.float32)).all()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
-from formats import FP8, same, sample
+from formats import FP8, larger, maximum, minimum, same, sample, smaller
 from instructions import Wave, instruction, vgpr
 from vector_rows import Row, big, check, middle
 
@@ -18,9 +18,14 @@ F, H, D, U, I = "f32", "f16", "f64", "u32", "i32"  # noqa: E741
 
 
 def median(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The middle value; with a NaN among them the smallest number."""
+    """The larger of what is not the largest, as the guides write it: `==` finds the largest, to which
+    the zeros are one; with a NaN among them the smallest number.
+    """
     any_nan = np.isnan(a) | np.isnan(b) | np.isnan(c)
-    return np.where(any_nan, np.fmin(np.fmin(a, b), c), middle(a, b, c))
+    most = larger(larger(a, b), c)
+    rest = np.where(most == b, larger(a, c), larger(a, b))
+    value = np.where(most == a, larger(b, c), rest)
+    return np.where(any_nan, smaller(smaller(a, b), c), value)
 
 
 def exponent_field(x: np.ndarray) -> np.ndarray:
@@ -131,13 +136,13 @@ FLOAT_ROWS = [
     row
     for kind in (F, H)
     for row in (
-        Row(f"v_maximum_{kind}", kind, (kind, kind), np.maximum, "gfx1201", zero_sign=False),
-        Row(f"v_minimum_{kind}", kind, (kind, kind), np.minimum, "gfx1201", zero_sign=False),
-        Row(f"v_maximum3_{kind}", kind, (kind,) * 3, lambda a, b, c: np.maximum(np.maximum(a, b), c), "gfx1201", zero_sign=False),
-        Row(f"v_minimum3_{kind}", kind, (kind,) * 3, lambda a, b, c: np.minimum(np.minimum(a, b), c), "gfx1201", zero_sign=False),
-        Row(f"v_max3_{kind}", kind, (kind,) * 3, lambda a, b, c: np.fmax(np.fmax(a, b), c), zero_sign=False),
-        Row(f"v_min3_{kind}", kind, (kind,) * 3, lambda a, b, c: np.fmin(np.fmin(a, b), c), zero_sign=False),
-        Row(f"v_med3_{kind}", kind, (kind,) * 3, median, zero_sign=False),
+        Row(f"v_maximum_{kind}", kind, (kind, kind), maximum, "gfx1201"),
+        Row(f"v_minimum_{kind}", kind, (kind, kind), minimum, "gfx1201"),
+        Row(f"v_maximum3_{kind}", kind, (kind,) * 3, lambda a, b, c: maximum(maximum(a, b), c), "gfx1201"),
+        Row(f"v_minimum3_{kind}", kind, (kind,) * 3, lambda a, b, c: minimum(minimum(a, b), c), "gfx1201"),
+        Row(f"v_max3_{kind}", kind, (kind,) * 3, lambda a, b, c: larger(larger(a, b), c)),
+        Row(f"v_min3_{kind}", kind, (kind,) * 3, lambda a, b, c: smaller(smaller(a, b), c)),
+        Row(f"v_med3_{kind}", kind, (kind,) * 3, median),
         Row(f"v_mad_{kind}", kind, (kind,) * 3, lambda a, b, c: a * b + c, "gfx90a"),
         Row(f"v_subrev_{kind}", kind, (kind, kind), lambda a, b: b - a),
         Row(f"v_ldexp_{kind}", kind, (kind, "i32" if kind == F else "i16"), shifted),
@@ -148,12 +153,12 @@ ROWS = [
     *FLOAT_ROWS,
     Row("v_div_fixup_f64", D, (D, D, D), fix_up),
     Row("v_mul_legacy_f32", F, (F, F), lambda a, b: np.where((a == 0) | (b == 0), 0, a * b)),
-    Row("v_maxmin_f32", F, (F, F, F), lambda a, b, c: np.fmin(np.fmax(a, b), c), "gfx1100", zero_sign=False),
-    Row("v_minmax_f32", F, (F, F, F), lambda a, b, c: np.fmax(np.fmin(a, b), c), "gfx1100", zero_sign=False),
+    Row("v_maxmin_f32", F, (F, F, F), lambda a, b, c: smaller(larger(a, b), c), "gfx1100"),
+    Row("v_minmax_f32", F, (F, F, F), lambda a, b, c: larger(smaller(a, b), c), "gfx1100"),
     Row("v_sin_f32", F, (F,), turns(np.sin), ulps=1, error=2e-15),
     Row("v_cos_f32", F, (F,), turns(np.cos), ulps=1, error=2e-15),
-    Row("v_fract_f32", F, (F,), lambda a: np.minimum(a - np.floor(a), np.float32(1 - 2**-24)), zero_sign=False),
-    Row("v_fract_f64", D, (D,), lambda a: np.minimum(a - np.floor(a), 1 - 2.0**-53), zero_sign=False),
+    Row("v_fract_f32", F, (F,), lambda a: np.minimum(a - np.floor(a), np.float32(1 - 2**-24))),
+    Row("v_fract_f64", D, (D,), lambda a: np.minimum(a - np.floor(a), 1 - 2.0**-53)),
     Row("v_frexp_mant_f32", F, (F,), lambda a: np.where(np.isfinite(a), np.frexp(a)[0], a)),
     Row("v_frexp_mant_f64", D, (D,), lambda a: np.where(np.isfinite(a), np.frexp(a)[0], a)),
     Row("v_frexp_exp_i32_f32", I, (F,), lambda a: np.where(np.isfinite(a), np.frexp(a)[1], 0)),

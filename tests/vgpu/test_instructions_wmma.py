@@ -5,8 +5,9 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
+from formats import same
 from instructions import Wave, instruction, vgpr
-from matrix_registers import gather, half_results, put, word_results
+from matrix_registers import among_zeros, edges, gather, half_results, product, put, word_results
 
 from conv_compiler.vgpu.program import NEG, NEG_HI, OPSEL, OPSEL_HI, PACKED
 
@@ -136,3 +137,45 @@ def test_wmma_signs(chip: str) -> None:
     even = np.where(np.arange(16) % 2 == 0, -1, 1)
     want = (lhs.astype(float) * even) @ (rhs.astype(float) * -even[:, None]) - abs(acc)
     np.testing.assert_array_equal(got, want.astype(F32))
+
+
+EDGES = [
+    (name, chip)
+    for name, (kind, _) in WMMA.items()
+    if kind in (F16, BF16)
+    for chip in ("gfx1100", "gfx1201")
+]
+EDGES += [(name, "gfx1201") for name in FP8_WMMA]
+
+
+@pytest.mark.parametrize(("name", "chip"), EDGES)
+@pytest.mark.parametrize("side", ["A", "B"])
+def test_wmma_of_edge_values(name: str, chip: str, side: str) -> None:
+    """NaN, infinities, denormals, overflow and the signs of zeros."""
+    kinds = [OCP[kind] for kind in name.split("_")[2:]] if name in FP8_WMMA else [WMMA[name][0]] * 2
+    special, plain = kinds if side == "A" else reversed(kinds)
+    acc_type = F32 if name.startswith("f32") else special
+    for edge_name, edge in edges(special).items():
+        one = among_zeros((16, 16), edge, special)
+        with np.errstate(over="ignore"):
+            other = np.full((16, 16), edge.other).astype(plain)
+        acc = np.full((16, 16), edge.acc).astype(acc_type)
+        lhs, rhs = (one, other) if side == "A" else (other, one)
+        got = run_wmma(chip, name, lhs, rhs, acc, bits=8 * lhs.dtype.itemsize)
+        with np.errstate(all="ignore"):
+            want = product(lhs.astype(float), rhs.astype(float), acc.astype(float)).astype(acc_type)
+        assert same(got, want).all(), edge_name
+
+
+@pytest.mark.parametrize(
+    "name", ["v_wmma_f32_16x16x16_f16", "v_wmma_f16_16x16x16_f16", "v_swmmac_f32_16x16x32_f16"]
+)
+def test_lanes_switched_off_are_an_error(name: str) -> None:
+    """RDNA leaves the product undefined."""
+    wave = Wave("gfx1201")
+    wave.exec = 0xFFFF_FFFE
+    operands = {"d": vgpr(D, 8), "a": vgpr(A, 4), "b": vgpr(B, 8), "c": vgpr(C, 8)}
+    with pytest.raises(
+        RuntimeError, match=f"lanes switched off in EXEC, 0xfffffffe at 0x0 `{name}`"
+    ):
+        wave.run(instruction(name, flags=PACKED, **operands))

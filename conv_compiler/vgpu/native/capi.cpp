@@ -63,7 +63,7 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     w.group = &g;
     w.lanes = state->lanes;
     w.scc = *state->scc;
-    w.mode = 0xf0;
+    w.mode = 0xf0 | kModeDx10Clamp;
     level().prepare_exec(w, w.exec());
     level().run_wave(w);
     memcpy(state->vgprs, w.v, sizeof w.v);

@@ -147,6 +147,7 @@ class Run {
     if (modes != 0xf0 && modes != 0xc0)
       refuse("rounding and denormal mode " + std::to_string(modes) +
              ": nearest even with denormals (240) and with flushed single-precision denormals (192) are executed");
+    if (kernel_.rsrc1 >> 26 & 1) refuse("FP16_OVFL, the mode in which 16-bit and 8-bit floats saturate, is not executed");
   }
 
   std::unique_ptr<Worker> make_worker(Findings* findings) const {

@@ -107,7 +107,9 @@ void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t 
   }
   const uint32_t live = total - first < w.lanes ? total - first : w.lanes;
   level().prepare_exec(w, live == 64 ? ~uint64_t(0) : (uint64_t(1) << live) - 1);
-  w.mode = (k.rsrc1 >> 12 & 0xff) | (uint64_t(k.rsrc1 >> 26 & 1) << 23);
+  // On gfx12 bits 21 and 23 say something else: it has no IEEE mode, and CLAMP always makes NaN 0.
+  const uint32_t modes = w.group->family == 12 ? 1u << 21 : k.rsrc1;
+  w.mode = (k.rsrc1 >> 12 & 0xff) | (modes >> 21 & 1 ? kModeDx10Clamp : 0) | (modes >> 23 & 1 ? kModeIeee : 0);
   w.flush_f32 = (w.mode >> 4 & 3) == 0;
   memcpy(w.group_id, id, sizeof w.group_id);
 }

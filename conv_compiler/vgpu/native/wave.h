@@ -11,6 +11,10 @@ namespace vgpu {
 struct Group;
 class Checker;
 
+// Bits of MODE beside 3:0, the rounding modes, and 7:4, the denormal modes. gfx12 has none of these.
+constexpr uint64_t kModeDx10Clamp = 1 << 8;  // CLAMP makes NaN 0
+constexpr uint64_t kModeIeee = 1 << 9;       // minima and maxima let a signalling NaN win, output modifiers are ignored
+
 enum class Stop : uint8_t { kRun, kEnd, kYield };
 
 struct alignas(64) Wave {

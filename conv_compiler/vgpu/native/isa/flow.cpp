@@ -60,6 +60,7 @@ void sendmsg(Wave& w, const Inst& i) {
 
 // MODE bits 3:0 are the rounding modes, which must stay nearest even; 5:4 say whether single-precision
 // denormals are kept (3) or flushed (0), 7:6 the same of half and double precision, which must be kept.
+// 8 is DX10_CLAMP and 9 IEEE; gfx12 is as if they were 1 and 0.
 constexpr u32 kModeRegister = 1;
 void take_modes(Wave& w, const Inst& i) {
   const u32 rounding = w.mode & 15, f32_denormals = w.mode >> 4 & 3, other_denormals = w.mode >> 6 & 3;
@@ -67,6 +68,9 @@ void take_modes(Wave& w, const Inst& i) {
     fail(w, i, "rounding or denormal mode that is not executed,", -1, w.mode & 0xff);
   }
   w.flush_f32 = f32_denormals == 0;
+  const u64 others = w.mode & ~u64(0xff);
+  const bool known = w.group->family == 12 ? others == kModeDx10Clamp : !(others & ~(kModeDx10Clamp | kModeIeee));
+  if (!known) fail(w, i, "bits of MODE that are not executed,", -1, w.mode);
 }
 void set_mode(Wave& w, const Inst& i, u32 value) {
   const u32 where = static_cast<u32>(i.imm) & 0xffff, offset = where >> 6 & 31, size = (where >> 11 & 31) + 1;

@@ -126,6 +126,8 @@ void swizzle(Wave& w, const Inst& i) {
 
 template <class Op, class T, bool kReturns>
 void atomic(Wave& w, const Inst& i) {
+  // The guides do not say which of operand, memory and result are flushed.
+  if (std::is_same<T, float>::value && w.flush_f32) fail(w, i, "float atomic on LDS in a mode that flushes denormals,", -1, w.mode);
   Lanes lanes;
   addresses(w, i, static_cast<u32>(i.imm), sizeof(T), lanes);
   if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), sizeof(T), true);
@@ -208,8 +210,8 @@ void lds(const Table& add) {
   ATOMIC("and", "b32", u32, a & b)
   ATOMIC("or", "b32", u32, a | b)
   ATOMIC("xor", "b32", u32, a ^ b)
-  ATOMIC("min", "f32", float, min_num(a, b))
-  ATOMIC("max", "f32", float, max_num(a, b))
+  ATOMIC("min", "f32", float, b < a ? b : a)
+  ATOMIC("max", "f32", float, b > a ? b : a)
 }
 
 }  // namespace VGPU_ISA

@@ -31,6 +31,7 @@ struct EXF32 {  // f32 cut to ten bits of mantissa
 };
 struct EF16 {
   using Acc = float;
+  static constexpr float kSmallestNormal = 0x1p-14f;
   static constexpr int kPerDword = 2;
   static constexpr bool kExact = true;
   struct Reader {
@@ -40,6 +41,7 @@ struct EF16 {
 };
 struct EBF16 {
   using Acc = float;
+  static constexpr float kSmallestNormal = 0x1p-126f;
   static constexpr int kPerDword = 2;
   static constexpr bool kExact = false;
   struct Reader {

@@ -32,6 +32,13 @@ void permute_lanes(const u32* row, u32 blgp, u32* out) {
   for (int q = 0; q < 4; ++q) memcpy(out + 16 * q, row + 16 * kLanePattern[blgp & 7][q], 16 * sizeof(u32));
 }
 
+// On gfx90a the products of f16 and bf16 take and give zeros for denormals, of their sign, whatever MODE says. Source:
+// AMD's MIOpen documentation, MI200 MFMA behavior specifics.
+constexpr float kSmallestNormalF32 = 0x1p-126f;
+void flush_below(float smallest, float* values, int count) {
+  for (int n = 0; n < count; ++n) values[n] = std::fabs(values[n]) < smallest ? std::copysign(0.f, values[n]) : values[n];
+}
+
 template <class L, class EA, class EB, Pattern kPatterns>
 void mfma(Wave& w, const Inst& i) {
   using Acc = typename EA::Acc;
@@ -52,7 +59,18 @@ void mfma(Wave& w, const Inst& i) {
     unpack<L, EB, L::N>(w, i.b.reg, reader, b);
   }
   load_accumulators<L>(w, i, c);
-  multiply<L, EA::kExact && EB::kExact>(a, b, c);
+  if constexpr (std::is_same<EA, EF16>::value || std::is_same<EA, EBF16>::value) {
+    const bool flush = w.group->cdna == 2;
+    if (flush) {
+      flush_below(EA::kSmallestNormal, a, L::B * L::K * L::M);
+      flush_below(EB::kSmallestNormal, b, L::B * L::K * L::N);
+      flush_below(kSmallestNormalF32, c, L::B * L::M * L::N);
+    }
+    multiply<L, EA::kExact && EB::kExact>(a, b, c);
+    if (flush) flush_below(kSmallestNormalF32, c, L::B * L::M * L::N);
+  } else {
+    multiply<L, EA::kExact && EB::kExact>(a, b, c);
+  }
   store_accumulators<L>(w, i, c);
 }
 

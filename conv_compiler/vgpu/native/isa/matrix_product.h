@@ -32,6 +32,11 @@ VGPU_INLINE void fused(const Vec& a, const Vec& b, Vec& c) {
 #endif
 }
 
+// RDNA leaves its matrix instructions undefined where a lane is switched off.
+inline void check_all_lanes(const Wave& w, const Inst& i) {
+  if (!w.full) fail(w, i, "matrix instruction with lanes switched off in EXEC,", -1, w.exec());
+}
+
 // Registers of A or B as dense [block][k][M or N]. `row_of` gives the lanes of a register.
 template <class L, class E, int kWidth, class RowOf>
 void unpack(u32 first, const typename E::Reader& reader, typename E::Acc* out, RowOf row_of) {

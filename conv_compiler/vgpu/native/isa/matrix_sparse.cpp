@@ -66,6 +66,7 @@ template <class L, class EA, class EB, class D>
 void swmmac(Wave& w, const Inst& i) {
   using Acc = typename EA::Acc;
   constexpr int kRows = D::kType == Type::kF16 || D::kType == Type::kBF16 ? 2 : 1;
+  check_all_lanes(w, i);
   w.flops += i.entry->parameter;
   const u32 set = (i.a.mods & kOpsel ? 1 : 0) | (i.b.mods & kOpsel ? 2 : 0);
   check_set<L>(w, i, set);

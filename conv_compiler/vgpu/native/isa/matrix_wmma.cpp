@@ -19,6 +19,7 @@ void modify_accumulators(const Inst&, i32*) {}
 template <class L, class EA, class EB>
 void wmma(Wave& w, const Inst& i) {
   using Acc = typename EA::Acc;
+  check_all_lanes(w, i);
   w.flops += i.entry->parameter;
   alignas(64) Acc a[L::K * L::M], b[L::K * L::N], c[L::M * L::N];
   unpack<L, EA, L::M>(w, i.a.reg, typename EA::Reader(w, i, false), a);
@@ -33,6 +34,7 @@ void wmma(Wave& w, const Inst& i) {
 // two rows into a register.
 template <class L, class E, bool kPackedRows>
 void wmma16(Wave& w, const Inst& i) {
+  check_all_lanes(w, i);
   w.flops += i.entry->parameter;
   alignas(64) float a[L::K * L::M], b[L::K * L::N], c[L::M * L::N];
   unpack<L, E, L::M>(w, i.a.reg, typename E::Reader(w, i, false), a);

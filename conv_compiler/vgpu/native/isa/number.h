@@ -94,14 +94,13 @@ inline float from_fp8(u32 b, const Fp8Format& f) {
   return sign * (1.f + m * unit) * f32(static_cast<u32>(127 + static_cast<int>(e) - f.bias) << 23);
 }
 
-// f32 -> 8-bit float, nearest even, overflow saturates to the largest finite value when `saturate`,
-// else goes to infinity or NaN.
-inline u32 to_fp8(float v, const Fp8Format& f, bool saturate) {
+// f32 -> 8-bit float, nearest even. Overflow goes to infinity or NaN: MODE.FP16_OVFL, which saturates, is refused.
+inline u32 to_fp8(float v, const Fp8Format& f) {
   u32 x = bits(v), sign = x >> 24 & 0x80, a = x & 0x7fffffff;
   u32 emax = (1u << f.exponent_bits) - 1;
   u32 nan = f.fnuz ? 0x80 : sign | 0x7f, infinity = f.infinity ? emax << f.mantissa_bits : 0x7f;
   u32 largest = f.infinity ? infinity - 1 : f.fnuz ? 0x7f : 0x7e;
-  u32 overflow = saturate ? sign | largest : f.fnuz ? 0x80 : sign | infinity;
+  u32 overflow = f.fnuz ? 0x80 : sign | infinity;
   if (a > 0x7f800000) return nan;
   if (a == 0x7f800000) return overflow;
   int shift = 23 - f.mantissa_bits, low = 1 - f.bias + 127;  // exponent field of the smallest normal

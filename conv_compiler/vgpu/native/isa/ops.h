@@ -113,13 +113,63 @@ VGPU_INLINE float maximum(float a, float b) { return (a != a) | (b != b) ? quiet
 VGPU_INLINE float minimum(float a, float b) { return (a != a) | (b != b) ? quiet_nan(a, b) : min_num(a, b); }
 VGPU_INLINE double max_num(double a, double b) { return (a > b) | (b != b) | ((a == b) & !(bits(a) >> 63)) ? a : b; }
 VGPU_INLINE double min_num(double a, double b) { return (a < b) | (b != b) | ((a == b) & (bits(a) >> 63 != 0)) ? a : b; }
+// The rows of minima and maxima. With MODE.IEEE, which gfx12 does not have, a signalling NaN wins, made quiet.
+VGPU_INLINE bool signalling(float a) { return (bits(a) & 0x7fc00000) == 0x7f800000 && (bits(a) & 0x3fffff); }
+VGPU_INLINE bool signalling(double a) { return (bits(a) >> 51 & 0xfff) == 0xffe && (bits(a) & 0x7ffffffffffff); }
+VGPU_INLINE float quieted(float a) { return f32(bits(a) | 0x400000); }
+VGPU_INLINE double quieted(double a) { return f64(bits(a) | 0x8000000000000); }
+template <bool kIeee>
+struct MinMax {
+  template <class T> VGPU_INLINE T signalled(T a, T b, T otherwise) {
+    if (!kIeee) return otherwise;
+    const T second = signalling(b) ? quieted(b) : otherwise;
+    return signalling(a) ? quieted(a) : second;
+  }
+  template <class T> VGPU_INLINE T max(T a, T b) { return signalled(a, b, max_num(a, b)); }
+  template <class T> VGPU_INLINE T min(T a, T b) { return signalled(a, b, min_num(a, b)); }
+};
+template <bool kIeee> struct Max : MinMax<kIeee> {
+  template <class T> VGPU_INLINE T f(T a, T b) { return Max::max(a, b); }
+};
+template <bool kIeee> struct Min : MinMax<kIeee> {
+  template <class T> VGPU_INLINE T f(T a, T b) { return Min::min(a, b); }
+};
+template <bool kIeee> struct Max3 : MinMax<kIeee> {
+  VGPU_INLINE float f(float a, float b, float c) { return Max3::max(Max3::max(a, b), c); }
+};
+template <bool kIeee> struct Min3 : MinMax<kIeee> {
+  VGPU_INLINE float f(float a, float b, float c) { return Min3::min(Min3::min(a, b), c); }
+};
+template <bool kIeee> struct MaxMin : MinMax<kIeee> {
+  VGPU_INLINE float f(float a, float b, float c) { return MaxMin::min(MaxMin::max(a, b), c); }
+};
+template <bool kIeee> struct MinMax3 : MinMax<kIeee> {
+  VGPU_INLINE float f(float a, float b, float c) { return MinMax3::max(MinMax3::min(a, b), c); }
+};
+// The larger of the two that are not the largest; the guides compare with ==, to which both zeros are one.
+template <bool kIeee> struct Med3 : MinMax<kIeee> {
+  VGPU_INLINE float f(float a, float b, float c) {
+    const float most = max_num(max_num(a, b), c), with_nan = Min3<kIeee>::f(a, b, c);
+    const float middle = max_num(most == a ? c : a, most == a || most != b ? b : c);
+    return (a != a) | (b != b) | (c != c) ? with_nan : middle;
+  }
+};
+template <template <bool> class Op, class D>
+void minmax2(Wave& w, const Inst& i) {
+  if (w.mode & kModeIeee) vop2<Op<true>, D, D, D>(w, i);
+  else vop2<Op<false>, D, D, D>(w, i);
+}
+template <template <bool> class Op, class D>
+void minmax3(Wave& w, const Inst& i) {
+  if (w.mode & kModeIeee) vop3<Op<true>, D, D, D, D>(w, i);
+  else vop3<Op<false>, D, D, D, D>(w, i);
+}
+#define MINMAX2(NAME, D, OP) VOPX(NAME, (&minmax2<OP, D>), D::kType, D::kType, D::kType, Type::kNone)
+#define MINMAX3(NAME, D, OP) VOPX(NAME, (&minmax3<OP, D>), D::kType, D::kType, D::kType, D::kType)
+
 template <class T> VGPU_INLINE T med3(T a, T b, T c) {
   T lo = a < b ? a : b, hi = a < b ? b : a;
   return c < lo ? lo : c > hi ? hi : c;
-}
-VGPU_INLINE float med3_f32(float a, float b, float c) {
-  if (a != a || b != b || c != c) return min_num(min_num(a, b), c);
-  return med3<float>(a, b, c);
 }
 VGPU_INLINE int exponent(float a) { return static_cast<int>(bits(a) >> 23 & 255); }
 VGPU_INLINE int exponent(double a) { return static_cast<int>(bits(a) >> 52 & 2047); }

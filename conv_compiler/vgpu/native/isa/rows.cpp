@@ -1,4 +1,6 @@
 // Modifiers of vector sources (DPP, SDWA, halves, signs) and the less common forms of the store.
+#include <cmath>
+
 #include "rows.h"
 
 #ifdef __AVX2__
@@ -111,10 +113,20 @@ const u32* modified_row(Wave& w, const Inst& i, const Source& s, const u32* row,
 
 namespace {
 
-float output_modified(float v, u32 omod, bool clamp) {
-  v = omod == 1 ? v * 2 : omod == 2 ? v * 4 : omod == 3 ? v * 0.5f : v;
-  if (clamp) v = v > 0 ? (v < 1 ? v : 1.f) : 0.f;  // NaN becomes 0
-  return v;
+// OMOD's factor. Denormals are flushed wherever it is executed, and it makes -0 +0.
+float scaled(float v, u32 omod) {
+  v = omod == 1 ? v * 2 : omod == 2 ? v * 4 : v * 0.5f;
+  return std::fabs(v) < 0x1p-126f ? 0.f : v;
+}
+float clamped(const Wave& w, float v) {
+  if (v != v) return w.mode & kModeDx10Clamp ? 0.f : v;
+  return v > 0 ? (v < 1 ? v : 1.f) : 0.f;
+}
+// The guides have hardware ignore OMOD where denormals of the result's type are kept or MODE.IEEE is set. Compilers
+// select it in no such mode, so a kernel that has it there does not mean what it would compute.
+void check_factor(const Wave& w, const Inst& i) {
+  if (i.entry->dst != Type::kF32) fail(w, i, "output multiplier on a type that has none here");
+  if (!w.flush_f32 || w.mode & kModeIeee) fail(w, i, "output multiplier in a mode that ignores it (denormals kept, or IEEE),", -1, w.mode);
 }
 
 }  // namespace
@@ -126,15 +138,19 @@ void store_special(Wave& w, const Inst& i, u32 reg, const u32* value) {
   memcpy(mask, w.mask, sizeof mask);
   const bool clamp = i.flags & kClamp;
   const Type type = i.entry->dst;
-  if ((r.omod || clamp)) {
+  if (r.omod) {
+    check_factor(w, i);
+    VGPU_LANES(w, l) out[l] = bits(scaled(f32(out[l]), r.omod));
+  }
+  if (clamp) {
     if (type == Type::kF32) {
-      VGPU_LANES(w, l) out[l] = bits(output_modified(f32(out[l]), r.omod, clamp));
+      VGPU_LANES(w, l) out[l] = bits(clamped(w, f32(out[l])));
     } else if (type == Type::kF16) {
-      VGPU_LANES(w, l) out[l] = to_f16(output_modified(from_f16(out[l]), r.omod, clamp));
-    } else if (type == Type::kPkF16 && !r.omod) {
+      VGPU_LANES(w, l) out[l] = to_f16(clamped(w, from_f16(out[l])));
+    } else if (type == Type::kPkF16) {
       VGPU_LANES(w, l) {
-        u32 lo = to_f16(output_modified(from_f16(out[l]), 0, true));
-        out[l] = lo | to_f16(output_modified(from_f16(out[l] >> 16), 0, true)) << 16;
+        u32 lo = to_f16(clamped(w, from_f16(out[l])));
+        out[l] = lo | to_f16(clamped(w, from_f16(out[l] >> 16))) << 16;
       }
     } else {
       fail(w, i, "output modifier on a type that has none here");

@@ -127,6 +127,16 @@ VGPU_INLINE void expand_mask(u64 mask, u32* row) {
 
 // Denormals of a row of f32 become zeros of their sign.
 void flush_denormals(const Wave& w, const u32* in, u32* out);
+// A row of f32 as MODE has it read or written: where denormals are flushed, the flushed row in `flushed`.
+VGPU_INLINE const u32* single_precision(const Wave& w, const u32* row, u32* flushed) {
+  if (__builtin_expect(!w.flush_f32, 1)) return row;
+  flush_denormals(w, row, flushed);
+  return flushed;
+}
+// The active lanes that the DPP of source a does not disable: those whose result is written.
+VGPU_INLINE u64 written_lanes(const Wave& w, const Inst& i) {
+  return i.flags & (kDpp | kDpp8) ? w.exec() & ~w.dpp_off : w.exec();
+}
 
 // A tuple of fetched rows for one source.
 template <class S>
@@ -137,10 +147,7 @@ struct Fetched {
   VGPU_INLINE void unused() {}
   inline __attribute__((always_inline)) Fetched(Wave& w, const Inst& i, const Source& s) {
     lo = fetch(w, i, s, tmp[0]);
-    if (std::is_same<S, F32>::value && __builtin_expect(w.flush_f32, 0)) {
-      flush_denormals(w, lo, tmp[0]);
-      lo = tmp[0];
-    }
+    if (std::is_same<S, F32>::value) lo = single_precision(w, lo, tmp[0]);
     if (S::kDwords == 2) hi = fetch(w, i, s, tmp[S::kDwords - 1], true);
   }
   inline __attribute__((always_inline)) typename S::T operator[](u32 l) const { return S::get(lo[l], S::kDwords == 2 ? hi[l] : 0); }
@@ -154,7 +161,7 @@ struct Result {
     if constexpr (D::kDwords == 2) out[1][l] = D::hi(v);
   }
   inline __attribute__((always_inline)) void store(Wave& w, const Inst& i) {
-    if (std::is_same<D, F32>::value && __builtin_expect(w.flush_f32, 0)) flush_denormals(w, out[0], out[0]);
+    if (std::is_same<D, F32>::value) single_precision(w, out[0], out[0]);
     vgpu::VGPU_ISA::store(w, i, i.d, out[0]);
     if constexpr (D::kDwords == 2) vgpu::VGPU_ISA::store(w, i, i.d + 1u, out[1]);
   }

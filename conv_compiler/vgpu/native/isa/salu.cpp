@@ -8,14 +8,17 @@ namespace VGPU_ISA {
 
 namespace {
 
+VGPU_INLINE float single_precision(const Wave& w, float x) {
+  return w.flush_f32 && !(bits(x) & 0x7f800000) ? f32(bits(x) & 0x80000000u) : x;
+}
 template <class T> VGPU_INLINE T read(const Wave& w, const Source& s) {
   if constexpr (sizeof(T) == 8) return static_cast<T>(scalar64(w, s));
-  else if constexpr (std::is_same<T, float>::value) return f32(scalar32(w, s));
+  else if constexpr (std::is_same<T, float>::value) return single_precision(w, f32(scalar32(w, s)));
   else return static_cast<T>(scalar32(w, s));
 }
 template <class T> VGPU_INLINE void write(Wave& w, u32 reg, T v) {
   if constexpr (sizeof(T) == 8) set64(w, reg, static_cast<u64>(v));
-  else if constexpr (std::is_same<T, float>::value) set32(w, reg, bits(v));
+  else if constexpr (std::is_same<T, float>::value) set32(w, reg, bits(single_precision(w, v)));
   else set32(w, reg, static_cast<u32>(v));
 }
 template <class T> constexpr Type type_of() {
@@ -288,7 +291,7 @@ void salu(const Table& add) {
   {
     struct Op {
       static void run(Wave& w, const Inst& i) {
-        set32(w, i.d, bits(__builtin_fmaf(f32(scalar32(w, i.a)), f32(scalar32(w, i.b)), f32(scalar32(w, i.c)))));
+        write<float>(w, i.d, __builtin_fmaf(read<float>(w, i.a), read<float>(w, i.b), read<float>(w, i.c)));
       }
     };
     add(Entry{"s_fma_f32", &Op::run, Class::kSalu, Type::kF32, {Type::kF32, Type::kF32, Type::kF32}, 0, 0});

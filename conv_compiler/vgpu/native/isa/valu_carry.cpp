@@ -25,7 +25,7 @@ void add_carry(Wave& w, const Inst& i) {
       r.put(l, total);
     }
   }
-  u64 mask = pack_mask(out) & w.exec();
+  const u64 mask = pack_mask(out) & written_lanes(w, i);
   r.store(w, i);
   set_mask(w, i.e, mask);
 }

@@ -12,8 +12,7 @@ void compare(Wave& w, const Inst& i) {
   Fetched<B> b(w, i, i.b);
   alignas(64) Row out = {};
   VGPU_LANES(w, l) out[l] = Op::f(a[l], b[l]) ? ~0u : 0u;
-  u64 mask = pack_mask(out) & w.exec();
-  if (i.flags & (kDpp | kDpp8)) mask &= ~w.dpp_off;
+  const u64 mask = pack_mask(out) & written_lanes(w, i);
   set_mask(w, i.d, mask);
   if (kExecToo) set_exec(w, mask);
 }

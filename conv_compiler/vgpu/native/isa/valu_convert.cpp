@@ -52,9 +52,8 @@ template <int kKind>
 void cvt_pk_fp8_f32(Wave& w, const Inst& i) {
   Fetched<F32> a(w, i, i.a), b(w, i, i.b);
   const Fp8Format& format = kFp8[w.group->fnuz][kKind];
-  const bool saturate = w.mode >> 23 & 1;  // MODE.FP16_OVFL
   Result<U16> r;
-  VGPU_LANES(w, l) r.put(l, to_fp8(a[l], format, saturate) | to_fp8(b[l], format, saturate) << 8);
+  VGPU_LANES(w, l) r.put(l, to_fp8(a[l], format) | to_fp8(b[l], format) << 8);
   r.store(w, i);
 }
 }  // namespace

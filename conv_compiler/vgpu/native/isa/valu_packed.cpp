@@ -57,6 +57,14 @@ void packed3(Wave& w, const Inst& i) {
     add(Entry{NAME, &packed3<Op, S, S>, Class::kValu, t, {t, t, t}, kAllowOutput | kAllowPacked, 0});           \
   }
 
+template <template <bool> class Op>
+void packed_minmax(Wave& w, const Inst& i) {
+  if (w.mode & kModeIeee) packed2<Op<true>, F16, F16>(w, i);
+  else packed2<Op<false>, F16, F16>(w, i);
+}
+#define PACKED_MINMAX(NAME, OP) \
+  add(Entry{NAME, &packed_minmax<OP>, Class::kValu, Type::kPkF16, {Type::kPkF16, Type::kPkF16, Type::kNone}, kAllowOutput | kAllowPacked, 0});
+
 // Packed f32: a source is a register pair; OP_SEL picks its dword.
 struct Pair {
   alignas(64) Row tmp[2];
@@ -66,6 +74,8 @@ struct Pair {
   Pair(Wave& w, const Inst& i, const Source& s) {
     lo = fetch(w, i, s, tmp[0], s.mods & kOpsel);
     hi = fetch(w, i, s, tmp[1], s.mods & kOpselHi);
+    lo = single_precision(w, lo, tmp[0]);
+    hi = single_precision(w, hi, tmp[1]);
     lo_flip = s.mods & kNeg ? 0x80000000u : 0;
     hi_flip = s.mods & kNegHi ? 0x80000000u : 0;
   }
@@ -81,6 +91,7 @@ void packed_f32(Wave& w, const Inst& i) {
     u32 lo = bits(Op::f(a.low(l), b.low(l), c.low(l))), hi = bits(Op::f(a.high(l), b.high(l), c.high(l)));
     r.put(l, lo | u64(hi) << 32);
   }
+  for (u32* half : {r.out[0], r.out[1]}) single_precision(w, half, half);
   r.store(w, i);
 }
 #define PACKED_F32(NAME, THREE, ...)                                                                 \
@@ -112,6 +123,7 @@ struct Mixed {
     if (s.mods & kOpselHi) {
       VGPU_LANES(w, l) value[l] = (bits(from_f16(row[l] >> shift & 0xffff)) & keep) ^ flip;
     } else {
+      row = single_precision(w, row, tmp);
       VGPU_LANES(w, l) value[l] = (row[l] & keep) ^ flip;
     }
   }
@@ -131,6 +143,7 @@ void dot2(Wave& w, const Inst& i) {
   Halves<S, 3> a(w, i, i.a), b(w, i, i.b);
   alignas(64) Row tmp;
   const u32* c = fetch(w, i, i.c, tmp);
+  if (std::is_same<D, F32>::value) c = single_precision(w, c, tmp);
   const u32 flip = i.c.mods & kNeg ? 0x80000000u : 0;
   Result<D> r;
   VGPU_LANES(w, l) {
@@ -145,7 +158,7 @@ void dot2(Wave& w, const Inst& i) {
 void dot2_bf16_cdna(Wave& w, const Inst& i) {
   Halves<BF16, 3> a(w, i, i.a), b(w, i, i.b);
   alignas(64) Row tmp;
-  const u32* c = fetch(w, i, i.c, tmp);
+  const u32* c = single_precision(w, fetch(w, i, i.c, tmp), tmp);
   const u32 flip = i.c.mods & kNeg ? 0x80000000u : 0;
   Result<F32> r;
   VGPU_LANES(w, l) r.put(l, a.low(l) * b.low(l) + a.high(l) * b.high(l) + f32(c[l] ^ flip));
@@ -177,8 +190,8 @@ void dot4_iu8(Wave& w, const Inst& i) {
 void valu_packed(const Table& add) {
   PACKED2("v_pk_add_f16", F16, a + b)
   PACKED2("v_pk_mul_f16", F16, a * b)
-  PACKED2("v_pk_max_f16|v_pk_max_num_f16", F16, max_num(a, b))
-  PACKED2("v_pk_min_f16|v_pk_min_num_f16", F16, min_num(a, b))
+  PACKED_MINMAX("v_pk_max_f16|v_pk_max_num_f16", Max)
+  PACKED_MINMAX("v_pk_min_f16|v_pk_min_num_f16", Min)
   PACKED2("v_pk_maximum_f16", F16, maximum(a, b))
   PACKED2("v_pk_minimum_f16", F16, minimum(a, b))
   PACKED3("v_pk_fma_f16", H16, to_f16(odd_fma(from_f16(a), from_f16(b), from_f16(c))))
