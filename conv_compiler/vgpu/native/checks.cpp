@@ -34,7 +34,7 @@ void Findings::add(const char* kind, const Wave& w, const Inst& i, int lane, con
   f.text = std::string(kind) + ": " + detail + " at " + where(w, i, lane);
 }
 
-void Findings::raise(const std::string& kernel) {
+void Findings::raise(const std::string& kernel, const std::string& fault) {
   if (found_.empty()) return;
   std::string text = kernel + ": " + std::to_string(found_.size()) + (found_.size() == 1 ? " finding" : " findings");
   unsigned n = 0;
@@ -45,6 +45,7 @@ void Findings::raise(const std::string& kernel) {
     }
     text += "; " + f.text + (f.times > 1 ? " (" + std::to_string(f.times) + " times)" : "");
   }
+  if (!fault.empty()) text += "; stopped by " + fault;
   throw Error(Error::Kind::kCheck, text);
 }
 
@@ -177,23 +178,29 @@ std::string Checker::access_text(const Wave& w, const Access& a) const {
          " `" + program.text_of(a.inst) + "`";
 }
 
-void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool write) {
+void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp op) {
   Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
   const uint16_t wave = static_cast<uint16_t>(w.index);
-  const auto concurrent = [&](const Access& a) { return a.set == kAccessed && a.wave != wave && w.barriers <= a.signals; };
+  const bool writes = op != MemoryOp::kRead, atomic = op == MemoryOp::kAtomic;
+  const auto concurrent = [&](const Access& a) { return a.set >= kAccessed && a.wave != wave && w.barriers <= a.signals; };
   const auto report = [&](const char* kind, const std::string& what) {
     findings_.add(kind, w, i, lane, "byte " + hex(unit * unit_) + what);
   };
   if (checks_.waits && wrote.set == kAccessed && wrote.signals == kPending)
     report("LDS use before wait", " is still being loaded by " + access_text(w, wrote));
-  else if (checks_.races && concurrent(wrote))
+  else if (checks_.races && concurrent(wrote) && !(atomic && wrote.set == kAtomic))
     report("LDS race", " was written by " + access_text(w, wrote) + " with no barrier between");
-  if (checks_.races && write && concurrent(read)) report("LDS race", " was read by " + access_text(w, read) + " with no barrier between");
-  if (!write && wrote.set == kNever && checks_.uninitialised) {
+  if (checks_.races && writes && concurrent(read)) report("LDS race", " was read by " + access_text(w, read) + " with no barrier between");
+  if (op != MemoryOp::kWrite && wrote.set == kNever && checks_.uninitialised) {
     report("uninitialised LDS", " was never written");
     wrote.set = kReported;
   }
-  if (write) {
+  if (atomic) {
+    // A plain write since the last barrier stays: other waves' atomics race with it and not with this one.
+    if (wrote.set == kAccessed && wrote.signals == w.signals) return;
+    const bool several = wrote.set == kAtomic && wrote.wave != wave && wrote.signals == w.signals;
+    wrote = {w.signals, several ? kMany : wave, kAtomic, i.index};
+  } else if (writes) {
     const bool pending = uses_[i.index].counter == kLoadCounter;
     if (pending) pending_[wave].push_back({waves_[wave].issued[kLoadCounter] + 1, unit});
     wrote = {pending ? kPending : w.signals, wave, kAccessed, i.index};
@@ -204,7 +211,7 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool wri
   }
 }
 
-void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write) {
+void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op) {
   const int shift = __builtin_ctz(unit_);  // 1, 2 or 4 bytes
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
@@ -215,46 +222,60 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
       continue;
     }
     if (!checks_.races && !checks_.uninitialised) continue;
-    for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, write);
+    for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, op);
   }
 }
 
-void Checker::global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, bool write, int lane) {
+void Checker::global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, MemoryOp op, int lane) {
   const uint64_t first = address - reinterpret_cast<uint64_t>(a.base);
+  bool missing = false;
   for (uint64_t b = first; b < first + bytes;) {
     const uint32_t in_byte = b % 8, n = static_cast<uint32_t>(std::min<uint64_t>(8 - in_byte, first + bytes - b));
     const uint8_t mask = static_cast<uint8_t>(((1u << n) - 1) << in_byte);
     uint8_t* bits = a.written + b / 8;
-    if (write) {
-      __atomic_fetch_or(bits, mask, __ATOMIC_RELAXED);
-    } else if ((__atomic_load_n(bits, __ATOMIC_RELAXED) & mask) != mask) {
+    if (op != MemoryOp::kWrite && !missing && (__atomic_load_n(bits, __ATOMIC_RELAXED) & mask) != mask) {
+      missing = true;
       findings_.add("uninitialised memory", w, i, lane, "address " + hex(address) + " (byte " + std::to_string(b) + " of its allocation) was never written");
-      return;
     }
+    if (op != MemoryOp::kRead) __atomic_fetch_or(bits, mask, __ATOMIC_RELAXED);
     b += n;
   }
 }
 
-void Checker::global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, bool write, uint64_t owner) {
-  if (!memory_ || (!checks_.bounds && !checks_.uninitialised)) return;
-  const Allocation* owned = owner ? memory_->find(reinterpret_cast<const void*>(owner)) : nullptr;
-  const Allocation* last = owned;
+Checker::Owner Checker::owner_of(uint64_t base) const {
+  const Allocation* allocation = base ? memory_->find(reinterpret_cast<const void*>(base)) : nullptr;
+  return {base, allocation, allocation};
+}
+
+void Checker::global_access(Wave& w, const Inst& i, uint64_t address, uint32_t bytes, MemoryOp op, int lane, Owner& owner) {
+  const auto inside = [&](const Allocation* a) {
+    const uint64_t base = a ? reinterpret_cast<uint64_t>(a->base) : 0;
+    return a && lies_in(base, base + a->size, address, bytes);
+  };
+  if (checks_.bounds && owner.allocation && !inside(owner.allocation)) {
+    findings_.add("out of allocation", w, i, lane,
+                  std::string(op == MemoryOp::kRead ? "load of " : "store to ") + hex(address) + ", outside the allocation of its base " +
+                      hex(owner.base) + " with " + std::to_string(owner.allocation->size) + " bytes");
+    return;
+  }
+  if (!inside(owner.last)) owner.last = memory_->find(reinterpret_cast<const void*>(address));
+  // None: kernel arguments, constants of the code object, scratch.
+  if (checks_.uninitialised && inside(owner.last) && owner.last->written) global_written(w, i, *owner.last, address, bytes, op, lane);
+}
+
+void Checker::global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base) {
+  if (!looks_at_memory()) return;
+  Owner owner = owner_of(base);
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
-    const auto inside = [&](const Allocation* a) {
-      return a && at[lane] >= reinterpret_cast<uint64_t>(a->base) && at[lane] + bytes <= reinterpret_cast<uint64_t>(a->base) + a->size;
-    };
-    if (!inside(last)) last = memory_->find(reinterpret_cast<const void*>(at[lane]));
-    if (!last) continue;  // kernel arguments, constants of the code object, scratch
-    if (owned && last != owned && checks_.bounds) {
-      findings_.add("out of allocation", w, i, lane,
-                    std::string(write ? "store to " : "load of ") + hex(at[lane]) + ", outside the allocation of its base " + hex(owner) +
-                        " with " + std::to_string(owned->size) + " bytes");
-      last = owned;
-      continue;
-    }
-    if (checks_.uninitialised && last->written && inside(last)) global_written(w, i, *last, at[lane], bytes, write, lane);
+    global_access(w, i, at[lane], bytes, op, lane, owner);
   }
+}
+
+void Checker::scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t base) {
+  if (!looks_at_memory() || !bytes) return;
+  Owner owner = owner_of(base);
+  global_access(w, i, at, bytes, MemoryOp::kRead, -1, owner);
 }
 
 void run_wave_checked(Wave& w) {

@@ -22,8 +22,8 @@ class Findings {
  public:
   explicit Findings(unsigned most) : most_(most) {}
   void add(const char* kind, const Wave& w, const Inst& i, int lane, const std::string& detail);
-  // Throws Error::kCheck when there are any.
-  void raise(const std::string& kernel);
+  // Throws Error::kCheck when there are any; `fault` is what stopped the launch, or nothing.
+  void raise(const std::string& kernel, const std::string& fault = "");
 
  private:
   struct Finding {
@@ -48,8 +48,8 @@ struct WaveShadow {
   uint32_t last_lds_write;
 };
 
-// kReported: never written, and a finding says so.
-enum AccessState : uint16_t { kNever, kAccessed, kReported };
+// kReported: never written, and a finding says so. kAtomic: accessed, by atomics alone since the last barrier.
+enum AccessState : uint16_t { kNever, kReported, kAccessed, kAtomic };
 // Last write and last read of a unit of LDS: barriers the wave had signalled when it was complete, the wave, the
 // instruction.
 struct Access {
@@ -75,8 +75,9 @@ class Checker {
   void start_wave(const Wave& w);  // registers that the launch filled in count as written
   void before(Wave& w, const Inst& i);
   void after(Wave& w, const Inst& i, uint64_t exec);
-  void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write);
-  void global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, bool write, uint64_t owner);
+  void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op);
+  void global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base);
+  void scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t base);
 
  private:
   // Gives what is unwritten of the register's low and high dword, in lanes, when the instruction carries it on.
@@ -85,9 +86,18 @@ class Checker {
   };
   void read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried);
   void wait(const Wave& w, WaveShadow& s, const Uses& u);
-  void lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, bool write);
+  void lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp op);
   std::string access_text(const Wave& w, const Access& a) const;
-  void global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, bool write, int lane);
+  // The allocation an access is meant for, null when any may be, and the one the last lane was in.
+  struct Owner {
+    uint64_t base;
+    const Allocation* allocation;
+    const Allocation* last;
+  };
+  Owner owner_of(uint64_t base) const;
+  bool looks_at_memory() const { return memory_ && (checks_.bounds || checks_.uninitialised); }
+  void global_access(Wave& w, const Inst& i, uint64_t address, uint32_t bytes, MemoryOp op, int lane, Owner& owner);
+  void global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, MemoryOp op, int lane);
 
   const Checks& checks_;
   const Memory* memory_;

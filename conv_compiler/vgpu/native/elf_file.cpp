@@ -49,6 +49,24 @@ std::vector<Elf64_Phdr> program_headers(const uint8_t* bytes) {
 
 size_t aligned(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
+// Text at `offset` of a string table, which must end inside it.
+std::string text_in(const uint8_t* bytes, const Elf64_Shdr& table, uint64_t offset) {
+  const uint64_t room = offset < table.sh_size ? table.sh_size - offset : 0;
+  const auto* text = reinterpret_cast<const char*>(bytes + table.sh_offset + offset);
+  const size_t length = room ? strnlen(text, room) : 0;
+  if (length == room) refuse("has a name that leaves its string table");
+  return {text, length};
+}
+
+// Takes `size` bytes, and what aligns them to 4, from the front of a note section.
+const uint8_t* take(const uint8_t*& at, const uint8_t* end, uint32_t size) {
+  const auto left = static_cast<size_t>(end - at);
+  if (size > left) refuse("has a note that leaves its section");
+  const uint8_t* taken = at;
+  at += std::min(aligned(size, 4), left);
+  return taken;
+}
+
 }  // namespace
 
 size_t elf_size(const void* elf) {
@@ -71,15 +89,15 @@ Elf::Elf(const void* bytes) : bytes_(static_cast<const uint8_t*>(bytes)), size_(
     refuse("is for machine " + std::to_string(header.e_machine) + "; AMD GPUs are 224");
   const auto headers = section_headers(bytes_);
   if (header.e_shstrndx >= headers.size()) refuse("has no section names");
-  const auto* names = reinterpret_cast<const char*>(bytes_ + headers[header.e_shstrndx].sh_offset);
+  const Elf64_Shdr& names = headers[header.e_shstrndx];
   for (const auto& section : headers) {
-    sections_.push_back({names + section.sh_name, section.sh_type, section.sh_addr, bytes_ + section.sh_offset,
+    sections_.push_back({text_in(bytes_, names, section.sh_name), section.sh_type, section.sh_addr, bytes_ + section.sh_offset,
                          section.sh_size});
     if (section.sh_type != SHT_DYNSYM || section.sh_link >= headers.size()) continue;
-    const auto* strings = reinterpret_cast<const char*>(bytes_ + headers[section.sh_link].sh_offset);
+    const Elf64_Shdr& strings = headers[section.sh_link];
     for (const auto& symbol :
          read_table<Elf64_Sym>(bytes_ + section.sh_offset, section.sh_size / sizeof(Elf64_Sym)))
-      symbols_.push_back({strings + symbol.st_name, symbol.st_value, symbol.st_size});
+      symbols_.push_back({text_in(bytes_, strings, symbol.st_name), symbol.st_value, symbol.st_size});
   }
 }
 
@@ -96,14 +114,12 @@ std::pair<const uint8_t*, size_t> Elf::note(uint32_t type) const {
     if (section.type != SHT_NOTE) continue;
     const uint8_t* at = section.data;
     const uint8_t* end = at + section.size;
-    while (at + sizeof(Elf64_Nhdr) <= end) {
-      const auto note = read<Elf64_Nhdr>(at);
-      const uint8_t* name = at + sizeof(note);
-      const uint8_t* contents = name + aligned(note.n_namesz, 4);
-      if (note.n_descsz > size_t(end - contents)) refuse("has a note that leaves its section");
+    while (size_t(end - at) >= sizeof(Elf64_Nhdr)) {
+      const auto note = read<Elf64_Nhdr>(take(at, end, sizeof(Elf64_Nhdr)));
+      const uint8_t* name = take(at, end, note.n_namesz);
+      const uint8_t* contents = take(at, end, note.n_descsz);
       if (note.n_type == type && note.n_namesz >= 6 && std::memcmp(name, "AMDGPU", 6) == 0)
         return {contents, note.n_descsz};
-      at = contents + aligned(note.n_descsz, 4);
     }
   }
   refuse("has no AMDGPU note of type " + std::to_string(type));

@@ -14,6 +14,9 @@ namespace {
 
 // Start of an allocation is a multiple of this, as on the card.
 constexpr size_t kAlignmentBytes = 4096;
+// Tracked memory has this much on both sides that belongs to no allocation: an access that leaves it is not taken
+// for one to its neighbour.
+constexpr size_t kRedZoneBytes = 16 * kAlignmentBytes;
 // Fresh device memory holds this byte everywhere: NaN in every float type with a NaN of all ones, -1 in the
 // integers. A kernel that reads what nobody wrote shows it in its result.
 constexpr int kPoison = 0xff;
@@ -72,10 +75,12 @@ const Allocation* Snapshot::find(const void* address) const {
 
 void* Registry::allocate(size_t size, MemoryKind kind, bool tracked) {
   if (size == 0) return nullptr;
-  auto storage = new_storage(size);
-  if (kind == MemoryKind::kDevice) std::memset(storage.get(), kPoison, size);
+  const size_t red_zone = tracked ? kRedZoneBytes : 0;
+  if (size > SIZE_MAX - 2 * red_zone) throw std::bad_alloc();
+  auto storage = new_storage(size + 2 * red_zone);
+  uint8_t* base = storage.get() + red_zone;
+  if (kind == MemoryKind::kDevice) std::memset(base, kPoison, size);
   auto written = tracked ? new_bitmap(size) : decltype(storage){nullptr, release_nothing};
-  uint8_t* base = storage.get();
   auto block = std::make_shared<const Block>(
       Block{{base, size, written.get()}, kind, std::move(storage), std::move(written)});
   std::lock_guard<std::mutex> lock(mutex_);

@@ -45,7 +45,7 @@ void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool wri
   const Group& g = *w.group;
   for (int k = 0; k < g.extras; ++k) {
     const Span& s = g.extra[k];
-    if (address >= s.lo && address + size <= s.hi && (s.writable || !write)) {
+    if (lies_in(s.lo, s.hi, address, size) && (s.writable || !write)) {
       w.span_lo = s.lo;
       w.span_hi = s.hi;
       if (!s.writable) w.span_lo = w.span_hi = 0;  // not remembered: a store must not hit it
@@ -59,7 +59,7 @@ void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool wri
   }
   const Allocation* a = g.memory->find(reinterpret_cast<const void*>(address));
   const uint64_t base = a ? reinterpret_cast<uint64_t>(a->base) : 0;
-  if (!a || address + size > base + a->size) {
+  if (!a || !lies_in(base, base + a->size, address, size)) {
     fail(w, i, write ? "store outside every allocation, address" : "load outside every allocation, address", lane, address);
   }
   w.span_lo = base;
@@ -69,6 +69,17 @@ void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool wri
 namespace {
 
 constexpr uint32_t kMaxWorkgroup = 1024;
+constexpr uint32_t kMaxGrid = UINT32_MAX;
+
+// How many a grid or a workgroup holds; UINT64_MAX when that and more.
+uint64_t volume(const std::array<uint32_t, 3>& sides) {
+  const uint64_t plane = uint64_t(sides[0]) * sides[1];
+  return sides[2] && plane > UINT64_MAX / sides[2] ? UINT64_MAX : plane * sides[2];
+}
+
+std::string text_of(const std::array<uint32_t, 3>& sides) {
+  return std::to_string(sides[0]) + "x" + std::to_string(sides[1]) + "x" + std::to_string(sides[2]);
+}
 
 struct Free {
   void operator()(void* p) const { std::free(p); }
@@ -100,10 +111,10 @@ class Run {
     state_.kernarg = reinterpret_cast<uint64_t>(kernarg_.data());
     state_.packet = dispatch_packet(kernel, state_.kernarg, config);
     lanes_ = kernel.wave_size;
-    waves_ = (block_size() + lanes_ - 1) / lanes_;
     lds_size_ = kernel.lds_size + config.dynamic_lds;
-    entry_ = code.program().index_of(kernel.entry);
     check_resources();
+    waves_ = (static_cast<uint32_t>(block_size()) + lanes_ - 1) / lanes_;
+    entry_ = code.program().index_of(kernel.entry);
   }
 
   void all(Counters* counters, Findings* findings) {
@@ -111,7 +122,7 @@ class Run {
       uses_ = find_uses(code_.program(), code_.chip());
       unit_ = lds_unit(code_.program());
     }
-    const uint32_t groups = config_.grid[0] * config_.grid[1] * config_.grid[2];
+    const auto groups = static_cast<uint32_t>(volume(config_.grid));
     std::mutex mutex;
     std::vector<std::unique_ptr<Worker>> idle;
     parallel_for(groups, config_.threads, [&](uint32_t n) {
@@ -133,7 +144,7 @@ class Run {
   }
 
  private:
-  uint32_t block_size() const { return config_.block[0] * config_.block[1] * config_.block[2]; }
+  uint64_t block_size() const { return volume(config_.block); }
 
   void check_resources() const {
     const ChipInfo& chip = *chip_info(code_.chip());
@@ -141,6 +152,13 @@ class Run {
     const uint32_t most = std::min(chip.max_workgroup_size, kMaxWorkgroup);
     if (block_size() == 0 || block_size() > most)
       refuse("workgroup of " + std::to_string(block_size()) + " work-items: " + code_.chip() + " takes 1 to " + std::to_string(most));
+    const std::string block = text_of(config_.block);
+    if (kernel_.max_workgroup_size && block_size() > kernel_.max_workgroup_size)
+      refuse("workgroup of " + block + " work-items: the kernel was compiled for at most " + std::to_string(kernel_.max_workgroup_size));
+    if (kernel_.workgroup_size[0] && config_.block != kernel_.workgroup_size)
+      refuse("workgroup of " + block + " work-items: the kernel was compiled for " + text_of(kernel_.workgroup_size));
+    if (volume(config_.grid) > kMaxGrid)
+      refuse("grid of " + text_of(config_.grid) + " workgroups: at most " + std::to_string(kMaxGrid) + " are executed");
     if (lds_size_ > chip.lds_bytes)
       refuse("workgroup with " + std::to_string(lds_size_) + " bytes of LDS: " + code_.chip() + " has " + std::to_string(chip.lds_bytes));
     const uint32_t modes = kernel_.rsrc1 >> 12 & 0xff;
@@ -274,7 +292,12 @@ void launch(const CodeObject& code, const KernelInfo& kernel, const uint8_t* ker
   const auto& loaded = static_cast<const LoadedCode&>(code);
   Findings findings(config.checks.max_findings);
   Run run(loaded, kernel, kernarg, config);
-  run.all(counters, config.checks.any() ? &findings : nullptr);
+  try {
+    run.all(counters, config.checks.any() ? &findings : nullptr);
+  } catch (const Error& fault) {
+    if (fault.kind == Error::Kind::kExecution) findings.raise(kernel.name, fault.what());  // they tell how it came to that
+    throw;
+  }
   if (counters) {
     ++counters->launches;
     counters->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -23,7 +23,7 @@ class Error : public std::runtime_error {
     kWrongChip,    // compiled for another chip than the device
     kDecode,       // the decoder failed, or an instruction is unknown
     kResources,    // LDS, registers or workgroup size over the chip's limits
-    kExecution,    // a fault while the kernel ran (address not mapped, unknown operand, endless loop)
+    kExecution,    // a fault while the kernel ran (address not mapped, unknown operand)
     kCheck,        // a check of Checks found something
   };
   Error(Kind kind, const std::string& text) : std::runtime_error(text), kind(kind) {}

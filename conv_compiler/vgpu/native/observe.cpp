@@ -48,29 +48,31 @@ uint64_t lines(const uint64_t* at, uint64_t active, uint32_t bytes) {
 
 }  // namespace
 
-void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, bool write) {
+void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op) {
   if (Counters* c = w.group->counters) {
     const uint64_t moved = uint64_t(__builtin_popcountll(active)) * bytes;
-    (write ? c->lds_write_bytes : c->lds_read_bytes) += moved;
+    (op != MemoryOp::kRead ? c->lds_write_bytes : c->lds_read_bytes) += moved;
     uint32_t groups;
     const uint32_t cycles = lds_cycles(at, active, bytes, w.lanes, groups);
     c->lds_cycles += cycles;
     c->lds_conflict_cycles += cycles - groups;
   }
-  if (w.group->checker) w.group->checker->lds(w, i, at, active, bytes, write);
+  if (w.group->checker) w.group->checker->lds(w, i, at, active, bytes, op);
 }
 
-void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, bool write, uint64_t owner) {
+void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t owner) {
   if (Counters* c = w.group->counters) {
     const uint64_t moved = uint64_t(__builtin_popcountll(active)) * bytes;
+    const bool write = op != MemoryOp::kRead;
     (write ? c->global_write_bytes : c->global_read_bytes) += moved;
     (write ? c->global_write_lines : c->global_read_lines) += lines(at, active, bytes);
   }
-  if (w.group->checker) w.group->checker->global(w, i, at, active, bytes, write, owner);
+  if (w.group->checker) w.group->checker->global(w, i, at, active, bytes, op, owner);
 }
 
-void observe_scalar(Wave& w, const Inst&, uint64_t, uint32_t bytes) {
+void observe_scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t owner) {
   if (w.group->counters) w.group->counters->scalar_read_bytes += bytes;
+  if (w.group->checker) w.group->checker->scalar(w, i, at, bytes, owner);
 }
 
 }  // namespace vgpu

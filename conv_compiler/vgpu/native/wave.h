@@ -15,6 +15,9 @@ class Checker;
 constexpr uint64_t kModeDx10Clamp = 1 << 8;  // CLAMP makes NaN 0
 constexpr uint64_t kModeIeee = 1 << 9;       // minima and maxima let a signalling NaN win, output modifiers are ignored
 
+// What an instruction does to the bytes it accesses; an atomic reads and writes them.
+enum class MemoryOp : uint8_t { kRead, kWrite, kAtomic };
+
 enum class Stop : uint8_t { kRun, kEnd, kYield };
 
 struct alignas(64) Wave {
@@ -75,6 +78,11 @@ inline void set_chip(Group& g, const ChipInfo& chip) {
   g.family = chip.family;
   g.cdna = chip.cdna;
   g.fnuz = chip.fnuz;
+}
+
+// Whether [at, at + bytes) lies in [lo, hi): by subtraction, for at + bytes may pass the end of the address space.
+constexpr bool lies_in(uint64_t lo, uint64_t hi, uint64_t at, uint64_t bytes) {
+  return at >= lo && at <= hi && bytes <= hi - at;
 }
 
 // Stops the kernel with a message that names kernel, instruction, workgroup, wave and lane.

@@ -13,6 +13,7 @@ namespace VGPU_ISA {
 namespace {
 
 struct Buffer {
+  u64 owner;    // base of the resource: the allocation that is meant
   u64 base;     // with the scalar offset
   u64 records;  // bytes
   u64 offset[kMaxLanes];
@@ -25,10 +26,11 @@ void private_addresses(Wave& w, const Inst& i, Buffer& out) {
   alignas(64) Row zero = {}, tmp;
   const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : zero;
   out.base = g.scratch + u64(w.index) * w.lanes * g.scratch_lane;
+  out.owner = out.base;
   out.records = u64(w.lanes) * g.scratch_lane;
   for (u32 l = 0; l < w.lanes; ++l) {
     const u32 offset = v[l] + static_cast<u32>(i.imm) + s / w.lanes;
-    const bool inside = offset + (i.entry->parameter & kBytesMask) <= g.scratch_lane;
+    const bool inside = lies_in(0, g.scratch_lane, offset, i.entry->parameter & kBytesMask);
     if (!inside && (w.exec() >> l & 1)) fail(w, i, "private segment address out of range", static_cast<int>(l), offset);
     out.offset[l] = l * g.scratch_lane + offset;
   }
@@ -38,9 +40,9 @@ void addresses(Wave& w, const Inst& i, Buffer& out) {
   if (i.flags & kIdxen) fail(w, i, "indexed buffer access");
   const u32 r = i.c.reg;
   if (w.s[r + 1] >> 31) return private_addresses(w, i, out);
-  const u64 base = w.s[r] | u64(w.s[r + 1] & 0xffff) << 32;
+  out.owner = w.s[r] | u64(w.s[r + 1] & 0xffff) << 32;
   const u32 s = i.x.kind == Source::kAbsent || i.x.reg == kNull ? 0 : scalar32(w, i.x);
-  out.base = base + s;
+  out.base = out.owner + s;
   out.records = w.s[r + 2];
   alignas(64) Row zero = {}, tmp;
   const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : zero;
@@ -66,15 +68,16 @@ VGPU_INLINE u32 dwords_inside(const Buffer& b, u64 l, u32 dwords) {
   return n;
 }
 template <u32 kBytes>
-void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, u64* at, bool write) {
+void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, u64* at, MemoryOp op) {
   for (u32 l = 0; l < w.lanes; ++l) at[l] = b.base + b.offset[l];
+  const bool write = op != MemoryOp::kRead;
+  if (w.group->observed) observe_global(w, i, at, whole, kBytes, op, b.owner);
   ensure_mapped(w, i, at, whole, kBytes, write);
-  if (w.group->observed) observe_global(w, i, at, whole, kBytes, write, b.base);
   for (u32 n = 1; part && n < kBytes / 4; ++n) {
     u64 lanes = 0;
     FOR_ACTIVE(part, l) lanes |= u64(dwords_inside(b, l, kBytes / 4) == n) << l;
+    if (w.group->observed && lanes) observe_global(w, i, at, lanes, 4 * n, op, b.owner);
     ensure_mapped(w, i, at, lanes, 4 * n, write);
-    if (w.group->observed && lanes) observe_global(w, i, at, lanes, 4 * n, write, b.base);
   }
 }
 
@@ -84,7 +87,7 @@ void load(Wave& w, const Inst& i) {
   u64 at[kMaxLanes], whole, part;
   addresses(w, i, b);
   classify<kBytes>(w, b, whole, part);
-  reach<kBytes>(w, i, b, whole, part, at, false);
+  reach<kBytes>(w, i, b, whole, part, at, MemoryOp::kRead);
   const u32 p = i.entry->parameter;
   load_rows<kBytes>(w, i.d, whole, p, [&](u64 l) { return reinterpret_cast<const u8*>(at[l]); });
   if (__builtin_expect(whole == w.exec(), 1)) return;
@@ -102,7 +105,7 @@ void store(Wave& w, const Inst& i) {
   u64 at[kMaxLanes], whole, part;
   addresses(w, i, b);
   classify<kBytes>(w, b, whole, part);
-  reach<kBytes>(w, i, b, whole, part, at, true);
+  reach<kBytes>(w, i, b, whole, part, at, MemoryOp::kWrite);
   const u32 s = data_row(w, i, i.b);
   store_rows<kBytes>(w, s, whole, i.entry->parameter, [&](u64 l) { return reinterpret_cast<u8*>(at[l]); });
   FOR_ACTIVE(part, l) {
@@ -117,15 +120,15 @@ void load_to_lds(Wave& w, const Inst& i) {
   u64 at[kMaxLanes], whole, part;
   addresses(w, i, b);
   classify<kBytes>(w, b, whole, part);
-  reach<kBytes>(w, i, b, whole, part, at, false);
+  reach<kBytes>(w, i, b, whole, part, at, MemoryOp::kRead);
   alignas(64) Row to;
   for (u32 l = 0; l < w.lanes; ++l) to[l] = w.s[kM0] + static_cast<u32>(i.imm) + l * kBytes;
-  if (w.group->observed) observe_lds(w, i, to, w.exec(), kBytes, true);
+  if (w.group->observed) observe_lds(w, i, to, w.exec(), kBytes, MemoryOp::kWrite);
   FOR_ACTIVE(w.exec(), l) {
     u8 x[kBytes] = {};
     if (whole >> l & 1) memcpy(x, reinterpret_cast<const u8*>(at[l]), kBytes);
     else memcpy(x, reinterpret_cast<const u8*>(at[l]), kBytes < 4 ? 0 : 4 * dwords_inside(b, l, kBytes / 4));
-    if (to[l] + kBytes <= w.group->lds_size) memcpy(w.group->lds + to[l], x, kBytes);
+    if (lies_in(0, w.group->lds_size, to[l], kBytes)) memcpy(w.group->lds + to[l], x, kBytes);
   }
 }
 // Out of range an atomic does nothing and gives 0 back.
@@ -135,7 +138,7 @@ void atomic(Wave& w, const Inst& i) {
   u64 at[kMaxLanes], whole, part;
   addresses(w, i, b);
   classify<sizeof(T)>(w, b, whole, part);
-  reach<sizeof(T)>(w, i, b, whole, 0, at, true);
+  reach<sizeof(T)>(w, i, b, whole, 0, at, MemoryOp::kAtomic);
   atomic_lanes<Op, T>(w, i, at, whole);
   if (i.d == kNone) return;
   FOR_ACTIVE(w.exec() & ~whole, l) {

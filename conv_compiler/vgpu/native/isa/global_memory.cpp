@@ -1,4 +1,6 @@
 // Flat, global and scratch instructions, and scalar loads.
+#include <algorithm>
+
 #include "atomics.h"
 
 namespace vgpu {
@@ -11,9 +13,9 @@ void ensure_mapped(Wave& w, const Inst& i, const u64* at, u64 active, u32 bytes,
     lo = at[l] < lo ? at[l] : lo;
     hi = at[l] > hi ? at[l] : hi;
   }
-  if (lo >= w.span_lo && hi + bytes <= w.span_hi) return;
+  if (lo >= w.span_lo && lies_in(w.span_lo, w.span_hi, hi, bytes)) return;
   FOR_ACTIVE(active, l) {
-    if (at[l] < w.span_lo || at[l] + bytes > w.span_hi) find_span(w, i, at[l], bytes, write, static_cast<int>(l));
+    if (!lies_in(w.span_lo, w.span_hi, at[l], bytes)) find_span(w, i, at[l], bytes, write, static_cast<int>(l));
   }
 }
 
@@ -63,16 +65,16 @@ template <Addresses kAddresses, u32 kBytes>
 void load(Wave& w, const Inst& i) {
   Lanes lanes;
   kAddresses(w, i, lanes);
+  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, kBytes, MemoryOp::kRead, lanes.owner);
   ensure_mapped(w, i, lanes.at, lanes.active, kBytes, false);
-  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, kBytes, false, lanes.owner);
   load_rows<kBytes>(w, i.d, lanes.active, i.entry->parameter, [&](u64 l) { return reinterpret_cast<const u8*>(lanes.at[l]); });
 }
 template <Addresses kAddresses, u32 kBytes>
 void store(Wave& w, const Inst& i) {
   Lanes lanes;
   kAddresses(w, i, lanes);
+  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, kBytes, MemoryOp::kWrite, lanes.owner);
   ensure_mapped(w, i, lanes.at, lanes.active, kBytes, true);
-  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, kBytes, true, lanes.owner);
   store_rows<kBytes>(w, data_row(w, i, i.b), lanes.active, i.entry->parameter, [&](u64 l) { return reinterpret_cast<u8*>(lanes.at[l]); });
 }
 // Straight into LDS at M0 + offset, lane after lane.
@@ -80,13 +82,13 @@ template <u32 kBytes>
 void load_to_lds(Wave& w, const Inst& i) {
   Lanes lanes;
   global_addresses(w, i, lanes);
+  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, kBytes, MemoryOp::kRead, lanes.owner);
   ensure_mapped(w, i, lanes.at, lanes.active, kBytes, false);
-  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, kBytes, false, lanes.owner);
   alignas(64) Row to;
   for (u32 l = 0; l < w.lanes; ++l) to[l] = w.s[kM0] + static_cast<u32>(i.imm) + l * kBytes;
-  if (w.group->observed) observe_lds(w, i, to, lanes.active, kBytes, true);
+  if (w.group->observed) observe_lds(w, i, to, lanes.active, kBytes, MemoryOp::kWrite);
   FOR_ACTIVE(lanes.active, l) {
-    if (to[l] + kBytes <= w.group->lds_size) memcpy(w.group->lds + to[l], reinterpret_cast<const u8*>(lanes.at[l]), kBytes);
+    if (lies_in(0, w.group->lds_size, to[l], kBytes)) memcpy(w.group->lds + to[l], reinterpret_cast<const u8*>(lanes.at[l]), kBytes);
   }
 }
 
@@ -94,8 +96,8 @@ template <class Op, class T>
 void atomic(Wave& w, const Inst& i) {
   Lanes lanes;
   global_addresses(w, i, lanes);
+  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, sizeof(T), MemoryOp::kAtomic, lanes.owner);
   ensure_mapped(w, i, lanes.at, lanes.active, sizeof(T), true);
-  if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, sizeof(T), true, lanes.owner);
   atomic_lanes<Op, T>(w, i, lanes.at, lanes.active);
 }
 
@@ -104,22 +106,22 @@ template <bool kBuffer>
 void scalar_load(Wave& w, const Inst& i) {
   u64 offset = static_cast<u64>(static_cast<i64>(i.imm)) + (i.x.kind == Source::kAbsent ? 0 : scalar32(w, i.x));
   u64 base = scalar64(w, i.a);
-  const u32 dwords = i.d_dwords;
   if (kBuffer) base &= 0xffffffffffffull;
-  u64 at = (base & ~u64(3)) + (offset & ~u64(3));
-  u32 x[16] = {};
+  const u32 dwords = i.d_dwords;
+  offset &= ~u64(3);
+  const u64 at = (base & ~u64(3)) + offset;
+  u64 inside = dwords;
   if (kBuffer) {
     const u64 records = w.s[i.a.reg + 2];
-    for (u32 k = 0; k < dwords; ++k) {
-      if ((offset & ~u64(3)) + 4 * k + 4 > records) continue;
-      find_span(w, i, at + 4 * k, 4, false, -1);
-      memcpy(x + k, reinterpret_cast<const u8*>(at + 4 * k), 4);
-    }
-  } else {
-    if (at < w.span_lo || at + 4 * dwords > w.span_hi) find_span(w, i, at, 4 * dwords, false, -1);
-    memcpy(x, reinterpret_cast<const u8*>(at), 4 * dwords);
+    inside = std::min<u64>(dwords, offset < records ? (records - offset) / 4 : 0);
   }
-  if (w.group->observed) observe_scalar(w, i, at, 4 * dwords);
+  const u32 bytes = 4 * static_cast<u32>(inside);
+  u32 x[16] = {};
+  if (w.group->observed) observe_scalar(w, i, at, bytes, base);
+  if (bytes) {
+    if (!lies_in(w.span_lo, w.span_hi, at, bytes)) find_span(w, i, at, bytes, false, -1);
+    memcpy(x, reinterpret_cast<const u8*>(at), bytes);
+  }
   for (u32 k = 0; k < dwords; ++k) set32(w, i.d + k, x[k]);
 }
 

@@ -30,7 +30,7 @@ template <u32 kBytes>
 void read_at(Wave& w, const Inst& i, u32 d, u32 offset) {
   Lanes lanes;
   addresses(w, i, offset, kBytes, lanes);
-  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, false);
+  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kRead);
   const u8* base = w.group->lds;
   const u32 p = i.entry->parameter;
   load_rows<kBytes>(w, d, lanes.inside, p, [&](u64 l) { return base + lanes.at[l]; });
@@ -42,7 +42,7 @@ template <u32 kBytes>
 void write_at(Wave& w, const Inst& i, u32 s, u32 offset) {
   Lanes lanes;
   addresses(w, i, offset, kBytes, lanes);
-  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, true);
+  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kWrite);
   u8* base = w.group->lds;
   store_rows<kBytes>(w, s, lanes.inside, i.entry->parameter, [&](u64 l) { return base + lanes.at[l]; });
 }
@@ -130,7 +130,7 @@ void atomic(Wave& w, const Inst& i) {
   if (std::is_same<T, float>::value && w.flush_f32) fail(w, i, "float atomic on LDS in a mode that flushes denormals,", -1, w.mode);
   Lanes lanes;
   addresses(w, i, static_cast<u32>(i.imm), sizeof(T), lanes);
-  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), sizeof(T), true);
+  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), sizeof(T), MemoryOp::kAtomic);
   const u32 s = data_row(w, i, i.b);
   FOR_ACTIVE(lanes.inside, l) {
     T old, value;
