@@ -181,6 +181,12 @@ def test_schedules_name_every_entry_once(target):
 
 
 def test_libraries_link_what_a_script_declares():
-    text = library(("common", "implicit_gemm"), {})
+    def entry(sequence):
+        grid = sequence.tile_to_workgroups(sequence.match("linalg.generic"), [1, 1, 1, 1, 0])
+        sequence.include("workgroup_tile", grid)
+
+    text = library(("common", "implicit_gemm"), {"entry": entry})
     assert "named_sequence private" not in text
     assert text.count("@cleanup(%") == 1
+    assert text.count("@slices_to_producers(%") == 1
+    assert "@main_loop" not in text  # the entry does not reach it
