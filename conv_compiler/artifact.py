@@ -75,19 +75,19 @@ class Artifact:
         vmfb = Path(path)
         try:
             record = json.loads(vmfb.with_suffix(".json").read_text())
-            if record["sha256"] != _sha256(vmfb):
-                raise InvalidArtifact(
-                    f"artifact {vmfb}: not the module that {vmfb.with_suffix('.json').name} was "
-                    "written for; compile it again"
-                )
-            return cls.from_record(vmfb, record, cached=True)
-        except InvalidArtifact:
-            raise
+            artifact, written_for = cls.from_record(vmfb, record, cached=True), record["sha256"]
+            found = _sha256(vmfb)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ConvError) as error:
             raise InvalidArtifact(
                 f"artifact {vmfb}: {vmfb.with_suffix('.json').name} beside it is missing or not a "
                 "record of ours; compile it with `conv-compiler compile -o`"
             ) from error
+        if found != written_for:
+            raise InvalidArtifact(
+                f"artifact {vmfb}: not the module that {vmfb.with_suffix('.json').name} was "
+                "written for; compile it again"
+            )
+        return artifact
 
     def save(self, path: str | Path) -> Artifact:
         """Copy the module to `path` and its record beside it; both or neither appear."""

@@ -111,12 +111,13 @@ class Cache:
         from filelock import FileLock
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(self.folder / f"{key}.lock"):
+        path = self.folder / f"{key}.lock"
+        with FileLock(path):
+            try:
                 yield
-        finally:
-            with contextlib.suppress(OSError):
-                (self.folder / f"{key}.lock").unlink()
+            finally:  # who never held the lock leaves its file to who does
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def entries(self) -> list[tuple[str, int, float]]:
         """(key, bytes, time of last use) of every module, latest first."""

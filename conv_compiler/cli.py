@@ -69,8 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 when all went well, 2 with one line on stderr when it was refused."""
     words = list(sys.argv[1:] if argv is None else argv)
     # An unquoted MIOpenDriver or ckProfiler line takes the rest of the command line.
+    before = ["", *words]
     at = next(
-        (i for i, word in enumerate(words) if starts_line(word) and words[i - 1] not in _PATHS),
+        (i for i, word in enumerate(words) if starts_line(word) and before[i] not in _PATHS),
         len(words),
     )
     words, line = words[:at], words[at:]

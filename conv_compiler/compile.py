@@ -36,8 +36,6 @@ def compile(
     """
     row = find_target(target)
     cache = cache or Cache.default()
-    if isinstance(strategy, Wanted) and strategy == Wanted(name=strategy.name):
-        strategy = strategy.name or None  # one way to ask, one key
     key = compilation_key(problem, row, strategy, split_k)
     if found := cache.get(key):
         return Artifact.from_record(*found, cached=True)
@@ -95,12 +93,11 @@ def compilation_key(
     The choice among strategies follows from these, so a compiled problem is found without making
     it again.
     """
-    asked = asdict(strategy) if isinstance(strategy, Strategy | Wanted) else strategy
     return key_of(
         {
             "problem": problem.to_json(),
             "target": asdict(target),
-            "strategy": asked,
+            "strategy": asdict(Wanted.of(strategy)),
             "split_k": "auto" if split_k == -1 else split_k,
             "flags": compiler_flags(target),
             "host": host_cpu() if target.chip == "host" else "",

@@ -158,10 +158,10 @@ def choose(
     one to try if it was given whole or has a script of the user's: that was written for one tile.
     """
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
-    if isinstance(strategy, Strategy):
-        found: tuple[Strategy, ...] = (strategy,)
+    wanted = Wanted.of(strategy)
+    if isinstance(wanted, Strategy):
+        found: tuple[Strategy, ...] = (wanted,)
     else:
-        wanted = strategy if isinstance(strategy, Wanted) else Wanted(name=strategy or "")
         found = candidates(problem, target, wanted.name, asked, wanted.tile)
         if wanted.script:
             found = (replace(found[0], script=wanted.script),)

@@ -114,6 +114,13 @@ class Wanted:
     tile: tuple[int, ...] = ()
     script: str = ""
 
+    @classmethod
+    def of(cls, strategy: Strategy | Wanted | str | None) -> Strategy | Wanted:
+        """A name or None as what it wants; a whole strategy, or what is wanted, as it is."""
+        if isinstance(strategy, Strategy | Wanted):
+            return strategy
+        return cls(name=strategy or "")
+
 
 def tile_text(tile: tuple[int, ...]) -> str:
     """A tile as it is written on a command line: 128x128x32."""

@@ -12,13 +12,14 @@ writes FOLDER/bench.json; it exits with 1 when a kernel of ours is wrong.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from nvidia_check import two_steps
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.problem import ConvProblem
@@ -191,18 +192,5 @@ def run_all(folder: Path) -> bool:
     return all(row["passed"] for row in rows)
 
 
-def main() -> int:
-    """Parse the command line; 0 when all went well."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=("compile", "run"))
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--chip", default="sm_80", help="a CUDA row of the targets table")
-    arguments = parser.parse_args()
-    if arguments.step == "compile":
-        compile_all(arguments.folder, arguments.chip)
-        return 0
-    return 0 if run_all(arguments.folder) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(two_steps(__doc__ or "", compile_all, run_all))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from conv_compiler.problem import ConvProblem
@@ -90,9 +91,11 @@ def run_all(folder: Path) -> bool:
     return bool(reports) and not wrong
 
 
-def main() -> int:
-    """Parse the command line; 0 when all went well."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def two_steps(
+    about: str, compile_all: Callable[[Path, str], None], run_all: Callable[[Path], bool]
+) -> int:
+    """Run the step that the command line names; 0 when all went well."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("step", choices=("compile", "run"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chip", default="sm_80", help="a CUDA row of the targets table")
@@ -104,4 +107,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(two_steps(__doc__ or "", compile_all, run_all))

@@ -27,6 +27,7 @@ from conv_compiler.facts import KernelFacts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
 from conv_compiler.stages import check_applied, kernel_facts, prove, stage_texts
+from conv_compiler.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
 
 # The module; the package has the function of that name.
@@ -130,6 +131,9 @@ def test_keys_follow_what_decides_the_outcome():
     }
     assert len(others | {key}) == 9
     assert compilation_key(PROBLEM, TARGET, None, -1) in others
+    assert compilation_key(PROBLEM, TARGET, Wanted(), 2) in others
+    assert compilation_key(PROBLEM, TARGET, Wanted(name="implicit_gemm"), 2) in others
+    assert compilation_key(PROBLEM, TARGET, Wanted(tile=(16, 16, 16)), 2) not in others
 
 
 def test_a_cached_artifact_needs_no_choice(tmp_path, monkeypatch):

@@ -113,7 +113,7 @@ def test_what_is_no_schedule_is_refused(capsys, tmp_path, text, message):
 
 def test_a_script_that_cannot_be_applied_is_refused(capsys, tmp_path):
     text = OWN.read_text().replace("iree_codegen.inner_tiled", "scf.while")
-    assert "error: " in refused(capsys, tmp_path, text)
+    assert "iree-compile: exit code 1: " in refused(capsys, tmp_path, text)
 
 
 def test_the_cpu_has_no_script_to_replace(capsys, tmp_path):
@@ -132,6 +132,5 @@ def test_a_script_breaks_no_promise():
       transform.yield
     }
     }"""
-    with pytest.raises((StrategyNotApplied, UnsupportedStrategy)) as refusal:
+    with pytest.raises(StrategyNotApplied, match=r"no v_mfma.* in its text"):
         compile(SMALL, "gfx942", Wanted(name="implicit_gemm", script=text))
-    assert "MFMA" in str(refusal.value) or "scratch" in str(refusal.value)
