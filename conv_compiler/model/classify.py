@@ -101,3 +101,22 @@ def loads_in_flight(one: Instruction, lanes: int) -> int | None:
     value = int(text, 0)
     count = value >> 10 & 63 if lanes == 32 else value & 15 | value >> 10 & 48
     return None if count == 63 else count
+
+
+def lds_in_flight(one: Instruction, lanes: int) -> int | None:
+    """How many LDS accesses a wave may leave in flight past this wait; None if any number.
+
+    Scalar loads share the counter on gfx9 and gfx11; layout as in `loads_in_flight`.
+    """
+    text = " ".join(one.operands)
+    if one.name.startswith("s_wait_") and one.name.endswith("dscnt"):
+        return int(text, 0) & 63
+    if one.name != "s_waitcnt":
+        return None
+    if match := re.search(r"lgkmcnt\((\d+)\)", text):
+        return int(match[1])
+    if not re.fullmatch(r"-?[\dxa-f]+", text):
+        return None
+    value = int(text, 0)
+    count = value >> 4 & 63 if lanes == 32 else value >> 8 & 15
+    return None if count == (63 if lanes == 32 else 15) else count

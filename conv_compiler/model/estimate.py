@@ -87,15 +87,16 @@ def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float
     return counts.trips * trip + outside + first_loads * chip.load_cycles
 
 
-def unit_time(counts: KernelCounts, lie: Occupancy, launch: Launch, chip: ChipFacts) -> float:
+def unit_time(
+    counts: KernelCounts, lie: Occupancy, launch: Launch, chip: ChipFacts, alone: float
+) -> float:
     """Cycles the busiest unit takes for its workgroups.
 
-    A workgroup alone takes `chain_cycles`, part of it on the pipe it uses most and the rest on
+    A workgroup takes `alone` cycles by itself, part of it on the pipe it uses most and the rest on
     other pipes or waiting. Residents share that pipe as customers of a closed queueing network
     share a station (exact mean value analysis), so they hide one another's waits as far as chance
     allows: never all, as in step, and never none.
     """
-    alone = chain_cycles(counts, launch, chip)
     # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
     together = unit_cycles(counts.wave, chip.simds, launch, chip)
     busiest = max(together.values()) / chip.simds
@@ -120,11 +121,16 @@ def covered(trip: float, distance: float, latency: float) -> float:
 
 
 def estimate(
-    counts: KernelCounts, launch: Launch, target: Target, chip: ChipFacts | None = None
+    counts: KernelCounts,
+    launch: Launch,
+    target: Target,
+    chip: ChipFacts | None = None,
+    alone: float | None = None,
 ) -> Estimate:
     """Model one dispatch on a chip; `counts` may be from machine code, a run or a prediction.
 
-    `chip` is the target's row unless another is given. Raises UnsupportedTarget for targets the
+    `chip` is the target's row unless another is given; `alone` the cycles a workgroup takes by
+    itself, by `chain_cycles` where no timeline of its code is known. Raises UnsupportedTarget for targets the
     model has no facts of.
     """
     chip = chip or chip_facts(target)
@@ -145,7 +151,9 @@ def estimate(
     warm = launch.warm_bytes if launch.warm_bytes <= chip.last_level_bytes else 0
     footprint = launch.read_bytes - warm + launch.written_bytes
     pipes["memory"] = footprint / target.memory_gb_per_s / 1e9
-    unit = unit_time(counts, lie, launch, chip) / clock
+    if alone is None:
+        alone = chain_cycles(counts, launch, chip)
+    unit = unit_time(counts, lie, launch, chip, alone) / clock
     work = max(*pipes.values(), unit)
     seconds = work + chip.launch_seconds
     matrix = wave.matrix_cycles * waves / (chip.units * chip.simds * clock)

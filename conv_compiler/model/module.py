@@ -15,7 +15,7 @@ from conv_compiler.model.dynamic import with_counters
 from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
 from conv_compiler.model.facts import chip_facts
 from conv_compiler.model.launch import Launch
-from conv_compiler.model.static import static_counts
+from conv_compiler.model.static import alone, static_counts
 from conv_compiler.targets import Target, find_target
 from conv_compiler.vgpu.counters import KernelCounters
 
@@ -145,16 +145,27 @@ def sampled_counts(code: KernelCode, dispatch: Dispatch) -> KernelCounts:
     """Static counts of a few workgroups, or the mean of many where the few are not alike."""
 
     def counts(ids: list[tuple[int, int, int]]) -> KernelCounts:
-        starts = [
-            {name: value for name, value in zip(code.workgroup_id, one, strict=False) if name}
-            for one in ids
-        ]
-        return static_counts(code.code, code.chip, code.lanes, starts)
+        return static_counts(code.code, code.chip, code.lanes, [_start(code, one) for one in ids])
 
     few = [counts([one]) for one in sample_workgroups(dispatch, FEW_WORKGROUPS)]
     if all(one == few[0] for one in few):
         return few[0]
     return counts(sample_workgroups(dispatch, MANY_WORKGROUPS))
+
+
+def _alone(code: KernelCode, dispatch: Dispatch, launch: Launch) -> float:
+    """Cycles of one workgroup, the mean of a few."""
+    ids = sample_workgroups(dispatch, FEW_WORKGROUPS)
+    chip = chip_facts(find_target(code.chip))
+    found = [
+        alone(code.code, code.chip, code.lanes, _start(code, one), launch, chip) for one in ids
+    ]
+    return sum(found) / len(found)
+
+
+def _start(code: KernelCode, workgroup: tuple[int, int, int]) -> dict[str, int]:
+    """The scalar registers a workgroup starts with, as far as they are known."""
+    return {name: value for name, value in zip(code.workgroup_id, workgroup, strict=False) if name}
 
 
 def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleModel:
@@ -191,7 +202,7 @@ def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleM
                 dispatch=dispatch,
                 launch=launch,
                 counts=counts,
-                estimate=estimate(counts, launch, target),
+                estimate=estimate(counts, launch, target, alone=_alone(code, dispatch, launch)),
             )
         )
     fills = tuple(one for one in launches if isinstance(one, Fill))

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from conv_compiler.model.classify import classify, is_barrier, loads_in_flight
 from conv_compiler.model.counts import Counts, KernelCounts, total
+from conv_compiler.model.facts import ChipFacts
 from conv_compiler.model.instructions import Instruction
+from conv_compiler.model.launch import Launch
 from conv_compiler.model.loops import Block, Loop, blocks, main_loop
 from conv_compiler.model.scalar import run_counts
+from conv_compiler.model.timeline import Step, alone_cycles, steps
 
 # Trips after which a software pipeline of any depth in use is in its steady state.
 _STEADY_TRIPS = 4
@@ -51,6 +54,39 @@ def static_counts(
             [one for b in inside if runs[b] for one in parts[b].instructions], chip, lanes
         ),
         source="static",
+    )
+
+
+def alone(
+    code: Sequence[Instruction],
+    name: str,
+    lanes: int,
+    start: Mapping[str, int],
+    launch: Launch,
+    chip: ChipFacts,
+) -> float:
+    """Cycles one workgroup of a kernel takes alone on a unit of the chip of that name."""
+    parts = blocks(code)
+    runs = run_counts(parts, start)
+    costs = [steps(part.instructions, name, lanes, launch, chip) for part in parts]
+
+    def work(block: int) -> tuple[float, ...]:
+        one = total(classify(i, name, lanes) for i in parts[block].instructions)
+        return one.matrix_flops * runs[block], one.vector_flops * runs[block]
+
+    loop = main_loop(parts, work)
+    first, last = (loop.first, loop.last) if loop else (len(parts), len(parts))
+    inside = [b for b in range(first, min(last + 1, len(parts))) if runs[b]]
+
+    def straight(chosen: range) -> list[Step]:
+        return [step for b in chosen for _ in range(runs[b]) for step in costs[b]]
+
+    return alone_cycles(
+        straight(range(first)),
+        [step for b in inside for step in costs[b]],
+        straight(range(last + 1, len(parts))),
+        max((runs[b] for b in inside if any(work(b))), default=0),
+        chip,
     )
 
 
