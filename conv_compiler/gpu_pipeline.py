@@ -27,7 +27,7 @@ _FUSE = (
     "iree-codegen-gpu-fuse-and-hoist-parallel-loops",
     "iree-codegen-combine-result-layout-transformation{scope=workgroup}",
     "iree-codegen-gpu-greedily-distribute-to-threads",
-    "iree-codegen-tile-large-tensors{max-vector-size=64}",
+    "iree-codegen-tile-large-tensors{max-vector-size=256}",
     "canonicalize",
     "cse",
     "iree-codegen-propagate-dispatch-size-bounds",
