@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # Tilings tried at most for a problem, should the first ones spill.
 MOST_CANDIDATES = 8
-# LLVM's scheduler after register allocation moves the waits for the next trip's operands up among this
-# trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
+# LLVM's scheduler after register allocation moves the waits for the next trip's operands up among
+# this trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
 PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
 # Tilings of which the time is modelled: the best by the work of their matrix units and copies.
 MODELLED = 24
@@ -139,9 +139,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "transform.iree.convert_to_multi_mma",
             [packed],
             "!transform.any_op",
-            intrinsic_kind=f"#iree_gpu.mma_layout<{mma.name}"
-            + (", col_major = true" if __import__("os").environ.get("CM") else "")
-            + ">",
+            intrinsic_kind=f"#iree_gpu.mma_layout<{mma.name}>",
         )
         s.include("pixel_loop" if tiling.outside else "main_loop", inner_tiled, k // mma.k)
 

@@ -40,8 +40,8 @@ _VECTORIZE = (
     "canonicalize",
     "cse",
     # Not before it, as IREE has it: iree-codegen-materialize-vector-tile-sizes. It hands the vector
-    # size of an im2col on to the transpose behind it, whose shape is another; that is then left as a
-    # loop, and the software pipeline gives up.
+    # size of an im2col on to the transpose behind it, whose shape is another; that is then left as
+    # a loop, and the software pipeline gives up.
     "iree-codegen-generic-vectorization{enable-cleanup=false enable-vector-masking=true "
     "fold-cast-into-contract=true vectorize-copies=false vectorize-map-store=true}",
     "iree-linalg-ext-decompose-im2col{unroll=true}",

@@ -130,8 +130,8 @@ def estimate(
     """Model one dispatch on a chip; `counts` may be from machine code, a run or a prediction.
 
     `chip` is the target's row unless another is given; `alone` the cycles a workgroup takes by
-    itself, by `chain_cycles` where no timeline of its code is known. Raises UnsupportedTarget for targets the
-    model has no facts of.
+    itself, by `chain_cycles` where no timeline of its code is known. Raises UnsupportedTarget for
+    targets the model has no facts of.
     """
     chip = chip or chip_facts(target)
     lie = occupancy(launch, chip)
