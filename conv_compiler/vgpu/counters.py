@@ -69,6 +69,9 @@ def counters() -> tuple[KernelCounters, ...]:
 
 
 def memory_totals() -> Mapping[str, int]:
-    """Return what the library holds: live_allocations, live_bytes, allocations, frees."""
+    """Return what the library holds: live_allocations, live_bytes, live_handles, and counts.
+
+    The counts are allocations and frees; a handle is a stream, an event, a module or a graph.
+    """
     totals: dict[str, int] = read_json("vgpu_memory")
     return totals

@@ -320,6 +320,28 @@ def test_inspect(vmfb: Path, capfd) -> None:
     assert "translation_info" in texts["configured"]
 
 
+def test_inspect_run_counts_what_a_kernel_does(capfd) -> None:
+    """In JSON and as a table; the matrix units do at least the problem's work."""
+    words = ["inspect", *PROBLEM, "--target", "gfx942", "--strategy", "implicit_gemm", "--run"]
+    assert main([*words, "--json"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    main_kernel = rows[0]
+    assert main_kernel["chip"] == "gfx942"
+    assert main_kernel["launches"] == 1
+    assert main_kernel["waves"] >= main_kernel["workgroups"] >= 1
+    classes = main_kernel["instructions"]
+    assert {"matrix", "valu", "salu", "lds_read", "lds_write", "global_read"} <= set(classes)
+    assert main_kernel["matrix_flops"] >= 2 * 2 * 8 * 4 * 8 * 8 * 3 * 3
+    assert main_kernel["lds_read_bytes"] >= 4 * classes["lds_read"]
+    assert main_kernel["global_read_lines"] > 0
+    assert main(words) == 0
+    table = capfd.readouterr().out.splitlines()
+    assert "conflict cycles" in table[0]
+    assert str(classes["matrix"]) in table[1].split()
+    assert main(["inspect", *PROBLEM, "--target", "sm_80", "--run"]) == 2
+    assert "has no virtual device to count on" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("what", ["targets", "layouts", "dtypes", "strategies"])
 def test_list(what: str, capfd) -> None:
     assert main(["list", what]) == 0

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -18,6 +19,7 @@ from conv_compiler.data import inputs
 from conv_compiler.errors import ConvError, DeviceUnavailable, InvalidArray, InvalidArtifact
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import reference
+from conv_compiler.verify import verify
 
 PROBLEM = ConvProblem(n=2, g=2, k=8, c=4, image=(6, 6), filter=(3, 3), pad_low=(1, 1), dtype="f32")
 FLAGS = {
@@ -242,6 +244,37 @@ def test_a_device_that_is_not_there(vmfb, device):
     else:
         pytest.skip(f"{device} is there")
     assert message.startswith(f"device {device}: cannot be opened")
+
+
+@pytest.mark.parametrize(("card", "expected"), [(True, "hip"), (False, "vgpu")])
+def test_the_default_device_of_an_amd_kernel(card, expected, monkeypatch, vmfb):
+    """A card where there is one, the virtual GPU otherwise."""
+
+    class Stop(Exception):
+        pass
+
+    def opened(name, chip):
+        if name == "hip" and not card:
+            raise DeviceUnavailable("device hip: none")
+        return f"{name} for {chip}"
+
+    def kernel(path, data, name, chip):
+        assert (name, chip) == (expected, "gfx942")
+        raise Stop
+
+    monkeypatch.setattr(runtime, "open_device", opened)
+    monkeypatch.setattr(runtime, "Kernel", kernel)
+    runtime._load.cache_clear()
+    with pytest.raises(Stop):
+        runtime.load(vmfb("gfx942", "f16"))
+
+
+@pytest.mark.skipif(Path("/dev/kfd").exists(), reason="an AMD card may be here")
+def test_without_a_card_a_report_says_vgpu():
+    report = verify(typed("f16", "f16"), "gfx942", budget=0.0).require()
+    assert report.device == "vgpu"
+    assert "on vgpu" in report.text
+    assert report.to_json()["device"] == "vgpu"
 
 
 def test_every_refusal_is_one_line(vmfb, tmp_path):

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import code_objects
@@ -12,15 +13,48 @@ from conftest import Compiled
 from programs import PROGRAMS
 from running import CompileFor
 
-from conv_compiler import vgpu
+import conv_compiler
+from conv_compiler import ConvProblem, vgpu
+from conv_compiler.model.code_object import code_objects as model_code_objects
 from conv_compiler.vgpu import decode
+from conv_compiler.vgpu.program import Program
 
 OBJDUMP = shutil.which("llvm-objdump-19")
 LINE = re.compile(r"\s+(\S.*?)\s*//\s*([0-9A-F]+):")
 
 # LLVM 19 does not know gfx950; on RDNA it refuses vector compares whose unused third source is not 0, as newer
-# compilers write them, so a refused word tells nothing there.
+# compilers write them, and the high half of a 16-bit source where its own table has none, so a refused word
+# tells nothing there.
 CHIPS = {"gfx90a": "all", "gfx942": "all", "gfx1100": "known", "gfx1201": "known"}
+
+
+# Our own kernels, each with the second dispatch that sums its two parts: matrix code of every type,
+# one to three dimensions, groups, and vector code.
+OURS = (
+    ConvProblem(n=8, k=64, c=64, image=(14, 15), filter=(3, 3), pad_low=(1, 1), dtype="f16"),
+    ConvProblem(n=4, g=8, k=4, c=4, image=(12, 12), filter=(3, 3), dtype="bf16"),
+    ConvProblem(n=4, k=48, c=33, image=(40,), filter=(3,), stride=(2,), dtype="i8"),
+    ConvProblem(n=2, k=32, c=16, image=(6, 7, 8), filter=(3, 1, 2), dtype="f32"),
+    ConvProblem(n=2, g=5, k=1, c=1, image=(9, 9), filter=(3, 3), dtype="f16"),
+)
+
+
+def zoo(chip: str, compile_for: CompileFor) -> Iterator[tuple[str, bytes]]:
+    """Names and code objects of IREE's kernels for the programs and of our own."""
+    for program in PROGRAMS:
+        vmfb = compile_for(program.mlir, chip, *program.flags)
+        yield program.name, vmfb[code_objects.find(vmfb).start :]
+    for problem in OURS:
+        artifact = conv_compiler.compile(problem, chip, split_k=2)
+        for number, elf in enumerate(model_code_objects(artifact.vmfb.read_bytes())):
+            yield f"{problem.name}-{number}", elf
+
+
+def decoded_text(elf: bytes, chip: str) -> tuple[int, Program]:
+    """Where a code object's text begins, and its decoded instructions."""
+    base, code = decode.text_section(elf)
+    wave_size = decode.wave_size_of(elf, chip)
+    return base, decode.decode_text(chip, base, code, wave_size=wave_size)
 
 
 def mnemonics(text: str) -> list[str]:
@@ -51,20 +85,17 @@ def registers(text: str) -> set[str]:
 def test_registers_agree_with_llvm(chip: str, compile_for: CompileFor, tmp_path: Path) -> None:
     """Which registers each instruction names, VGPRs, AGPRs and SGPRs told apart."""
     differences = []
-    for program in PROGRAMS:
-        vmfb = compile_for(program.mlir, chip, *program.flags)
-        elf = vmfb[code_objects.find(vmfb).start :]
-        image = tmp_path / f"{program.name}.hsaco"
+    for name, elf in zoo(chip, compile_for):
+        image = tmp_path / f"{name}.hsaco"
         image.write_bytes(elf)
-        base, code = decode.text_section(elf)
-        wave_size = decode.wave_size_of(elf, chip)
-        decoded = decode.decode_text(chip, base, code, wave_size=wave_size)
+        base, decoded = decoded_text(elf, chip)
         ours = {base + r.offset: r.text for r in decoded.records if r.part == 0}
         for address, text in disassembly(image, chip).items():
-            if address not in ours or text.startswith(".long"):
+            refused = text.startswith(".long") or "/*Invalid register" in text
+            if address not in ours or (refused and CHIPS[chip] == "known"):
                 continue
             if registers(text) != registers(ours[address]):
-                differences.append((program.name, hex(address), text, ours[address]))
+                differences.append((name, hex(address), text, ours[address]))
     assert not differences, differences[:5]
 
 
@@ -73,14 +104,10 @@ def test_registers_agree_with_llvm(chip: str, compile_for: CompileFor, tmp_path:
 def test_decoder_agrees_with_llvm(chip: str, compile_for: CompileFor, tmp_path: Path) -> None:
     differences = []
     compared = 0
-    for program in PROGRAMS:
-        vmfb = compile_for(program.mlir, chip, *program.flags)
-        elf = vmfb[code_objects.find(vmfb).start :]
-        image = tmp_path / f"{program.name}.hsaco"
+    for name, elf in zoo(chip, compile_for):
+        image = tmp_path / f"{name}.hsaco"
         image.write_bytes(elf)
-        base, code = decode.text_section(elf)
-        wave_size = decode.wave_size_of(elf, chip)
-        decoded = decode.decode_text(chip, base, code, wave_size=wave_size)
+        base, decoded = decoded_text(elf, chip)
         ours = {base + r.offset: r for r in decoded.records if r.part == 0}
         refused_until = 0  # end of our instruction at a word that LLVM refused
         for address, text in disassembly(image, chip).items():
@@ -91,7 +118,7 @@ def test_decoder_agrees_with_llvm(chip: str, compile_for: CompileFor, tmp_path: 
                 continue
             compared += 1
             if record is None or mnemonics(record.text) != mnemonics(text):
-                differences.append((program.name, hex(address), text, record and record.text))
+                differences.append((name, hex(address), text, record and record.text))
     assert compared > 5000
     assert differences == []
 
@@ -137,11 +164,7 @@ def test_decoder_agrees_with_the_compilers_assembly(chip: str, compiled: Compile
 
 
 @pytest.mark.parametrize("chip", vgpu.CHIPS)
-def test_every_word_of_the_programs_decodes(chip: str, compile_for: CompileFor) -> None:
-    for program in PROGRAMS:
-        vmfb = compile_for(program.mlir, chip, *program.flags)
-        elf = vmfb[code_objects.find(vmfb).start :]
-        base, code = decode.text_section(elf)
-        wave_size = decode.wave_size_of(elf, chip)
-        decoded = decode.decode_text(chip, base, code, wave_size=wave_size)
+def test_every_word_of_the_kernels_decodes(chip: str, compile_for: CompileFor) -> None:
+    for _, elf in zoo(chip, compile_for):
+        _, decoded = decoded_text(elf, chip)
         assert [r.text for r in decoded.records if r.name == "?"] == []

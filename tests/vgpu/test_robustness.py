@@ -1,10 +1,10 @@
 """Many launches, several threads, devices dropped at any time, graphs, and tools in processes of their own."""
 
 import gc
-import math
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from conv_compiler import vgpu
 
 LAUNCHES = 1000
 THREADS = 4
+LAUNCHES_A_CALL = 2  # of PROGRAM
 
 # Two dispatches a call, so a transient buffer lies between them.
 PROGRAM = BY_NAME["gram_product_f32"]
@@ -43,8 +44,8 @@ def test_a_thousand_launches_leave_nothing_behind(vmfb: bytes) -> None:
     with vgpu.counting():
         main(x)
     after_one = vgpu.memory_totals()
-    launches_a_call = sum(row.launches for row in vgpu.counters())
-    for _ in range(math.ceil(LAUNCHES / launches_a_call)):
+    assert sum(row.launches for row in vgpu.counters()) == LAUNCHES_A_CALL
+    for _ in range(LAUNCHES // LAUNCHES_A_CALL):
         np.testing.assert_array_equal(main(x), expected(x))
     assert vgpu.memory_totals()["live_allocations"] <= after_one["live_allocations"]
     del main
@@ -54,45 +55,73 @@ def test_a_thousand_launches_leave_nothing_behind(vmfb: bytes) -> None:
 
 def test_threads_with_a_device_each(vmfb: bytes) -> None:
     """Four threads, each with its own device and data, all get their own numbers."""
-    errors: list[BaseException] = []
 
     def work(seed: int) -> None:
-        try:
-            main = load(vgpu.device("gfx942", checks=seed % 2 == 1), vmfb)
-            for step in range(10):
-                x = integers(100 * seed + step)
-                np.testing.assert_array_equal(main(x), expected(x))
-        except BaseException as error:
-            errors.append(error)
+        main = load(vgpu.device("gfx942", checks=seed % 2 == 1), vmfb)
+        for step in range(10):
+            x = integers(100 * seed + step)
+            np.testing.assert_array_equal(main(x), expected(x))
 
     run_threads(work)
-    assert errors == []
 
 
 def test_threads_share_a_device(vmfb: bytes) -> None:
     device = vgpu.device("gfx942")
-    errors: list[BaseException] = []
 
     def work(seed: int) -> None:
-        try:
-            main = load(device, vmfb)
-            for step in range(10):
-                x = integers(100 * seed + step)
+        main = load(device, vmfb)
+        for step in range(10):
+            x = integers(100 * seed + step)
+            np.testing.assert_array_equal(main(x), expected(x))
+
+    run_threads(work)
+
+
+def test_a_thousand_launches_over_four_threads_leave_nothing_behind(vmfb: bytes) -> None:
+    """Each thread loads anew every few calls, so that streams, events and modules come and go."""
+    run_threads(lambda seed: load(vgpu.device("gfx942"), vmfb)(integers(seed)))
+    gc.collect()
+    before = held()
+
+    def work(seed: int) -> None:
+        for turn in range(5):
+            main = load(vgpu.device("gfx942"), vmfb)
+            for step in range(LAUNCHES // LAUNCHES_A_CALL // THREADS // 5):
+                x = integers(1000 * seed + 100 * turn + step)
                 np.testing.assert_array_equal(main(x), expected(x))
+
+    started = vgpu.memory_totals()["allocations"]
+    run_threads(work)
+    assert vgpu.memory_totals()["allocations"] > started
+    gc.collect()
+    assert held() == before
+
+
+def held() -> dict[str, int]:
+    """Allocations and handles the library holds."""
+    return {
+        k: n for k, n in vgpu.memory_totals().items() if k in ("live_allocations", "live_handles")
+    }
+
+
+def run_threads(work: Callable[[int], object]) -> None:
+    """Run `work` with the number of each thread; the first error of any is raised."""
+    errors: list[BaseException] = []
+
+    def guarded(seed: int) -> None:
+        try:
+            work(seed)
         except BaseException as error:
             errors.append(error)
 
-    run_threads(work)
-    assert errors == []
-
-
-def run_threads(work) -> None:
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(THREADS)]
+    threads = [threading.Thread(target=guarded, args=(seed,)) for seed in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=120)
     assert not any(thread.is_alive() for thread in threads)
+    if errors:
+        raise errors[0]
 
 
 def test_device_dropped_while_idle(vmfb: bytes) -> None:

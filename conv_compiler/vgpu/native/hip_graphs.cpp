@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hip_error.h"
+#include "hip_handles.h"
 #include "hip_memory.h"
 #include "hip_modules.h"
 #include "hip_streams.h"
@@ -16,11 +17,13 @@ using Nodes = std::vector<std::shared_ptr<const Node>>;
 
 struct Graph {
   Nodes nodes;
+  Alive alive{};
 };
 
 // What an instantiated graph runs; later changes to the graph do not reach it.
 struct GraphExec {
   Nodes nodes;
+  Alive alive{};
 };
 
 namespace {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "hip_error.h"
+#include "hip_handles.h"
 #include "hip_memory.h"
 #include "hip_report.h"
 
@@ -15,6 +16,7 @@ namespace vgpu::hip {
 struct Module {
   std::shared_ptr<const CodeObject> code;
   std::vector<Function> functions;  // never resized after loading: handles point into it
+  Alive alive{};
 };
 
 namespace {

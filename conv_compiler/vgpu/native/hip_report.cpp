@@ -12,6 +12,7 @@
 #include "counter_fields.h"
 #include "hip_abi.h"
 #include "hip_devices.h"
+#include "hip_handles.h"
 #include "hip_memory.h"
 
 namespace vgpu::hip {
@@ -100,12 +101,13 @@ VGPU_API void vgpu_reset_counters() {
   table().rows.clear();
 }
 
-// {"live_allocations": ..., "live_bytes": ..., "allocations": ..., "frees": ...}
+// {"live_allocations": ..., "live_bytes": ..., "allocations": ..., "frees": ..., "live_handles": ...}
 VGPU_API size_t vgpu_memory(char* out, size_t capacity) {
   const MemoryTotals totals = registry().totals();
   std::ostringstream text;
   text << "{\"live_allocations\":" << totals.live_allocations << ",\"live_bytes\":" << totals.live_bytes
-       << ",\"allocations\":" << totals.allocations << ",\"frees\":" << totals.frees << "}";
+       << ",\"allocations\":" << totals.allocations << ",\"frees\":" << totals.frees
+       << ",\"live_handles\":" << Alive::count << "}";
   return put(text.str(), out, capacity);
 }
 

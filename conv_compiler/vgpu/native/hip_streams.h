@@ -3,12 +3,17 @@
 
 #include <chrono>
 
+#include "hip_handles.h"
+
 namespace vgpu::hip {
 
-struct Stream {};
+struct Stream {
+  Alive alive{};
+};
 
 struct Event {
   std::chrono::steady_clock::time_point recorded{};
+  Alive alive{};
   void record() { recorded = std::chrono::steady_clock::now(); }
 };
 

@@ -4,7 +4,10 @@
 //   stress CODE_OBJECT KERNEL DEVICE GRID_X BLOCK_X BYTES [BYTES ...]
 //
 // Four threads load the code object, launch the kernel on buffers of the given sizes, copy results back, and compare
-// them with the first thread's first result. Exit status 0 means every call succeeded and every result was equal.
+// them with the first thread's first result; each also asks for a launch that must be refused, and makes and drops a
+// stream and an event, while a fifth thread allocates and frees. Exit status 0 means every call did as it should,
+// every result was equal, and nothing is held at the end.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -23,23 +26,45 @@ hipError_t hipSetDevice(unsigned);
 hipError_t hipMalloc(void**, size_t);
 hipError_t hipFree(void*);
 hipError_t hipMemcpy(void*, const void*, size_t, int);
+hipError_t hipStreamCreateWithFlags(void**, unsigned);
+hipError_t hipStreamDestroy(void*);
+hipError_t hipEventCreate(void**);
+hipError_t hipEventRecord(void*, void*);
+hipError_t hipEventDestroy(void*);
 hipError_t hipModuleLoadData(void**, const void*);
 hipError_t hipModuleUnload(void*);
 hipError_t hipModuleGetFunction(void**, void*, const char*);
 hipError_t hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
                                  void**, void**);
 const char* hipGetErrorString(hipError_t);
+size_t vgpu_memory(char*, size_t);
 }
 
 namespace {
 
 constexpr int kThreads = 4;
 constexpr int kLaunches = 25;  // a thread
+constexpr unsigned kTooManyLanes = 1u << 20;
 
 void check(hipError_t error, const char* call) {
   if (error == 0) return;
   std::fprintf(stderr, "%s: %s\n", call, hipGetErrorString(error));
   std::_Exit(1);  // other threads are still at work
+}
+
+void require(bool held, const char* rule) {
+  if (held) return;
+  std::fprintf(stderr, "%s\n", rule);
+  std::_Exit(1);
+}
+
+// Allocations and handles the library holds.
+std::string held() {
+  char text[512];
+  vgpu_memory(text, sizeof(text));
+  const std::string all(text);
+  const auto value = [&](const char* key) { return all.substr(all.find(key), all.find_first_of(",}", all.find(key)) - all.find(key)); };
+  return value("\"live_allocations\"") + " " + value("\"live_handles\"");
 }
 
 struct Job {
@@ -62,9 +87,19 @@ Contents run_once(const Job& job) {
     check(hipMemcpy(buffers[i], zeros.data(), zeros.size(), 1), "hipMemcpy");
     params[i] = &buffers[i];
   }
-  for (int i = 0; i < kLaunches; ++i)
-    check(hipModuleLaunchKernel(function, job.grid, 1, 1, job.block, 1, 1, 0, nullptr, params.data(), nullptr),
-          "hipModuleLaunchKernel");
+  void *stream = nullptr, *event = nullptr;
+  check(hipStreamCreateWithFlags(&stream, 0), "hipStreamCreateWithFlags");
+  check(hipEventCreate(&event), "hipEventCreate");
+  const auto launch = [&](unsigned block) {
+    return hipModuleLaunchKernel(function, job.grid, 1, 1, block, 1, 1, 0, stream, params.data(), nullptr);
+  };
+  for (int i = 0; i < kLaunches; ++i) {
+    if (i == kLaunches / 2) require(launch(kTooManyLanes) != 0, "a launch of too many lanes was not refused");
+    check(launch(job.block), "hipModuleLaunchKernel");
+    check(hipEventRecord(event, stream), "hipEventRecord");
+  }
+  check(hipEventDestroy(event), "hipEventDestroy");
+  check(hipStreamDestroy(stream), "hipStreamDestroy");
   Contents contents;
   for (size_t i = 0; i < job.sizes.size(); ++i) {
     contents.emplace_back(job.sizes[i]);
@@ -73,6 +108,15 @@ Contents run_once(const Job& job) {
   }
   check(hipModuleUnload(module), "hipModuleUnload");
   return contents;
+}
+
+void allocate_and_free(const std::atomic<bool>& stop) {
+  while (!stop) {
+    void* buffer = nullptr;
+    check(hipMalloc(&buffer, 4096), "hipMalloc beside launches");
+    check(hipFree(buffer), "hipFree beside launches");
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace
@@ -91,6 +135,12 @@ int main(int count, char** words) {
   job.block = static_cast<unsigned>(std::atoi(words[5]));
   for (int i = 6; i < count; ++i) job.sizes.push_back(std::strtoul(words[i], nullptr, 10));
 
+  const std::string before = held();
+  std::atomic<bool> stop{false};
+  std::thread beside([&] {
+    check(hipSetDevice(job.device), "hipSetDevice");
+    allocate_and_free(stop);
+  });
   std::mutex mutex;
   Contents first;
   bool equal = true;
@@ -104,6 +154,10 @@ int main(int count, char** words) {
       else equal = equal && contents == first;
     });
   for (std::thread& thread : threads) thread.join();
+  stop = true;
+  beside.join();
+  const std::string after = held();
+  if (after != before) std::fprintf(stderr, "held before: %s, after: %s\n", before.c_str(), after.c_str());
   if (!equal) std::fprintf(stderr, "threads got different results\n");
-  return equal ? 0 : 1;
+  return equal && after == before ? 0 : 1;
 }
