@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conv_compiler.errors import ModelRefused
-from conv_compiler.model.classify import classify, loads_in_flight
+from conv_compiler.model.classify import classify, lds_in_flight, loads_in_flight
 from conv_compiler.model.counts import Counts
 from conv_compiler.model.instructions import Instruction, from_text
 from conv_compiler.model.loops import blocks, innermost, loops, main_loop
@@ -350,3 +350,22 @@ def test_the_second_half_of_a_dual_instruction_takes_no_slot():
 )
 def test_waits(name, operand, lanes, left):
     assert loads_in_flight(Instruction(address=0, name=name, operands=(operand,)), lanes) == left
+
+
+@pytest.mark.parametrize(
+    ("name", "operand", "lanes", "left"),
+    [
+        ("s_waitcnt", "vmcnt(3) lgkmcnt(2)", 64, 2),
+        ("s_waitcnt", "vmcnt(3)", 64, None),
+        ("s_waitcnt", "0xf70", 64, None),
+        ("s_waitcnt", "0xc17f", 64, 1),
+        ("s_waitcnt", "0x3f7", 32, None),
+        ("s_waitcnt", str(0xFC07 - 2**16), 32, 0),
+        ("s_wait_dscnt", "0x3", 32, 3),
+        ("s_wait_loadcnt_dscnt", "0x104", 32, 4),
+        ("s_wait_loadcnt", "0x2", 32, None),
+        ("s_nop", "0x0", 64, None),
+    ],
+)
+def test_waits_for_lds(name, operand, lanes, left):
+    assert lds_in_flight(Instruction(address=0, name=name, operands=(operand,)), lanes) == left
