@@ -53,7 +53,7 @@ def test_where_matrix_and_vector_exclude_each_other():
 
 
 def test_a_software_pipeline_hides_what_the_loop_covers():
-    """Loads waited for at the end of a trip cost nothing; those waited for at once, their latency."""
+    """Loads waited for at a trip's end cost nothing; those waited for at once, their latency."""
     work = [MATRIX] * 60
     late = alone_cycles((), [LOAD, *work, ALL_LOADS], (), 50, CHIP)
     soon = alone_cycles((), [LOAD, ALL_LOADS, *work], (), 50, CHIP)
