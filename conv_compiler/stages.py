@@ -75,14 +75,20 @@ def stage_texts(
         return texts
     run_compiler([*compiler_flags(target), *schedule.flags], work)
     check_applied(schedule.roles, work)
-    backend = BACKENDS[target.backend]
-    for stage, pattern in (
-        ("configured", "configured_*.mlir"),
-        ("llvm", "*.optimized.ll"),
-        ("isa", f"*.{backend.assembly}"),
-    ):
-        texts[stage] = "\n".join(p.read_text() for p in sorted(work.glob(f"dump/{pattern}")))
-    return texts
+    return texts | dumped_texts(target, work)
+
+
+def dumped_texts(target: Target, work: Path) -> dict[str, str]:
+    """What `run_compiler` dumped in `work`, by stage: all kernels one after another."""
+    patterns = {
+        "configured": "configured_*.mlir",
+        "llvm": "*.optimized.ll",
+        "isa": f"*.{BACKENDS[target.backend].assembly}",
+    }
+    return {
+        stage: "\n".join(path.read_text() for path in sorted(work.glob(f"dump/{pattern}")))
+        for stage, pattern in patterns.items()
+    }
 
 
 def run_compiler(flags: Iterable[str], work: Path) -> None:
