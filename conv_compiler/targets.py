@@ -94,7 +94,7 @@ class Target:
     `compute_units` counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on
     NVIDIA), `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation
     registers), and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma
-    counts two).
+    counts two). `flushed` are the data types of which its matrix instructions take denormals as 0.
     """
 
     name: str
@@ -109,6 +109,7 @@ class Target:
     memory_gb_per_s: float = 0.0
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
+    flushed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -214,6 +215,8 @@ TARGETS = MappingProxyType(
                 memory_gb_per_s=1600,
                 vector_flops_per_clock=128,
                 mma=_GFX90A_MMA,
+                # AMD's MIOpen documentation, "MI200 MFMA behavior specifics".
+                flushed=("f16", "bf16"),
             ),
             Target(
                 name="gfx942",
