@@ -155,7 +155,7 @@ def test_a_call_adds_less_than_100_us(vmfb):
     # Processor time of this thread, the least of several tries: other processes take the core away.
     added = min(
         median(lambda: runtime.run(path, *operands)) - median(lambda: kernel._invoke(*operands))
-        for _ in range(5)
+        for _ in range(20)
     )
     assert added < 100e-6
 
