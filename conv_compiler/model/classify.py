@@ -82,41 +82,43 @@ def is_barrier(name: str) -> bool:
     return name in ("s_barrier", "s_barrier_wait")
 
 
-def loads_in_flight(one: Instruction, lanes: int) -> int | None:
-    """How many loads from memory a wave may leave in flight past this wait; None if any number.
+# Where `s_waitcnt`'s number keeps a counter, as (shift, bits) pieces from the lowest, by lanes: on
+# gfx9 and on gfx11 (LLVM, `AMDGPUAsmGFX9` and `AMDGPUAsmGFX11`, "waitcnt").
+_WAITCNT: dict[str, dict[int, tuple[tuple[int, int], ...]]] = {
+    "vmcnt": {64: ((0, 4), (14, 2)), 32: ((10, 6),)},
+    "lgkmcnt": {64: ((8, 4),), 32: ((4, 6),)},
+}
 
-    Instructions decoded from machine code have the counters as one number, laid out as on gfx9 or
-    gfx11 (LLVM, `AMDGPUAsmGFX9` and `AMDGPUAsmGFX11`, "waitcnt").
-    """
-    text = " ".join(one.operands)
+
+def loads_in_flight(one: Instruction, lanes: int) -> int | None:
+    """How many loads from memory a wave may leave in flight past this wait; None if any number."""
     if one.name.startswith("s_wait_loadcnt"):
-        value = int(text, 0)
+        value = int(" ".join(one.operands), 0)
         return value >> 8 & 63 if one.name.endswith("dscnt") else value
-    if one.name != "s_waitcnt":
-        return None
-    if match := re.search(r"vmcnt\((\d+)\)", text):
-        return int(match[1])
-    if not re.fullmatch(r"-?[\dxa-f]+", text):
-        return None
-    value = int(text, 0)
-    count = value >> 10 & 63 if lanes == 32 else value & 15 | value >> 10 & 48
-    return None if count == 63 else count
+    return _waitcnt(one, lanes, "vmcnt")
 
 
 def lds_in_flight(one: Instruction, lanes: int) -> int | None:
     """How many LDS accesses a wave may leave in flight past this wait; None if any number.
 
-    Scalar loads share the counter on gfx9 and gfx11; layout as in `loads_in_flight`.
+    Scalar loads share the counter on gfx9 and gfx11.
     """
-    text = " ".join(one.operands)
     if one.name.startswith("s_wait_") and one.name.endswith("dscnt"):
-        return int(text, 0) & 63
+        return int(" ".join(one.operands), 0) & 63
+    return _waitcnt(one, lanes, "lgkmcnt")
+
+
+def _waitcnt(one: Instruction, lanes: int, counter: str) -> int | None:
+    """A counter of `s_waitcnt`, written by name or as the number machine code has."""
+    text = " ".join(one.operands)
     if one.name != "s_waitcnt":
         return None
-    if match := re.search(r"lgkmcnt\((\d+)\)", text):
+    if match := re.search(rf"{counter}\((\d+)\)", text):
         return int(match[1])
     if not re.fullmatch(r"-?[\dxa-f]+", text):
         return None
-    value = int(text, 0)
-    count = value >> 4 & 63 if lanes == 32 else value >> 8 & 15
-    return None if count == (63 if lanes == 32 else 15) else count
+    value, count, width = int(text, 0), 0, 0
+    for shift, bits in _WAITCNT[counter][lanes]:
+        count |= (value >> shift & (1 << bits) - 1) << width
+        width += bits
+    return None if count == (1 << width) - 1 else count
