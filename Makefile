@@ -11,12 +11,14 @@ demo: .venv/.demo
 # Everything that needs no GPU and no patience.
 test: .venv/.test
 	$(BIN)/lit -q tests/lit
-	$(BIN)/python -m pytest -q -m "not slow and not device"
+	$(BIN)/python -m pytest -q -n auto -m "not slow and not device and not timed"
+	$(BIN)/python -m pytest -q -m timed
 
 # And what takes long or a GPU.
 test-all: .venv/.test
 	$(BIN)/lit -q tests/lit
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto -m "not timed"
+	$(BIN)/python -m pytest -q -m timed
 
 check: .venv/.test
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ and the shapes of its `@main`, and its archive carries checksums, so a file from
 
 from __future__ import annotations
 
+import os
 import re
 import statistics
 import time
@@ -14,6 +15,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 import iree.runtime as iree
@@ -61,6 +63,8 @@ class Tensor:
     def check(self, array: Any) -> None:
         """Raise InvalidArray unless the array has this shape and type."""
         shape, dtype = tuple(array.shape), array.dtype
+        if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
+            return
         if len(shape) != len(self.shape) or any(
             want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
         ):
@@ -197,7 +201,8 @@ def _first_to_open(names: list[str], chip: str) -> str:
 
 
 @lru_cache(maxsize=_LOADED_KERNELS)
-def _load(path: Path, device: str | None, _stamp: tuple[int, int]) -> Kernel:
+def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
+    path = Path(file)
     data = path.read_bytes()
     built_for, chip = _built_for(path, data)
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
@@ -218,10 +223,13 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     loaded before and unchanged since is not loaded again. Raises InvalidArtifact (missing, corrupt,
     or built for another chip) and DeviceUnavailable.
     """
-    path = Path(artifact if isinstance(artifact, str | Path) else artifact.vmfb)
-    if not path.is_file():
+    path = os.fspath(artifact if isinstance(artifact, str | os.PathLike) else artifact.vmfb)
+    try:
+        stat = os.stat(path)
+    except OSError:
+        stat = None
+    if stat is None or not S_ISREG(stat.st_mode):
         raise InvalidArtifact(f"artifact {path}: no such file; compile it first")
-    stat = path.stat()
     return _load(path, device, (stat.st_mtime_ns, stat.st_size))
 
 

@@ -1,4 +1,4 @@
-"""What all tests share: golden files."""
+"""What all tests share: golden files, and which of them stay together in a process."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 GOLDEN = Path(__file__).parent / "golden"
+INSTRUCTIONS = "tests/vgpu/test_instruction"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,6 +20,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/golden/*.txt anew instead of comparing with them",
     )
+
+
+class Together(LoadScopeScheduling):
+    """A file's tests run in one process, for they share what they compile.
+
+    So do all instruction tests, for their coverage is counted. The numeric suites' cases are
+    independent, and long.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        if file.startswith("tests/numerics/"):
+            return nodeid
+        return "instructions" if INSTRUCTIONS in file else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
+    """Share the tests out among processes; with `-n`, only."""
+    return Together(config, log)
 
 
 @pytest.fixture

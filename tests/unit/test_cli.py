@@ -374,6 +374,7 @@ def test_the_demo_has_every_layer_of_resnet50() -> None:
     assert round((total + 2048 * 1000) / 1e7) == 409
 
 
+@pytest.mark.timed
 def test_startup_imports_neither_numpy_nor_iree(vmfb: Path) -> None:
     words = ["compile", *PROBLEM]
     code = (

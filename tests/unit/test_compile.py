@@ -65,6 +65,7 @@ def test_the_artifact_says_what_was_made(artifact):
     assert len(artifact.kernels) > 1
 
 
+@pytest.mark.timed
 def test_a_second_compile_comes_from_the_cache(artifact, cache):
     started = time.perf_counter()
     again = compile(PROBLEM, "gfx942", STRATEGY, cache=cache)

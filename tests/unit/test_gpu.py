@@ -138,6 +138,7 @@ def test_candidates_are_ranked_by_cost():
         assert costs == sorted(costs)
 
 
+@pytest.mark.timed
 def test_a_choice_takes_less_than_a_compile():
     target = find_target("gfx942")
     choose(RESNET, target)

@@ -139,25 +139,29 @@ def test_timing(vmfb):
     assert 0 < kernel.median_seconds(*inputs(PROBLEM), budget=0.01) < 1
 
 
-def test_a_call_adds_less_than_100_us(vmfb):
-    operands = inputs(PROBLEM)
-    path = vmfb()
+@pytest.mark.timed
+def test_a_call_adds_less_than_100_us(vmfb, monkeypatch):
+    path, operands = vmfb(), inputs(PROBLEM)
     kernel = runtime.load(path)
+    invoke, inside = kernel._invoke, [0.0]
 
-    def median(call):
-        times = []
-        for _ in range(200):
-            start = time.thread_time()
-            call()
-            times.append(time.thread_time() - start)
-        return np.median(times)
+    def timed(*arrays):
+        start = time.thread_time()
+        result = invoke(*arrays)
+        inside[0] += time.thread_time() - start
+        return result
 
-    # Processor time of this thread, the least of several tries: other processes take the core away.
-    added = min(
-        median(lambda: runtime.run(path, *operands)) - median(lambda: kernel._invoke(*operands))
-        for _ in range(20)
-    )
-    assert added < 100e-6
+    monkeypatch.setattr(kernel, "_invoke", timed)
+
+    def added():
+        inside[0] = 0.0
+        start = time.thread_time()
+        runtime.run(path, *operands)
+        return time.thread_time() - start - inside[0]
+
+    # Processor time of this thread outside the kernel's own call; the clock of a busy machine
+    # wanders, so the best of several medians.
+    assert min(np.median([added() for _ in range(200)]) for _ in range(5)) < 100e-6
 
 
 @pytest.mark.parametrize(

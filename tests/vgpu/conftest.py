@@ -1,6 +1,7 @@
 """Fixtures of the virtual GPU's tests: compiled programs, kept between runs, and the compiler's own assembly."""
 
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 
@@ -59,9 +60,16 @@ class Compiled:
                 arguments += [f"--iree-hal-dump-executable-intermediates-to={dumped}"]
                 vmfb = compiler.compile_str(mlir, extra_args=arguments)
                 texts = (path.read_text() for path in sorted(Path(dumped).glob("*.rocmasm")))
-                stem.with_suffix(".s").write_text("".join(texts))
-            stem.with_suffix(".vmfb").write_bytes(vmfb)
+                _write(stem.with_suffix(".s"), "".join(texts).encode())
+            _write(stem.with_suffix(".vmfb"), vmfb)
         return stem.with_suffix(suffix)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that another process of the same run never sees half of."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(data)
+    os.replace(file.name, path)
 
 
 @pytest.fixture(scope="session")
