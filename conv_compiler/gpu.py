@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import lower_bounds, predict, split_choices
+from conv_compiler.gpu_reduction import reduction_info
 from conv_compiler.gpu_tiles import (
     k_multiple,
     mma_tilings,
     vector_threads,
     vector_tilings,
 )
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.split_k import MOST_PARTS
 from conv_compiler.strategy import GpuTiling, Strategy
@@ -61,17 +63,18 @@ def vector_candidates(
 def _ranked(
     name: str, problem: ConvProblem, target: Target, tilings: list[GpuTiling], split_k: int
 ) -> tuple[Strategy, ...]:
-    """The best form and split of each tile, fastest first.
+    """The best form and split of each tile, fastest first; of equals the larger, then wider loads.
 
     Forms of one tile need about as many registers: where one has too few, so have the others.
     """
-    timed: list[tuple[float, int, int, int, GpuTiling]] = []
+    timed: list[tuple[float, int, int, int, int, GpuTiling]] = []
     for tiling in tilings:
         splits = [split_k] if split_k else split_choices(problem, target, tiling, MOST_PARTS)
         seconds, parts = min((predict(problem, target, tiling, n), n) for n in splits)
-        timed.append((seconds, -math.prod(tiling.workgroup), len(timed), parts, tiling))
+        read = tiling.copy_a[0] + tiling.copy_b[0]
+        timed.append((seconds, -math.prod(tiling.workgroup), -read, len(timed), parts, tiling))
     best: dict[tuple[object, ...], Strategy] = {}
-    for *_, parts, tiling in sorted(timed, key=lambda entry: entry[:3]):
+    for *_, parts, tiling in sorted(timed, key=lambda entry: entry[:4]):
         tile = (tiling.mma, tiling.workgroup, tiling.subgroups, tiling.piece)
         best.setdefault(tile, Strategy(name=name, tiling=tiling, split_k=parts))
     return tuple(best.values())[:MOST_CANDIDATES]
@@ -107,6 +110,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             outside=tiling.outside,
             inside=tiling.inside,
             taps_outside=tiling.taps_outside,
+            taps_in_rows=tiling.taps_in_rows,
         ),
     )
 
@@ -124,7 +128,10 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     def workgroup(s: Sequence) -> None:
         # s, g, m, (t,) n, (q,) r
         tap, pixel = [1] * tiling.taps_outside, [0] * bool(tiling.outside)
-        grid = s.tile_to_workgroups(s.match("linalg.generic"), [1, 1, m, *tap, n, *pixel, 0])
+        sizes = [1, 1, m, *tap, n, *pixel, 0]
+        grid = s.tile_to_workgroups(
+            s.match("linalg.generic"), sizes, first_fastest=rank_facts(target).l2_parts > 1
+        )
         s.include("workgroup_tile", grid)
 
     def k_loop(s: Sequence) -> None:
@@ -162,7 +169,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
-        roles={"contraction": info},
+        roles=_roles(problem, target, strategy, info),
         library=library(("common", "implicit_gemm"), entries, strategy.script),
         flags=PIPELINE_FLAGS.get(target.backend, ()),
     )
@@ -193,6 +200,15 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
-        roles={"contraction": info},
+        roles=_roles(problem, target, strategy, info),
         library=library(("common", "vector_gemm"), entries, strategy.script),
     )
+
+
+def _roles(
+    problem: ConvProblem, target: Target, strategy: Strategy, main: CompilationInfo
+) -> dict[str, CompilationInfo]:
+    if target.backend != "rocm" or strategy.split_k == 1:
+        return {"contraction": main}
+    reduction = reduction_info(problem, target, strategy.split_k)
+    return {"contraction": main, "reduction": reduction}

@@ -92,6 +92,10 @@ _PIPELINE = (
     "iree-llvmgpu-prefetch-shared-memory{{num-stages={stages}}}",
 )
 _FINISH = (
+    # A stored sum's address is one linear index into the collapsed buffer. Without this, which IREE
+    # does not have here, it is folded back into an index a dimension, by divisions of 64 bits. Not
+    # before rows of LDS are lengthened against bank conflicts: it writes their strides down.
+    "expand-strided-metadata",
     "iree-codegen-fold-memref-alias-ops",
     "canonicalize",
     "cse",

@@ -10,10 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_tiles import chip_forms, summed_length, tiles, trips, vector_threads
+from conv_compiler.gpu_reduction import reduction_seconds
+from conv_compiler.gpu_tiles import (
+    chip_forms,
+    gemm_k,
+    lds_bytes,
+    summed_length,
+    tiles,
+    trips,
+    vector_threads,
+)
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
@@ -34,8 +42,6 @@ TRIP_SALU, TRIP_VALU = 30, 8
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
 LEAST_LOAD_BYTES = 16
-# Partial sums one lane of the reduction has in flight, and how many it sums.
-REDUCTION_UNROLL = 8
 DWORD = 4
 
 
@@ -77,8 +83,10 @@ def _is_last(letters: str, channel: str, groups: int) -> bool:
 
 def _address_costs(problem: ConvProblem, tiling: GpuTiling) -> tuple[int, int]:
     if tiling.outside:
-        return BATCH if tiling.inside == ("n",) else ROWS
-    return POINTWISE if problem.is_pointwise else FLAT
+        plain, window = BATCH if tiling.inside == ("n",) else ROWS
+    else:
+        plain, window = POINTWISE if problem.is_pointwise else FLAT
+    return (window, plain) if tiling.taps_in_rows else (plain, window)
 
 
 def _width_class(bytes_: float) -> int:
@@ -107,7 +115,10 @@ def mma_counts(
         # Elements of neighbouring k come from different loads and share a register.
         valu += copy.dwords * (DWORD / size - 1)
     if any((*problem.pad_low, *problem.pad_high)):
-        valu += b.dwords  # zeros where the window leaves the image
+        # Zeros where the window leaves its operand.
+        valu += (a if tiling.taps_in_rows else b).dwords
+    if tiling.outside and summed_length(problem, tiling.outside, tiling.taps_in_rows) % split_k:
+        valu += (b if tiling.taps_in_rows else a).dwords  # and where the last part has no pixels
     fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
     fragment = min(mma.m, mma.n) * mma.k * size / lanes
     reads = fragments * steps / fragment
@@ -194,18 +205,19 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     size = problem.data_type.bytes
     weights = math.prod(problem.weight_shape)
     read = (math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size
-    m, n, k = tiling.workgroup
     if tiling.mma:
         mma = _mma_of(target, tiling)
         counts = mma_counts(problem, target, tiling, mma, split_k)
         workgroups, waves = tiles(problem, tiling) * split_k, math.prod(tiling.subgroups)
-        vgprs, lds = mma_vgprs(problem, target, tiling, mma), (m + n) * k * size
+        vgprs = mma_vgprs(problem, target, tiling, mma)
+        lds = lds_bytes(mma, tiling.workgroup, size)
     else:
         counts = vector_counts(problem, target, tiling, split_k)
         threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
         waves = -(-threads_m * threads_n * groups // target.subgroup_size)
         workgroups = -(-tiles(problem, tiling) // groups) * split_k
         vgprs, lds = OTHER_VGPRS + 2 * math.prod(tiling.piece), 0
+    chip = rank_facts(target)
     launch = Launch(
         workgroups=workgroups,
         waves=waves,
@@ -213,8 +225,10 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
         lds_bytes=lds,
         read_bytes=read,
         written_bytes=split_k * weights * DWORD,
+        # Workgroups go to the dies in turn, parts first (`tile_to_workgroups`): a die reads the
+        # pixels of its own parts.
+        dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,
     )
-    chip = rank_facts(target)
     main = estimate(counts, launch, target, chip).seconds
     return main + reduction_seconds(problem, target, split_k)
 
@@ -242,7 +256,7 @@ def lower_bounds(
     ]
     grid = tiles(problem, tiling)
     shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
-    for outside, inside in chip_forms(problem, target):
+    for outside, inside in chip_forms(problem, target, tiling):
         form = replace(tiling, outside=outside, inside=inside)
         changed = zip(_address_costs(problem, form), address, rows, strict=True)
         valu = counts.valu + sum((new - old) * count for new, old, count in changed)
@@ -251,41 +265,20 @@ def lower_bounds(
         yield grid * steps * busy / min(chip.units, max(1.0, grid * steps / 2)), form
 
 
-@lru_cache(maxsize=1024)
-def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:
-    """Modelled seconds of the dispatch that sums the partial results."""
-    weights, lanes = math.prod(problem.weight_shape), target.subgroup_size
-    counts = KernelCounts(
-        body=(
-            Counts(loads=REDUCTION_UNROLL, load_dwords=REDUCTION_UNROLL, valu=2 * REDUCTION_UNROLL),
-        ),
-        trips=split_k / REDUCTION_UNROLL,
-        outside=Counts(stores=1, store_dwords=1, loads=1),
-        source="predicted",
-    )
-    partials = split_k * weights * DWORD
-    launch = Launch(
-        workgroups=-(-weights // lanes),
-        waves=1,
-        vgprs=OTHER_VGPRS,
-        read_bytes=partials,
-        written_bytes=weights * problem.weight_type.bytes,
-        warm_bytes=partials,
-    )
-    return estimate(counts, launch, target, rank_facts(target)).seconds
-
-
 def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:
     """Numbers of parts worth modelling: those that give every unit of the chip one workgroup to
-    eight, and the largest ones below that cut the main loop evenly; always 1."""
-    grid, units = tiles(problem, tiling), rank_facts(target).units
+    eight, and the largest ones below that cut the main loop evenly or give each die as many; always
+    1."""
+    chip = rank_facts(target)
+    grid, units, dies = tiles(problem, tiling), chip.units, chip.l2_parts
     if tiling.outside:
-        length = summed_length(problem, tiling.outside)
+        length = summed_length(problem, tiling.outside, tiling.taps_in_rows)
     else:
-        length = -(-problem.gemm_k // tiling.workgroup[2])
+        length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
     wanted = {1}
     for filled in (1, 2, 3, 4, 6, 8):
         parts = max(1, min(most, units * filled // grid, length // 2))
         even = range(parts, parts * 3 // 4, -1)
         wanted |= {parts, next((p for p in even if length % p == 0), parts)}
+        wanted.add(max(1, parts // dies * dies))
     return sorted(wanted)

@@ -74,21 +74,28 @@ def copy_piece(
     return max(choices)[1] if choices else None
 
 
+def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
+    """LDS of a workgroup for elements of `size` bytes, the padding of rows included."""
+    row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
+    rows = (tile[0] + tile[1]) * tile[2] * size // row_bytes
+    return rows * (row_bytes + LDS_ROW_PADDING)
+
+
 def mma_tiling(
     problem: ConvProblem,
     target: Target,
     mma: Mma,
     tile: tuple[int, int, int],
     subgroups: tuple[int, int],
+    *,
+    taps_in_rows: bool = False,
 ) -> GpuTiling | None:
     """A whole tiling for a workgroup tile, or None when registers or copies do not work out."""
     threads = math.prod(subgroups) * target.subgroup_size
     if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
         return None
     size = problem.data_type.bytes
-    row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
-    padded = (row_bytes + LDS_ROW_PADDING) / row_bytes
-    if (tile[0] + tile[1]) * tile[2] * size * padded > target.lds_bytes:
+    if lds_bytes(mma, tile, size) > target.lds_bytes:
         return None
     copy_a = copy_piece(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
     copy_b = copy_piece(tile[1], tile[2], threads, mma.n, mma, problem.c, size)
@@ -100,7 +107,27 @@ def mma_tiling(
         mma=mma.name,
         copy_a=copy_a,
         copy_b=copy_b,
-        taps_outside=problem.c % tile[1] == 0 and math.prod(problem.filter) > 1,
+        taps_outside=(
+            not taps_in_rows and problem.c % tile[1] == 0 and math.prod(problem.filter) > 1
+        ),
+        taps_in_rows=taps_in_rows,
+    )
+
+
+def can_have_taps_in_rows(problem: ConvProblem, target: Target) -> bool:
+    """Whether windows of the output gradient can meet image pixels, and may be the smaller work.
+
+    The image, read once a tile of rows, is then read again for fewer of them: where it has more
+    channels than the gradient. Strides would leave holes between the gradient's pixels.
+    """
+    reach = [d * (f - 1) for d, f in zip(problem.dilation, problem.filter, strict=True)]
+    pads = zip(problem.pad_low, problem.pad_high, reach, strict=True)
+    return (
+        target.backend == "rocm"
+        and problem.k < problem.c
+        and math.prod(problem.filter) > 1
+        and set(problem.stride) == {1}
+        and all(max(low, high) <= most for low, high, most in pads)
     )
 
 
@@ -114,8 +141,10 @@ def mma_tilings(
     for mma in target.mma_for(problem.dtype):
         shapes = _shared(mma, tile) if tile else _listed(mma, problem.data_type.bytes)
         for shape, subgroups in shapes:
-            if tiling := mma_tiling(problem, target, mma, shape, subgroups):
-                yield mma, tiling
+            for in_rows in (False, True)[: 1 + can_have_taps_in_rows(problem, target)]:
+                tiling = mma_tiling(problem, target, mma, shape, subgroups, taps_in_rows=in_rows)
+                if tiling:
+                    yield mma, tiling
 
 
 def _listed(mma: Mma, size: int) -> Iterator[tuple[tuple[int, int, int], tuple[int, int]]]:
@@ -140,7 +169,9 @@ def _shared(
 
 
 @lru_cache(maxsize=256)
-def summed_forms(problem: ConvProblem) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+def summed_forms(
+    problem: ConvProblem, taps_in_rows: bool = False
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """(outside, inside) ways to cut the summed loops, each a loop of more than one trip outside.
 
     All inside; all pixels outside and the batch inside; rows outside, with the batch or alone.
@@ -152,26 +183,27 @@ def summed_forms(problem: ConvProblem) -> tuple[tuple[tuple[str, ...], tuple[str
         (spatial[:-1], (spatial[-1], "n")),
         (("n", *spatial[:-1]), (spatial[-1],)),
     ):
-        if summed_length(problem, outside) > 1:
+        if summed_length(problem, outside, taps_in_rows) > 1:
             forms.append((outside, inside))
     return tuple(forms)
 
 
 def chip_forms(
-    problem: ConvProblem, target: Target
+    problem: ConvProblem, target: Target, tiling: GpuTiling
 ) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """The forms worth trying: all, where the chip has a scalar unit for outer loops' arithmetic.
 
     On an H200, which has none, each of them was slower than all inside (docs/gpu.md).
     """
-    forms = summed_forms(problem)
+    forms = summed_forms(problem, tiling.taps_in_rows)
     return forms if target.backend == "rocm" else forms[:1]
 
 
 @lru_cache(maxsize=1024)
-def summed_length(problem: ConvProblem, loops: tuple[str, ...]) -> int:
-    """Trips of some summed loops, one in the other."""
-    sizes = dict(zip(OUTPUT_LOOPS[-problem.ndim :], problem.out_image, strict=True))
+def summed_length(problem: ConvProblem, loops: tuple[str, ...], taps_in_rows: bool = False) -> int:
+    """Trips of some summed loops, one in the other: output pixels, or the image's."""
+    pixels = problem.image if taps_in_rows else problem.out_image
+    sizes = dict(zip(OUTPUT_LOOPS[-problem.ndim :], pixels, strict=True))
     return math.prod({"n": problem.n, **sizes}[loop] for loop in loops)
 
 
@@ -183,17 +215,25 @@ def k_multiple(tiling: GpuTiling) -> int:
 def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
     """Main-loop trips of one part."""
     k = tiling.workgroup[2]
+    rows = tiling.taps_in_rows
     if not tiling.outside:
-        part = -(-problem.gemm_k // split_k)
+        part = -(-gemm_k(problem, rows) // split_k)
         return -(-part // k_multiple(tiling)) * 2
-    around = -(-summed_length(problem, tiling.outside) // split_k)
-    return max(around, 2) * -(-summed_length(problem, tiling.inside) // k)
+    around = -(-summed_length(problem, tiling.outside, rows) // split_k)
+    return max(around, 2) * -(-summed_length(problem, tiling.inside, rows) // k)
+
+
+def gemm_k(problem: ConvProblem, taps_in_rows: bool) -> int:
+    """All summed pixels."""
+    return summed_length(problem, ("n", *OUTPUT_LOOPS[-problem.ndim :]), taps_in_rows)
 
 
 def tiles(problem: ConvProblem, tiling: GpuTiling) -> int:
     """Workgroups of one part."""
     m, n, _ = tiling.workgroup
     taps = math.prod(problem.filter)
+    if tiling.taps_in_rows:
+        return problem.g * -(-taps * problem.k // m) * -(-problem.c // n)
     columns = taps * -(-problem.c // n) if tiling.taps_outside else -(-problem.gemm_n // n)
     return problem.g * -(-problem.gemm_m // m) * columns
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from iree.compiler import ir
 
 ROLE = "conv_compiler.role"
+PASS_PIPELINE = "#iree_codegen.pass_pipeline<"
 SCRIPTS = Path(__file__).parent / "mlir"
 
 
@@ -22,11 +23,12 @@ class CompilationInfo:
     """The configuration of one op.
 
     `pipeline` holds pass texts and `@name` entries, which run a named sequence of the schedule's
-    library on the kernel's function; `workgroup_size` counts threads.
+    library on the kernel's function; or it is the attribute of a pipeline that IREE has by name.
+    `workgroup_size` counts threads.
     """
 
     lowering_config: str
-    pipeline: tuple[str, ...]
+    pipeline: tuple[str, ...] | str
     workgroup_size: tuple[int, int, int] | None = None
     subgroup_size: int | None = None
 
@@ -34,7 +36,11 @@ class CompilationInfo:
         """The `#iree_codegen.compilation_info` text; sequences are looked up in `library`."""
         # In braces, for a folder's name may hold blanks.
         entry = f"iree-transform-dialect-interpreter{{library-file-name={{{library}}} entry-point="
-        steps = [f"{entry}{step[1:]}}}" if step[0] == "@" else step for step in self.pipeline]
+        if isinstance(self.pipeline, str):
+            pipeline = self.pipeline
+        else:
+            steps = [f"{entry}{step[1:]}}}" if step[0] == "@" else step for step in self.pipeline]
+            pipeline = f'{PASS_PIPELINE}"{",".join(steps)}">'
         threads = ""
         if self.workgroup_size:
             threads += f" workgroup_size = {list(self.workgroup_size)}"
@@ -42,9 +48,13 @@ class CompilationInfo:
             threads += f" subgroup_size = {self.subgroup_size}"
         return (
             f"#iree_codegen.compilation_info<lowering_config = {self.lowering_config}, "
-            f"translation_info = #iree_codegen.translation_info<pipeline = "
-            f'#iree_codegen.pass_pipeline<"{",".join(steps)}">{threads}>>'
+            f"translation_info = #iree_codegen.translation_info<pipeline = {pipeline}{threads}>>"
         )
+
+    @property
+    def mark(self) -> str:
+        """What a kernel compiled with this configuration shows and no choice of IREE's does."""
+        return self.lowering_config if isinstance(self.pipeline, str) else PASS_PIPELINE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +70,11 @@ class Schedule:
         """The transform library, or where there is none the passes of each role, one a line."""
         if self.library:
             return self.library
-        return "\n".join(step for info in self.roles.values() for step in info.pipeline)
+        steps = (
+            (info.pipeline,) if isinstance(info.pipeline, str) else info.pipeline
+            for info in self.roles.values()
+        )
+        return "\n".join(step for part in steps for step in part)
 
 
 def ops_with_role(module: ir.Module, role: str) -> Iterator[ir.Operation]:

@@ -36,11 +36,19 @@ class Sequence:
         mapping = [f"#gpu.thread<linear_dim_{i}>" for i in reversed(range(len(sizes)))]
         return self._tile_using_forall(target, sizes, mapping)
 
-    def tile_to_workgroups(self, target: ir.Value, sizes: list[int]) -> ir.Value:
-        """Tile an op over the grid, last tiled dimension fastest; 0 leaves one whole."""
+    def tile_to_workgroups(
+        self, target: ir.Value, sizes: list[int], *, first_fastest: bool = False
+    ) -> ir.Value:
+        """Tile an op over the grid, last tiled dimension fastest, or the first before it.
+
+        A size of 0 leaves a dimension whole.
+        """
         names = ["x", "y", "z", *(f"z:{i}" for i in range(1, len(sizes)))]
         tiled = sum(size > 0 for size in sizes)
-        mapping = [f"#iree_codegen.workgroup_mapping<{names[i]}>" for i in reversed(range(tiled))]
+        order = list(reversed(range(tiled)))
+        if first_fastest:
+            order = [0, *(i + 1 for i in order[1:])]
+        mapping = [f"#iree_codegen.workgroup_mapping<{names[i]}>" for i in order]
         return self._tile_using_forall(target, sizes, mapping)
 
     def _tile_using_forall(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conv_compiler.errors import CompileFailed, OutOfRegisters, StrategyNotApplied
 from conv_compiler.facts import KernelFacts, amd_facts, text_facts
 from conv_compiler.problem import ConvProblem
+from conv_compiler.schedule import CompilationInfo
 from conv_compiler.select import STRATEGIES
 from conv_compiler.strategy import Strategy
 from conv_compiler.targets import BACKENDS, Target
@@ -115,12 +116,12 @@ def run_compiler(flags: Iterable[str], work: Path) -> None:
         raise CompileFailed(f"iree-compile: exit code {done.returncode}: {message}")
 
 
-def check_applied(roles: Iterable[str], work: Path) -> None:
+def check_applied(roles: Mapping[str, CompilationInfo], work: Path) -> None:
     """Raise StrategyNotApplied unless each role's configuration reached a configured kernel."""
     texts = [path.read_text() for path in work.glob("dump/configured_*.mlir")]
-    for role in roles:
+    for role, info in roles.items():
         tag = f'conv_compiler.role = "{role}"'
-        if not any(tag in text and "#iree_codegen.pass_pipeline<" in text for text in texts):
+        if not any(tag in text and info.mark in text for text in texts):
             raise StrategyNotApplied(
                 f"schedule of role {role}: left no trace in the configured kernels; "
                 "the compiler rebuilt the op or chose a configuration of its own"

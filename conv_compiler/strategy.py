@@ -19,7 +19,8 @@ class GpuTiling:
 
     `outside` and `inside` name the summed loops, outermost first, that run around a workgroup's
     gemm_k tile and in it; both empty stand for all of them inside. `taps_outside` gives every
-    filter tap workgroups of its own.
+    filter tap workgroups of its own. `taps_in_rows` puts the taps beside the output channels:
+    windows of the output gradient meet single image pixels.
     """
 
     workgroup: tuple[int, int, int]
@@ -32,6 +33,7 @@ class GpuTiling:
     outside: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     taps_outside: bool = False
+    taps_in_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,8 @@ class Strategy:
         words = [self.name, tile_text(self.tile) or "-", self.mma]
         if outside := getattr(self.tiling, "outside", ()):
             words.append("over " + ",".join(outside))
+        if getattr(self.tiling, "taps_in_rows", False):
+            words.append("taps in rows")
         if self.script:
             words.append(f"script {hashlib.sha256(self.script.encode()).hexdigest()[:8]}")
         return " ".join([*filter(None, words), f"split_k={self.split_k}"])

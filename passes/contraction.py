@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
+from conv_compiler.build import ops
 from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import find_nests
@@ -45,6 +46,12 @@ class Contraction:
     def ndim(self) -> int:
         """Number of spatial dimensions."""
         return len(self.taps)
+
+    @property
+    def image_pixels(self) -> tuple[int, ...]:
+        """Extents of the batch and of the image's spatial axes, without pads."""
+        shape = ops.shape_of(self.image)
+        return tuple(shape[axis] for axis in self.image_axes[1])
 
     @property
     def gemm_n(self) -> int:

@@ -7,6 +7,10 @@ After, in a dispatch region of its own:
     B[g, q, r, t, n]   input windows                  (iree_linalg_ext.im2col)
     P[s, g, m, t, n] = sum over the (q, r) of part s: A * B     role `contraction`
 
+With `taps_in_rows` image and output gradient change roles: A has windows of the gradient, so that m
+is (taps, k), and B has single image pixels, over which the sum runs. The image is then read once
+for each tile of those rows instead of once a tap.
+
 gemm_k is (q, r): the summed loops `outside` make q, those `inside` make r, of which a tile is
 brought to LDS at once; with none outside there is no q, and r is all of gemm_k. The columns are
 (t, n): taps and channels where `taps_outside`, else there is no t and n is both. A trip of a
@@ -25,7 +29,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor
+from iree.compiler.dialects import arith, linalg, tensor
 
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
@@ -44,7 +48,8 @@ class ImplicitGemm:
     """Options: the workgroup tile (elements), parts of gemm_k, and how gemm_k and columns are cut.
 
     `outside` and `inside` name every summed loop (n, and ho, wo ...) once, outermost first; both
-    empty stand for all of them inside, in the payload's order. `tile_k` is what r is rounded up to.
+    empty stand for all of them inside, in the payload's order; with `taps_in_rows` they are loops
+    over image pixels. `tile_k` is what r is rounded up to.
     """
 
     name: ClassVar[str] = "implicit-gemm"
@@ -55,6 +60,7 @@ class ImplicitGemm:
     outside: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     taps_outside: bool = False
+    taps_in_rows: bool = False
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy if there is none with these loops."""
@@ -68,9 +74,13 @@ class ImplicitGemm:
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
 
+    def _rows(self, conv: Contraction) -> int:
+        """Extent of m."""
+        return conv.gemm_m * (math.prod(conv.taps) if self.taps_in_rows else 1)
+
     def _columns(self, conv: Contraction) -> list[int]:
         """Extents of t, where there is one, and n."""
-        taps = math.prod(conv.taps)
+        taps = 1 if self.taps_in_rows else math.prod(conv.taps)
         return [taps, conv.channels] if self.taps_outside else [taps * conv.channels]
 
     def _summed(self, conv: Contraction) -> tuple[tuple[int, ...], ...]:
@@ -89,9 +99,10 @@ class ImplicitGemm:
         """The dispatch region that computes P[s, g, m, t, n]."""
         summed = self._summed(conv)
         *taps, n = self._columns(conv)
-        m, columns = _ceil(conv.gemm_m, self.tile_m), [*taps, _ceil(n, self.tile_n)]
+        m, columns = _ceil(self._rows(conv), self.tile_m), [*taps, _ceil(n, self.tile_n)]
         # The outer summed axis is the one that is cut into parts. A part is a loop at least.
-        lengths = [math.prod(conv.pixels[i] for i in part) for part in summed]
+        pixels = conv.image_pixels if self.taps_in_rows else conv.pixels
+        lengths = [math.prod(pixels[i] for i in part) for part in summed]
         lengths[-1] = _ceil(lengths[-1], self.tile_k)
         part = -(-lengths[0] // self.split_k)
         part = _ceil(part, self.tile_k) if len(lengths) == 1 else max(part, 2)
@@ -99,11 +110,14 @@ class ImplicitGemm:
         type = ir.RankedTensorType.get([self.split_k, conv.groups, m, *columns], conv.accumulator)
         region = ops.dispatch_region(type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
+            of_gradient, of_image = (
+                (_gradient_windows, _image) if self.taps_in_rows else (_gradient, _image_windows)
+            )
             operands = (
-                im2col("a", _gradient(conv, summed), conv.gemm_m, [conv.groups, *lengths, m]),
+                im2col("a", of_gradient(conv, summed), conv.gemm_m, [conv.groups, *lengths, m]),
                 im2col(
                     "b",
-                    _windows(conv, summed),
+                    of_image(conv, summed),
                     conv.channels,
                     [conv.groups, *lengths, *columns],
                     taps_outside=self.taps_outside,
@@ -132,18 +146,21 @@ class ImplicitGemm:
         self, conv: Contraction, epilogue: ir.Operation | None, partials: ir.Value
     ) -> ir.Value:
         """The weight gradient from P: one dispatch that also runs the epilogue, or a mere view."""
-        whole = [self.split_k, conv.groups, conv.gemm_m, *self._columns(conv)]
+        whole = [self.split_k, conv.groups, self._rows(conv), *self._columns(conv)]
 
         def taps_apart() -> ir.Value:
             columns = ops.merge_axes(ops.leading(partials, whole), 3, len(whole) - 3)
             return ops.split_axis(columns, 3, (*conv.taps, conv.channels))
 
         in_order = conv.weight_loops == conv.weight_order and ops.shape_of(partials) == whole
-        if epilogue is None and in_order and self.split_k == 1:
+        if epilogue is None and in_order and self.split_k == 1 and not self.taps_in_rows:
             return ops.merge_axes(taps_apart(), 0, 2)
         region = ops.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
-            weight = _reduce(conv, taps_apart(), self.split_k)
+            if self.taps_in_rows:
+                weight = _reduce_mirrored(conv, partials)
+            else:
+                weight = _reduce(conv, taps_apart(), self.split_k)
             if epilogue is not None:
                 weight = _apply(epilogue, weight)
             ops.dispatch_return(weight)
@@ -166,7 +183,7 @@ def _gradient(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
     )
 
 
-def _windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
+def _image_windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
     """What B is read from: the image, a window at a time."""
     group, axes, channel = conv.image_axes
     strides, dilations, window = ((1, *x) for x in (conv.strides, conv.dilations, conv.taps))
@@ -191,6 +208,58 @@ def _windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
         pad_high=conv.pad_high,
     )
     return merge_pixels(source) if conv.is_pointwise else behind_unit_axis(source)
+
+
+def _gradient_windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
+    """What A is read from with taps in rows: the output gradient, a window at a time.
+
+    Image pixel p and tap t meet the output pixel p - t * dilation + pad_low: in a window over the
+    gradient with the taps in reverse order. Strides must be 1, pads no wider than the window.
+    """
+    group, axes, channel = conv.gradient_axes
+    reach = (0, *(d * (t - 1) for d, t in zip(conv.dilations, conv.taps, strict=True)))
+    dilations, window = (1, *conv.dilations), (1, *conv.taps)
+    low, high = ([0] * len(ops.shape_of(conv.gradient)) for _ in range(2))
+    for i, axis in enumerate(axes):
+        low[axis] = reach[i] - conv.pad_low[conv.image_axes[1][i]]
+        high[axis] = reach[i] - conv.pad_high[conv.image_axes[1][i]]
+    return behind_unit_axis(
+        Source(
+            value=conv.gradient,
+            group_axis=group,
+            channel_axis=channel,
+            summed=tuple(
+                tuple(
+                    PixelAxis(
+                        axis=axes[i],
+                        size=conv.image_pixels[i],
+                        dilation=dilations[i],
+                        window=window[i],
+                    )
+                    for i in part
+                )
+                for part in summed
+            ),
+            pad_low=tuple(low),
+            pad_high=tuple(high),
+        )
+    )
+
+
+def _image(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
+    """What B is read from with taps in rows: the image, a pixel at a time."""
+    group, axes, channel = conv.image_axes
+    return merge_pixels(
+        Source(
+            value=conv.image,
+            group_axis=group,
+            channel_axis=channel,
+            summed=tuple(
+                tuple(PixelAxis(axis=axes[i], size=conv.image_pixels[i]) for i in part)
+                for part in summed
+            ),
+        )
+    )
 
 
 def _epilogue(op: ir.Operation) -> ir.Operation | None:
@@ -228,5 +297,43 @@ def _reduce(conv: Contraction, partials: ir.Value, split_k: int) -> ir.Value:
         len(dims),
         int(split_k > 1),
         lambda part, total: ops.add(total, part) if split_k > 1 else part,
+        {ROLE: ir.StringAttr.get("reduction")},
+    )
+
+
+def _reduce_mirrored(conv: Contraction, partials: ir.Value) -> ir.Value:
+    """The sum of P[s, g, (taps..., k), c] over s in rising order, taps reversed, in weight order.
+
+    An index that falls where a loop rises is no affine map that IREE tiles (it takes a tile's slice
+    to begin at the tile's first index), so the elements are extracted; from the whole of P, padding
+    included, for IREE 3.13 gathers from a slice as if it were contiguous.
+    """
+    order, taps = conv.weight_order, conv.weight_loops[2:-1]
+    rank, parts = len(order), ops.shape_of(partials)[0]
+    dims = [ir.AffineDimExpr.get(i) for i in range(rank + 1)]
+
+    def constant(value: int) -> ir.Value:
+        return arith.ConstantOp(ir.IndexType.get(), value).result
+
+    def loop(name: str) -> ir.Value:
+        return linalg.IndexOp(order.index(name)).result
+
+    def body(_: ir.Value, total: ir.Value) -> ir.Value:
+        row = constant(0)
+        for name, extent in (*zip(taps, conv.taps, strict=True), ("k", conv.gemm_m)):
+            index = loop(name)
+            if name != "k":
+                index = arith.SubIOp(constant(extent - 1), index).result
+            row = arith.AddIOp(arith.MulIOp(row, constant(extent)).result, index).result
+        at = [linalg.IndexOp(rank).result, loop("g"), row, loop("c")]
+        return ops.add(total, tensor.ExtractOp(partials, at).result)
+
+    return ops.generic(
+        [tensor.EmptyOp([parts], conv.accumulator).result],  # says how many parts there are
+        ops.filled(ops.shape_of(conv.op.results[0]), conv.accumulator),
+        [dims[rank:], dims[:rank]],
+        rank + 1,
+        1,
+        body,
         {ROLE: ir.StringAttr.get("reduction")},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conv_compiler.model.counts import Counts, KernelCounts
+from conv_compiler.model.launch import Launch
 from conv_compiler.vgpu.counters import KernelCounters
 
 _LINE_BYTES = 128  # of the virtual GPU's counters
@@ -27,6 +28,13 @@ _CLASSES = {
 def _amount(counts: Counts, kind: str) -> float:
     first = {"lds_read": "lds_reads", "lds_write": "lds_writes"}.get(kind, _CLASSES[kind][0])
     return float(getattr(counts, first))
+
+
+def dies_reading(counters: KernelCounters, launch: Launch) -> float | None:
+    """How many dies read each byte of a launch's operands, on average; None where it reads none."""
+    if not launch.read_bytes:
+        return None
+    return counters.die_read_lines * _LINE_BYTES / counters.launches / launch.read_bytes
 
 
 def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCounts:

@@ -72,13 +72,23 @@ def chip_lanes(chip: ChipFacts) -> int:
     return 64 if chip.valu_cycles == 4 else 32
 
 
+def serial_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
+    """Cycles of a workgroup alone whose pipes take turns; memory is issued beside them."""
+    pipes = unit_cycles(counts, 1, launch, chip)
+    per_simd = -(-launch.waves // chip.simds)
+    vector = per_simd * chip.valu_cycles * counts.valu_slots
+    return max(pipes["matrix"] + vector + pipes["LDS"], *pipes.values())
+
+
 def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float:
     """Cycles one workgroup takes alone on a unit.
 
-    Between two barriers the longest pipe counts; each barrier adds a round trip to LDS; a load adds
+    A workgroup's waves go from barrier to barrier together and do the same at the same time: read
+    LDS, multiply, shift what was loaded, write LDS. So these do not hide one another (docs/model.md
+    holds it against timelines of compiled code). Each barrier adds a round trip to LDS; a load adds
     what of its latency the software pipeline leaves uncovered.
     """
-    trip = sum(max(unit_cycles(part, 1, launch, chip).values()) for part in counts.body)
+    trip = serial_cycles(counts.trip, launch, chip)
     trip += counts.trip.barriers * chip.lds_latency_cycles
     if counts.trip.loads:
         trip = covered(trip, counts.load_distance, chip.load_cycles)
@@ -146,7 +156,8 @@ def estimate(
     if chip.l2_bytes_per_cycle:
         pipes["L2"] = moved / chip.l2_bytes_per_cycle / clock
     if chip.last_level_gb_per_s:
-        between = min(moved, launch.read_bytes * chip.l2_parts + launch.written_bytes)
+        dies = chip.l2_parts if launch.dies is None else launch.dies
+        between = min(moved, launch.read_bytes * dies + launch.written_bytes)
         pipes["last-level cache"] = between / chip.last_level_gb_per_s / 1e9
     warm = launch.warm_bytes if launch.warm_bytes <= chip.last_level_bytes else 0
     footprint = launch.read_bytes - warm + launch.written_bytes

@@ -13,7 +13,8 @@ class Launch:
 
     `vgprs` are those a lane is given, accumulation registers included; `read_bytes` and
     `written_bytes` the sizes of the buffers it reads and writes, each byte once; `warm_bytes` are
-    those read that an earlier kernel of the same module has written.
+    those read that an earlier kernel of the same module has written. `dies` tells how many of the
+    chip's dies with a cache of their own read each byte; None where that is not known: all.
     """
 
     workgroups: int
@@ -24,6 +25,7 @@ class Launch:
     read_bytes: int = 0
     written_bytes: int = 0
     warm_bytes: int = 0
+    dies: float | None = None
 
 
 def resident(launch: Launch, chip: ChipFacts) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from conv_compiler.errors import InvalidArtifact
 from conv_compiler.model.code_object import KernelCode, code_objects, kernels
 from conv_compiler.model.counts import KernelCounts
 from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
-from conv_compiler.model.dynamic import with_counters
+from conv_compiler.model.dynamic import dies_reading, with_counters
 from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
 from conv_compiler.model.facts import chip_facts
 from conv_compiler.model.launch import Launch
@@ -196,6 +196,7 @@ def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleM
         counts = sampled_counts(code, dispatch)
         if row := counted.get(code.name):
             counts = with_counters(counts, row)
+            launch = replace(launch, dies=dies_reading(row, launch))
         models.append(
             KernelModel(
                 code=code,

@@ -38,6 +38,7 @@ def _names(operand: str) -> tuple[str, ...]:
 _UNIFORM = {
     "v_mov_b32": "s_mov_b32",
     "v_readfirstlane_b32": "s_mov_b32",
+    "v_not_b32": "s_not_b32",
     "v_mul_lo_u32": "s_mul_i32",
     "v_lshlrev_b32": "s_lshl_b32",
     "v_lshrrev_b32": "s_lshr_b32",
@@ -148,12 +149,15 @@ class _Wave:
         """A vector instruction whose operands are alike in all lanes, as the scalar one it is."""
         carry = "_co_" in name
         results, sources = (operands[:2], operands[2:]) if carry else (operands[:1], operands[1:])
-        values = [self.read(operand) for operand in sources]
-        if None in values:
+        read = [self.read(operand) for operand in sources]
+        values = [value for value in read if value is not None]
+        if len(values) < len(read):
             for operand in results:
                 self.write(operand, None)
         elif scalar == "s_mov_b32":
             self.write(results[0], values[0])
+        elif scalar == "s_not_b32":
+            self.write(results[0], values[0] ^ MASK[32])
         else:
             values = values[::-1] if "rev" in name else values
             value, scc = BINARY[scalar][1](*values, 0)

@@ -13,8 +13,9 @@ class KernelCounters:
     """Sums over all launches of one kernel on one chip.
 
     Instructions are wave-instructions by class (matrix, valu, salu, lds_read, ...). A line is
-    128 bytes, counted once an instruction. LDS cycles follow the bank model of docs/vgpu.md.
-    `seconds` is the host's time.
+    128 bytes, counted once an instruction; `die_read_lines` are the distinct ones each die of the
+    chip reads, summed over its dies. LDS cycles follow the bank model of docs/vgpu.md. `seconds` is
+    the host's time.
     """
 
     chip: str
@@ -28,6 +29,7 @@ class KernelCounters:
     global_write_bytes: int
     global_read_lines: int
     global_write_lines: int
+    die_read_lines: int
     scalar_read_bytes: int
     lds_read_bytes: int
     lds_write_bytes: int

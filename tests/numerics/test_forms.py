@@ -34,28 +34,48 @@ PROBLEMS = {
         layout="NDHWGC_GKZYXC_NDHWGK",
     ),
 }  # fmt: skip
+# Of stride 1 and with fewer channels in the gradient: the taps may be in the rows.
+ROWS = ConvProblem(
+    n=19, g=2, k=5, c=12, image=(6, 9), filter=(3, 2), pad_low=(1, 0), pad_high=(2, 1),
+    dilation=(1, 2),
+)  # fmt: skip
+PROBLEMS_IN_ROWS = {
+    "odd": ROWS,
+    "channels_first": replace(ROWS, layout="NGCHW_GKCYX_NGKHW"),
+    "whole_taps": ConvProblem(n=16, k=16, c=32, image=(5, 4), filter=(3, 3), pad_low=(1, 1)),
+    "wave": ConvProblem(
+        n=3, k=7, c=16, image=(41,), filter=(3,), layout="NWGC_GKXC_NWGK", dtype="bf16"
+    ),
+    "volume": ConvProblem(
+        n=17, k=4, c=8, image=(3, 4, 5), filter=(2, 3, 2), pad_low=(1, 1, 0),
+        layout="GNDHWC_GKZYXC_GNDHWK", dtype="i8",
+    ),
+}  # fmt: skip
 CASES = [
     pytest.param(
         problem,
         form,
+        in_rows,
         chip,
-        id=f"{name}-{','.join(form[0]) or 'flat'}-{chip}",
+        id=f"{name}-{','.join(form[0]) or 'flat'}{'-rows' * in_rows}-{chip}",
         # Chips take turns by default.
         marks=[] if (number + turn) % len(CHIPS) == 0 else [pytest.mark.slow],
     )
     for turn, chip in enumerate(CHIPS)
-    for number, (name, problem, form) in enumerate(
-        (name, problem, form)
-        for name, problem in PROBLEMS.items()
-        for form in summed_forms(problem)
+    for number, (name, problem, form, in_rows) in enumerate(
+        (name, problem, form, in_rows)
+        for in_rows, problems in ((False, PROBLEMS), (True, PROBLEMS_IN_ROWS))
+        for name, problem in problems.items()
+        for form in summed_forms(problem, in_rows)
     )
 ]
 
 
-@pytest.mark.parametrize(("problem", "form", "chip"), CASES)
-def test_form(problem, form, chip):
-    tilings = mma_tilings(problem, find_target(chip))
-    _, tiling = min(tilings, key=lambda found: found[1].workgroup)
+@pytest.mark.parametrize(("problem", "form", "in_rows", "chip"), CASES)
+def test_form(problem, form, in_rows, chip):
+    tilings = [one for _, one in mma_tilings(problem, find_target(chip))]
+    fitting = [tiling for tiling in tilings if tiling.taps_in_rows == in_rows]
+    tiling = min(fitting, key=lambda tiling: tiling.workgroup)
     outside, inside = form
     tiling = replace(tiling, outside=outside, inside=inside)
     strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=3)

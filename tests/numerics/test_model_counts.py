@@ -9,6 +9,7 @@ from conv_compiler.compile import compile
 from conv_compiler.model.facts import CHIPS
 from conv_compiler.model.module import model_module
 from conv_compiler.problem import ConvProblem
+from conv_compiler.strategy import Wanted
 
 PROBLEMS = (
     ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
@@ -65,3 +66,23 @@ def test_a_run_takes_the_place_of_static_counts():
         lines = row.global_read_lines + row.global_write_lines
         assert wave.line_bytes * row.waves == pytest.approx(128 * lines)
         assert after.estimate.seconds == pytest.approx(before.estimate.seconds, rel=0.25)
+
+
+@pytest.mark.parametrize(("chip", "split_k", "dies"), [("gfx942", 8, 1), ("gfx1100", 3, 1)])
+def test_each_die_reads_the_pixels_of_its_parts(chip, split_k, dies):
+    """gfx942's eight dies get the workgroups in turn, parts first; gfx1100 has one."""
+    problem = ConvProblem(n=16, k=128, c=128, image=(8, 8), filter=(1, 1))
+    artifact = compile(problem, chip, "implicit_gemm", split_k)
+    main = model_module(artifact.vmfb, count_on_virtual_gpu(artifact.vmfb)).main
+    assert main.launch.workgroups > split_k
+    assert main.launch.dies == pytest.approx(dies, rel=0.1)
+
+
+def test_every_die_reads_all_where_there_is_one_part():
+    problem = ConvProblem(n=16, k=512, c=64, image=(8, 8), filter=(1, 1))
+    artifact = compile(problem, "gfx942", Wanted(name="implicit_gemm", tile=(64, 64, 32)), 1)
+    main = model_module(artifact.vmfb, count_on_virtual_gpu(artifact.vmfb)).main
+    assert main.launch.workgroups == 8
+    size = problem.n * 64  # a tile has 128 bytes of each pixel: a cache line
+    want = (8 * size * problem.c + size * problem.k) / (size * (problem.c + problem.k))
+    assert main.launch.dies == pytest.approx(want)

@@ -25,6 +25,7 @@ from conv_compiler.errors import (
 )
 from conv_compiler.facts import KernelFacts
 from conv_compiler.problem import ConvProblem
+from conv_compiler.schedule import CompilationInfo
 from conv_compiler.select import choose
 from conv_compiler.stages import check_applied, kernel_facts, prove, stage_texts
 from conv_compiler.strategy import Wanted
@@ -284,17 +285,31 @@ def test_a_role_on_no_op_is_an_error(tmp_path):
             schedule_module.attach(module, schedule, tmp_path / "library.mlir")
 
 
+OURS = CompilationInfo(lowering_config="#config", pipeline=("cse",))
+
+
 def test_a_tag_needs_our_pipeline_beside_it(tmp_path):
     (tmp_path / "dump").mkdir()
     configured = tmp_path / "dump" / "configured_main.mlir"
     tag = 'conv_compiler.role = "contraction"'
     configured.write_text(tag)
     with pytest.raises(StrategyNotApplied, match="left no trace"):
-        check_applied(["contraction"], tmp_path)
+        check_applied({"contraction": OURS}, tmp_path)
     configured.write_text(f'#iree_codegen.pass_pipeline<"cse"> {tag}')
-    check_applied(["contraction"], tmp_path)
+    check_applied({"contraction": OURS}, tmp_path)
     with pytest.raises(StrategyNotApplied, match="role reduction"):
-        check_applied(["contraction", "reduction"], tmp_path)
+        check_applied({"contraction": OURS, "reduction": OURS}, tmp_path)
+
+
+def test_a_pipeline_of_irees_needs_our_sizes_beside_it(tmp_path):
+    (tmp_path / "dump").mkdir()
+    configured = tmp_path / "dump" / "configured_main.mlir"
+    named = CompilationInfo(lowering_config="#config<thread = [1]>", pipeline="#named")
+    configured.write_text('conv_compiler.role = "reduction", #config<thread = [4]> #named')
+    with pytest.raises(StrategyNotApplied, match="left no trace"):
+        check_applied({"reduction": named}, tmp_path)
+    configured.write_text('conv_compiler.role = "reduction", #config<thread = [1]> #named')
+    check_applied({"reduction": named}, tmp_path)
 
 
 MAIN = KernelFacts(

@@ -155,7 +155,7 @@ def test_latency_left_uncovered(distance, cycles):
 
 
 def test_barriers_and_segments_in_a_workgroup_alone():
-    """Matrix work and LDS writes on two sides of barriers add up; a barrier is a trip to LDS."""
+    """Matrix work, LDS reads and writes take turns; a barrier is a trip to LDS."""
     launch = Launch(workgroups=1, waves=4, vgprs=128)
     counts = KernelCounts(
         body=(
@@ -165,7 +165,7 @@ def test_barriers_and_segments_in_a_workgroup_alone():
         trips=3,
         source="predicted",
     )
-    assert chain_cycles(counts, launch, FACTS) == 3 * (160 + 4 * 8 * 10 + 2 * 64)
+    assert chain_cycles(counts, launch, FACTS) == 3 * (160 + 4 * (2 * 8 + 8 * 10) + 2 * 64)
 
 
 # A workgroup of 1000 cycles, 400 of them on the matrix units: four waves, one a SIMD.

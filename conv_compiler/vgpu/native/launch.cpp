@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <unordered_set>
+#include <vector>
 
 #include "checks.h"
 #include "code_object.h"
@@ -97,6 +99,7 @@ struct Worker {
   std::unique_ptr<Wave[], Free> waves;
   std::unique_ptr<uint8_t[], Free> lds, scratch;
   Counters counters;
+  std::vector<std::unordered_set<uint64_t>> lines_read;  // by die
   std::unique_ptr<Checker> checker;
 };
 
@@ -141,6 +144,11 @@ class Run {
     });
     if (!counters) return;
     for (const auto& worker : idle) add_counters(*counters, worker->counters);
+    for (uint32_t die = 0; die < chip_info(code_.chip())->dies; ++die) {
+      std::unordered_set<uint64_t> lines;
+      for (const auto& worker : idle) lines.insert(worker->lines_read[die].begin(), worker->lines_read[die].end());
+      counters->die_read_lines += lines.size();
+    }
   }
 
  private:
@@ -171,6 +179,7 @@ class Run {
   std::unique_ptr<Worker> make_worker(Findings* findings) const {
     auto worker = std::make_unique<Worker>();
     worker->waves = aligned<Wave>(waves_);
+    worker->lines_read.resize(chip_info(code_.chip())->dies);
     worker->lds = aligned<uint8_t>(lds_size_ + 64);
     if (kernel_.private_size) worker->scratch = aligned<uint8_t>(scratch_bytes());
     if (findings)
@@ -186,6 +195,7 @@ class Run {
     g.kernel = &kernel_;
     g.memory = config_.memory;
     g.counters = counting ? &worker.counters : nullptr;
+    g.lines_read = counting ? &worker.lines_read[n % worker.lines_read.size()] : nullptr;
     g.checker = worker.checker.get();
     g.observed = g.counters || g.checker;
     g.lds = worker.lds.get();

@@ -98,6 +98,7 @@ struct Counters {
   uint64_t instructions[static_cast<int>(Class::kCount)] = {};
   uint64_t global_read_bytes = 0, global_write_bytes = 0;    // of active lanes, dropped lanes excluded
   uint64_t global_read_lines = 0, global_write_lines = 0;    // distinct 128-byte (gfx9) or 128-byte (RDNA) lines an instruction
+  uint64_t die_read_lines = 0;                               // distinct lines each die reads, summed over the dies
   uint64_t scalar_read_bytes = 0;
   uint64_t lds_read_bytes = 0, lds_write_bytes = 0;
   uint64_t lds_cycles = 0, lds_conflict_cycles = 0;          // cycles of all LDS accesses, of them above the conflict-free number
@@ -152,6 +153,7 @@ struct ChipInfo {
   uint32_t family;             // 9, 11, 12: differences in memory and wait semantics
   uint32_t cdna;               // 2, 3, 4: what its matrix instructions can; 0: none of them
   bool fnuz;                   // 8-bit floats are FNUZ, else OCP
+  uint32_t dies;               // parts with an L2 of their own, to which workgroups go in turn
 };
 const ChipInfo* chip_info(const std::string& name);        // nullptr: not a chip we execute
 const std::vector<ChipInfo>& chips();

@@ -33,8 +33,14 @@ uint32_t lds_cycles(const uint32_t* at, uint64_t active, uint32_t bytes, uint32_
   return cycles;
 }
 
-uint64_t lines(const uint64_t* at, uint64_t active, uint32_t bytes) {
+// The lines an access touches, each once.
+struct Lines {
   uint64_t seen[2 * kMaxLanes];
+  int count = 0;
+};
+
+void find_lines(const uint64_t* at, uint64_t active, uint32_t bytes, Lines& found) {
+  uint64_t* seen = found.seen;
   int n = 0;
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int l = __builtin_ctzll(rest);
@@ -43,7 +49,7 @@ uint64_t lines(const uint64_t* at, uint64_t active, uint32_t bytes) {
     if (last != first) seen[n++] = last;
   }
   std::sort(seen, seen + n);
-  return static_cast<uint64_t>(std::unique(seen, seen + n) - seen);
+  found.count = static_cast<int>(std::unique(seen, seen + n) - seen);
 }
 
 }  // namespace
@@ -65,7 +71,10 @@ void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active,
     const uint64_t moved = uint64_t(__builtin_popcountll(active)) * bytes;
     const bool write = op != MemoryOp::kRead;
     (write ? c->global_write_bytes : c->global_read_bytes) += moved;
-    (write ? c->global_write_lines : c->global_read_lines) += lines(at, active, bytes);
+    Lines lines;
+    find_lines(at, active, bytes, lines);
+    (write ? c->global_write_lines : c->global_read_lines) += lines.count;
+    if (!write && w.group->lines_read) w.group->lines_read->insert(lines.seen, lines.seen + lines.count);
   }
   if (w.group->checker) w.group->checker->global(w, i, at, active, bytes, op, owner);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <unordered_set>
 
 #include "program.h"
 
@@ -58,6 +59,7 @@ struct Group {
   const KernelInfo* kernel = nullptr;
   const Memory* memory = nullptr;
   Counters* counters = nullptr;   // nullptr: bytes, lines and conflicts are not counted
+  std::unordered_set<uint64_t>* lines_read = nullptr;  // by the die the group runs on; nullptr with `counters`
   Checker* checker = nullptr;     // nullptr: no checks
   bool observed = false;          // memory instructions report to observe.h
   uint8_t* lds = nullptr;
