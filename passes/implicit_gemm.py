@@ -25,6 +25,7 @@ on CUDA (a contraction whose operand 0 carries the last result dimension).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -168,45 +169,52 @@ class ImplicitGemm:
         return result
 
 
+def _source(
+    value: ir.Value,
+    axes: tuple[int, tuple[int, ...], int],
+    pixels: Iterable[PixelAxis],
+    summed: tuple[tuple[int, ...], ...],
+    pads: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+) -> Source:
+    """A tensor with its (group, ..., channel) axes, its pixel axes shared out to q and r."""
+    each = tuple(pixels)
+    return Source(
+        value=value,
+        group_axis=axes[0],
+        channel_axis=axes[2],
+        summed=tuple(tuple(each[i] for i in part) for part in summed),
+        pad_low=pads[0],
+        pad_high=pads[1],
+    )
+
+
+def _plain(axes: tuple[int, ...], sizes: tuple[int, ...]) -> Iterable[PixelAxis]:
+    return (PixelAxis(axis=axis, size=size) for axis, size in zip(axes, sizes, strict=True))
+
+
 def _gradient(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
     """What A is read from: the output gradient, a pixel at a time."""
-    group, axes, channel = conv.gradient_axes
-    return merge_pixels(
-        Source(
-            value=conv.gradient,
-            group_axis=group,
-            channel_axis=channel,
-            summed=tuple(
-                tuple(PixelAxis(axis=axes[i], size=conv.pixels[i]) for i in part) for part in summed
-            ),
-        )
-    )
+    axes = conv.gradient_axes
+    return merge_pixels(_source(conv.gradient, axes, _plain(axes[1], conv.pixels), summed))
+
+
+def _image(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
+    """What B is read from with taps in rows: the image, a pixel at a time."""
+    axes = conv.image_axes
+    return merge_pixels(_source(conv.image, axes, _plain(axes[1], conv.image_pixels), summed))
 
 
 def _image_windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
     """What B is read from: the image, a window at a time."""
-    group, axes, channel = conv.image_axes
     strides, dilations, window = ((1, *x) for x in (conv.strides, conv.dilations, conv.taps))
-    source = Source(
-        value=conv.image,
-        group_axis=group,
-        channel_axis=channel,
-        summed=tuple(
-            tuple(
-                PixelAxis(
-                    axis=axes[i],
-                    size=conv.pixels[i],
-                    stride=strides[i],
-                    dilation=dilations[i],
-                    window=window[i],
-                )
-                for i in part
-            )
-            for part in summed
-        ),
-        pad_low=conv.pad_low,
-        pad_high=conv.pad_high,
+    pixels = (
+        PixelAxis(axis=axis, size=size, stride=stride, dilation=dilation, window=taps)
+        for axis, size, stride, dilation, taps in zip(
+            conv.image_axes[1], conv.pixels, strides, dilations, window, strict=True
+        )
     )
+    pads = (conv.pad_low, conv.pad_high)
+    source = _source(conv.image, conv.image_axes, pixels, summed, pads)
     return merge_pixels(source) if conv.is_pointwise else behind_unit_axis(source)
 
 
@@ -216,50 +224,22 @@ def _gradient_windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) ->
     Image pixel p and tap t meet the output pixel p - t * dilation + pad_low: in a window over the
     gradient with the taps in reverse order. Strides must be 1, pads no wider than the window.
     """
-    group, axes, channel = conv.gradient_axes
-    reach = (0, *(d * (t - 1) for d, t in zip(conv.dilations, conv.taps, strict=True)))
     dilations, window = (1, *conv.dilations), (1, *conv.taps)
     low, high = ([0] * len(ops.shape_of(conv.gradient)) for _ in range(2))
-    for i, axis in enumerate(axes):
-        low[axis] = reach[i] - conv.pad_low[conv.image_axes[1][i]]
-        high[axis] = reach[i] - conv.pad_high[conv.image_axes[1][i]]
-    return behind_unit_axis(
-        Source(
-            value=conv.gradient,
-            group_axis=group,
-            channel_axis=channel,
-            summed=tuple(
-                tuple(
-                    PixelAxis(
-                        axis=axes[i],
-                        size=conv.image_pixels[i],
-                        dilation=dilations[i],
-                        window=window[i],
-                    )
-                    for i in part
-                )
-                for part in summed
-            ),
-            pad_low=tuple(low),
-            pad_high=tuple(high),
+    pixels = []
+    for axis, of_image, size, dilation, taps in zip(
+        conv.gradient_axes[1], conv.image_axes[1], conv.image_pixels, dilations, window, strict=True
+    ):
+        pixels.append(PixelAxis(axis=axis, size=size, dilation=dilation, window=taps))
+        low[axis] = dilation * (taps - 1) - conv.pad_low[of_image]
+        high[axis] = dilation * (taps - 1) - conv.pad_high[of_image]
+    if min(*low, *high) < 0 or set(conv.strides) != {1}:
+        raise UnsupportedStrategy(
+            f"taps in rows, strides {conv.strides}: need stride 1 and pads within the window; "
+            "use another form"
         )
-    )
-
-
-def _image(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
-    """What B is read from with taps in rows: the image, a pixel at a time."""
-    group, axes, channel = conv.image_axes
-    return merge_pixels(
-        Source(
-            value=conv.image,
-            group_axis=group,
-            channel_axis=channel,
-            summed=tuple(
-                tuple(PixelAxis(axis=axes[i], size=conv.image_pixels[i]) for i in part)
-                for part in summed
-            ),
-        )
-    )
+    pads = (tuple(low), tuple(high))
+    return behind_unit_axis(_source(conv.gradient, conv.gradient_axes, pixels, summed, pads))
 
 
 def _epilogue(op: ir.Operation) -> ir.Operation | None:

@@ -41,7 +41,7 @@
 // ODD-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
 // ODD:      transform.include @workgroup_tile
 // ODD:      kind(#iree_gpu.mma_layout<WMMAR3_F32_16x16x16_BF16>)
-// ODD:      transform.include @{{main|pixel}}_loop
+// ODD:      transform.include @pixel_loop
 // ODD:      transform.include @share_mma
 // ODD:      hal.executable
 // ODD:      func.func @main_dispatch_0

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import pytest
 
+from conv_compiler.compile import compile
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.gpu_tiles import mma_tilings, summed_forms
 from conv_compiler.problem import ConvProblem
 from conv_compiler.strategy import Strategy
@@ -80,3 +82,11 @@ def test_form(problem, form, in_rows, chip):
     tiling = replace(tiling, outside=outside, inside=inside)
     strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=3)
     verify(problem, chip, strategy, 3, device="vgpu", budget=0.0).require()
+
+
+def test_taps_in_rows_need_stride_one():
+    fitting = (one for _, one in mma_tilings(ROWS, find_target("gfx942")))
+    tiling = next(one for one in fitting if one.taps_in_rows)
+    strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=1)
+    with pytest.raises(UnsupportedStrategy, match="need stride 1"):
+        compile(replace(ROWS, stride=(2, 1)), "gfx942", strategy)
