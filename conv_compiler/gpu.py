@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
@@ -48,7 +49,10 @@ def mma_candidates(
         for entry in lower_bounds(problem, target, tiling, mma)
     ]
     found.sort(key=lambda entry: entry[0])
-    best = [tiling for _, tiling in found[:MODELLED]]
+    best = [
+        replace(tiling, outside=outside, inside=inside)
+        for _, tiling, (outside, inside) in found[:MODELLED]
+    ]
     return _ranked("implicit_gemm", problem, target, best, split_k)
 
 
@@ -105,7 +109,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
         ImplicitGemm(
             tile_m=m,
             tile_n=n,
-            tile_k=k if tiling.outside else k_multiple(tiling),
+            tile_k=k if tiling.outside else k_multiple(k),
             split_k=strategy.split_k,
             outside=tiling.outside,
             inside=tiling.inside,

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_reduction import reduction_seconds
 from conv_compiler.gpu_tiles import (
+    Form,
     chip_forms,
+    form_trips,
     gemm_k,
     lds_bytes,
     summed_length,
@@ -81,12 +83,13 @@ def _is_last(letters: str, channel: str, groups: int) -> bool:
     return inner == "" or (inner == "G" and groups == 1)
 
 
-def _address_costs(problem: ConvProblem, tiling: GpuTiling) -> tuple[int, int]:
-    if tiling.outside:
-        plain, window = BATCH if tiling.inside == ("n",) else ROWS
+def _address_costs(problem: ConvProblem, form: Form, taps_in_rows: bool) -> tuple[int, int]:
+    outside, inside = form
+    if outside:
+        plain, window = BATCH if inside == ("n",) else ROWS
     else:
         plain, window = POINTWISE if problem.is_pointwise else FLAT
-    return (window, plain) if tiling.taps_in_rows else (plain, window)
+    return (window, plain) if taps_in_rows else (plain, window)
 
 
 def _width_class(bytes_: float) -> int:
@@ -105,7 +108,7 @@ def mma_counts(
     channels_c = problem.c if _is_last(row.input, "C", problem.g) else 1
     a = _copy(tiling, 0, tiling.copy_a, channels_k, threads, size)
     b = _copy(tiling, 1, tiling.copy_b, channels_c, threads, size)
-    per_row = _address_costs(problem, tiling)
+    per_row = _address_costs(problem, (tiling.outside, tiling.inside), tiling.taps_in_rows)
     steps = k // mma.k
     own_m, own_n = m // subgroups_m // mma.m, n // subgroups_n // mma.n
     matrix = own_m * own_n * steps
@@ -235,15 +238,16 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
 
 def lower_bounds(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
-) -> Iterator[tuple[float, GpuTiling]]:
-    """(cycles of the matrix kernel with the chip as busy as it can be, tiling) for each form.
+) -> Iterator[tuple[float, GpuTiling, Form]]:
+    """(cycles of the matrix kernel with the chip as busy as it can be, tiling, form) for each form
+    of a tiling that has all summed loops inside.
 
     Matrix units and vector units only: enough to leave out what cannot be fast.
     """
     chip = rank_facts(target)
     waves = math.prod(tiling.subgroups)
-    counts = mma_counts(problem, target, tiling, mma, 1).trip
-    address = _address_costs(problem, tiling)
+    counts, _ = mma_counts(problem, target, tiling, mma, 1).body  # what follows only writes LDS
+    address = _address_costs(problem, ((), ()), tiling.taps_in_rows)
     rows = [
         max(
             1,
@@ -256,13 +260,13 @@ def lower_bounds(
     ]
     grid = tiles(problem, tiling)
     shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
-    for outside, inside in chip_forms(problem, target, tiling):
-        form = replace(tiling, outside=outside, inside=inside)
-        changed = zip(_address_costs(problem, form), address, rows, strict=True)
+    for form in chip_forms(problem, target, tiling):
+        costs = _address_costs(problem, form, tiling.taps_in_rows)
+        changed = zip(costs, address, rows, strict=True)
         valu = counts.valu + sum((new - old) * count for new, old, count in changed)
         busy = waves * max(counts.matrix_cycles, chip.valu_cycles * valu + shared) / chip.simds
-        steps = trips(problem, form, 1)
-        yield grid * steps * busy / min(chip.units, max(1.0, grid * steps / 2)), form
+        steps = form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, 1)
+        yield grid * steps * busy / min(chip.units, max(1.0, grid * steps / 2)), tiling, form
 
 
 def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Mma, Target
 
+# Summed loops (outside, inside) a workgroup's gemm_k tile, outermost first.
+Form = tuple[tuple[str, ...], tuple[str, ...]]
 # Workgroup tiles in matrix instructions (m, n) and the subgroups that share them, as large as the
 # registers of a subgroup allow and then smaller for small problems.
 SUBGROUPS = ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
@@ -169,15 +171,13 @@ def _shared(
 
 
 @lru_cache(maxsize=256)
-def summed_forms(
-    problem: ConvProblem, taps_in_rows: bool = False
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form, ...]:
     """(outside, inside) ways to cut the summed loops, each a loop of more than one trip outside.
 
     All inside; all pixels outside and the batch inside; rows outside, with the batch or alone.
     """
     spatial = OUTPUT_LOOPS[-problem.ndim :]
-    forms: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
+    forms: list[Form] = [((), ())]
     for outside, inside in (
         (spatial, ("n",)),
         (spatial[:-1], (spatial[-1], "n")),
@@ -188,9 +188,7 @@ def summed_forms(
     return tuple(forms)
 
 
-def chip_forms(
-    problem: ConvProblem, target: Target, tiling: GpuTiling
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+def chip_forms(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[Form, ...]:
     """The forms worth trying: all, where the chip has a scalar unit for outer loops' arithmetic.
 
     On an H200, which has none, each of them was slower than all inside (docs/gpu.md).
@@ -207,20 +205,26 @@ def summed_length(problem: ConvProblem, loops: tuple[str, ...], taps_in_rows: bo
     return math.prod({"n": problem.n, **sizes}[loop] for loop in loops)
 
 
-def k_multiple(tiling: GpuTiling) -> int:
-    """gemm_k of a part is rounded up to this: two main-loop trips, for there must be a loop."""
-    return 2 * tiling.workgroup[2]
+def k_multiple(k: int) -> int:
+    """gemm_k of a part is rounded up to this: two trips of tiles of `k`; there must be a loop."""
+    return 2 * k
 
 
 def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
     """Main-loop trips of one part."""
-    k = tiling.workgroup[2]
-    rows = tiling.taps_in_rows
-    if not tiling.outside:
-        part = -(-gemm_k(problem, rows) // split_k)
-        return -(-part // k_multiple(tiling)) * 2
-    around = -(-summed_length(problem, tiling.outside, rows) // split_k)
-    return max(around, 2) * -(-summed_length(problem, tiling.inside, rows) // k)
+    form = (tiling.outside, tiling.inside)
+    return form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, split_k)
+
+
+@lru_cache(maxsize=4096)
+def form_trips(problem: ConvProblem, form: Form, k: int, taps_in_rows: bool, split_k: int) -> int:
+    """Main-loop trips of one part, with gemm_k tiles of `k` and a form's loops around and in it."""
+    outside, inside = form
+    if not outside:
+        part = -(-gemm_k(problem, taps_in_rows) // split_k)
+        return -(-part // k_multiple(k)) * 2
+    around = -(-summed_length(problem, outside, taps_in_rows) // split_k)
+    return max(around, 2) * -(-summed_length(problem, inside, taps_in_rows) // k)
 
 
 def gemm_k(problem: ConvProblem, taps_in_rows: bool) -> int:

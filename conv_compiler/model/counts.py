@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import add, attrgetter
 
 # Arithmetic of one 16x16x16 matrix instruction: the unit that counts are told in.
 EQUIVALENT_FLOPS = 2 * 16 * 16 * 16
@@ -49,11 +50,11 @@ class Counts:
     line_bytes: float = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in NAMES})
+        return _named(map(add, VALUES(self), VALUES(other)))
 
     def scaled(self, factor: float) -> Counts:
         """The counts of `factor` times the work."""
-        return Counts(**{name: getattr(self, name) * factor for name in NAMES})
+        return _named(value * factor for value in VALUES(self))
 
     @property
     def lds_reads(self) -> float:
@@ -72,12 +73,17 @@ class Counts:
 
 
 NAMES = tuple(field.name for field in fields(Counts))
+VALUES = attrgetter(*NAMES)
+
+
+def _named(values: Iterable[float]) -> Counts:
+    return Counts(**dict(zip(NAMES, values, strict=True)))
 
 
 def total(parts: Iterable[Counts]) -> Counts:
     """The sum of some counts."""
-    parts = tuple(parts)
-    return Counts(**{name: sum(getattr(part, name) for part in parts) for name in NAMES})
+    rows = [VALUES(part) for part in parts]
+    return _named(map(sum, zip(*rows, strict=True))) if rows else Counts()
 
 
 @dataclass(frozen=True, kw_only=True)
