@@ -6,10 +6,11 @@ import pytest
 
 from conv_compiler.commands.model_table import count_on_virtual_gpu
 from conv_compiler.compile import compile
-from conv_compiler.model.facts import CHIPS
+from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.module import model_module
 from conv_compiler.problem import ConvProblem
 from conv_compiler.strategy import Wanted
+from conv_compiler.targets import find_target
 
 PROBLEMS = (
     ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
@@ -78,11 +79,14 @@ def test_each_die_reads_the_pixels_of_its_parts(chip, split_k, dies):
     assert main.launch.dies == pytest.approx(dies, rel=0.1)
 
 
-def test_every_die_reads_all_where_there_is_one_part():
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_die_reads_all_where_there_is_one_part(chip):
+    """The model and the virtual GPU know the same number of dies."""
     problem = ConvProblem(n=16, k=512, c=64, image=(8, 8), filter=(1, 1))
-    artifact = compile(problem, "gfx942", Wanted(name="implicit_gemm", tile=(64, 64, 32)), 1)
+    artifact = compile(problem, chip, Wanted(name="implicit_gemm", tile=(64, 64, 32)), 1)
     main = model_module(artifact.vmfb, count_on_virtual_gpu(artifact.vmfb)).main
     assert main.launch.workgroups == 8
     size = problem.n * 64  # a tile has 128 bytes of each pixel: a cache line
-    want = (8 * size * problem.c + size * problem.k) / (size * (problem.c + problem.k))
+    dies = chip_facts(find_target(chip)).l2_parts
+    want = (dies * size * problem.c + size * problem.k) / (size * (problem.c + problem.k))
     assert main.launch.dies == pytest.approx(want)
