@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
-from conv_compiler.gpu_predict import lower_bounds, predict, split_choices
+from conv_compiler.gpu_predict import full_split, predict, rough_cycles, split_choices
 from conv_compiler.gpu_reduction import reduction_info
 from conv_compiler.gpu_tiles import (
+    Form,
     k_multiple,
     mma_tilings,
     vector_threads,
@@ -17,7 +18,6 @@ from conv_compiler.gpu_tiles import (
 )
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.schedule import CompilationInfo, Schedule
-from conv_compiler.split_k import MOST_PARTS
 from conv_compiler.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
 # Tilings tried at most for a problem, should the first ones spill.
 MOST_CANDIDATES = 8
+# Parts the model may choose: beyond, a part's partial sums cost more than its work saves.
+MOST_PARTS = 256
 # LLVM's scheduler after register allocation moves the waits for the next trip's operands up among
 # this trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
 PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
-# Tilings of which the time is modelled: the best by the work of their matrix units and copies.
-MODELLED = 24
+# Tiles of which every split is modelled: those with the best times where workgroups fill the chip.
+MODELLED = 12
 
 
 def mma_candidates(
@@ -43,17 +45,21 @@ def mma_candidates(
     `split_k` fixes the number of parts, 0 leaves it to the model; `tile` the workgroup's tile,
     which need not be one of the table.
     """
-    found = [
-        entry
-        for mma, tiling in mma_tilings(problem, target, tile)
-        for entry in lower_bounds(problem, target, tiling, mma)
-    ]
-    found.sort(key=lambda entry: entry[0])
-    best = [
-        replace(tiling, outside=outside, inside=inside)
-        for _, tiling, (outside, inside) in found[:MODELLED]
-    ]
-    return _ranked("implicit_gemm", problem, target, best, split_k)
+    best: dict[object, tuple[float, GpuTiling, Form]] = {}
+    for mma, tiling in mma_tilings(problem, target, tile):
+        # The best way to compute a tile; of a tile that is asked for, every way.
+        kind = (tiling.mma, tiling.subgroups) if tile else tiling.workgroup
+        for entry in rough_cycles(problem, target, tiling, mma):
+            if entry[0] < best.setdefault(kind, entry)[0]:
+                best[kind] = entry
+    forms = [replace(tiling, outside=form[0], inside=form[1]) for _, tiling, form in best.values()]
+
+    def filled(tiling: GpuTiling) -> float:
+        parts = split_k or full_split(problem, target, tiling, MOST_PARTS)
+        return predict(problem, target, tiling, parts)
+
+    forms.sort(key=filled)
+    return _ranked("implicit_gemm", problem, target, forms[:MODELLED], split_k)
 
 
 def vector_candidates(

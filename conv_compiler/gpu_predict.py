@@ -24,10 +24,10 @@ from conv_compiler.gpu_tiles import (
     trips,
     vector_threads,
 )
-from conv_compiler.model.counts import Counts, KernelCounts
-from conv_compiler.model.estimate import estimate
+from conv_compiler.model.counts import Counts, KernelCounts, total
+from conv_compiler.model.estimate import estimate, unit_cycles
 from conv_compiler.model.facts import rank_facts
-from conv_compiler.model.launch import Launch
+from conv_compiler.model.launch import Launch, resident
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
@@ -44,6 +44,9 @@ TRIP_SALU, TRIP_VALU = 30, 8
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
 LEAST_LOAD_BYTES = 16
+# Share of its units' time by which a kernel is ranked lower: among those that memory binds, the one
+# whose units wait most for it.
+SLACK = 0.25
 DWORD = 4
 
 
@@ -232,41 +235,61 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
         # pixels of its own parts.
         dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,
     )
-    main = estimate(counts, launch, target, chip).seconds
-    return main + reduction_seconds(problem, target, split_k)
+    main = estimate(counts, launch, target, chip)
+    return main.seconds + SLACK * main.unit_seconds + reduction_seconds(problem, target, split_k)
 
 
-def lower_bounds(
+def rough_cycles(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
 ) -> Iterator[tuple[float, GpuTiling, Form]]:
-    """(cycles of the matrix kernel with the chip as busy as it can be, tiling, form) for each form
-    of a tiling that has all summed loops inside.
+    """(cycles, tiling, form) for each form of a tiling that has all summed loops inside.
 
-    Matrix units and vector units only: enough to leave out what cannot be fast.
+    What the matrix kernel about takes where its workgroups fill the chip, memory left out: enough
+    to tell which form and which subgroups suit a tile. A unit's busiest pipe works all the time,
+    and what a workgroup does besides is shared among those beside it.
     """
     chip = rank_facts(target)
-    waves = math.prod(tiling.subgroups)
-    counts, _ = mma_counts(problem, target, tiling, mma, 1).body  # what follows only writes LDS
+    waves, k = math.prod(tiling.subgroups), tiling.workgroup[2]
+    trip = total(mma_counts(problem, target, tiling, mma, 1).body)
+    launch = Launch(
+        workgroups=1,
+        waves=waves,
+        vgprs=mma_vgprs(problem, target, tiling, mma),
+        lds_bytes=lds_bytes(mma, tiling.workgroup, problem.data_type.bytes),
+    )
+    beside = resident(launch, chip)
+    # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
+    pipes = unit_cycles(trip, chip.simds, launch, chip)
+    vector = pipes.pop("VALU")
+    per_simd = -(-waves // chip.simds)
+    serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
+    serial += pipes["LDS"] / chip.simds + trip.barriers * chip.lds_latency_cycles
     address = _address_costs(problem, ((), ()), tiling.taps_in_rows)
     rows = [
-        max(
-            1,
-            tiling.workgroup[side]
-            * tiling.workgroup[2]
-            // (waves * target.subgroup_size)
-            // piece[0],
-        )
+        max(1, tiling.workgroup[side] * k // (waves * target.subgroup_size) // piece[0])
         for side, piece in ((0, tiling.copy_a), (1, tiling.copy_b))
     ]
     grid = tiles(problem, tiling)
-    shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
     for form in chip_forms(problem, target, tiling):
         costs = _address_costs(problem, form, tiling.taps_in_rows)
         changed = zip(costs, address, rows, strict=True)
-        valu = counts.valu + sum((new - old) * count for new, old, count in changed)
-        busy = waves * max(counts.matrix_cycles, chip.valu_cycles * valu + shared) / chip.simds
-        steps = form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, 1)
-        yield grid * steps * busy / min(chip.units, max(1.0, grid * steps / 2)), tiling, form
+        more = chip.valu_cycles * sum((new - old) * count for new, old, count in changed)
+        busy = max(vector + waves * more, *pipes.values()) / chip.simds
+        alone = max(serial + per_simd * more, chip.load_cycles)
+        steps = grid * form_trips(problem, form, k, tiling.taps_in_rows, 1)
+        cycles = busy + max(0.0, alone - busy) / beside
+        yield steps * cycles / min(chip.units, max(1.0, steps / 2)), tiling, form
+
+
+# Workgroups for each unit of the chip that hide one another's waits.
+FULL = 3
+
+
+def full_split(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> int:
+    """The number of parts worth modelling that comes nearest to filling the chip."""
+    wanted = FULL * rank_facts(target).units / tiles(problem, tiling)
+    choices = split_choices(problem, target, tiling, most)
+    return min(choices, key=lambda parts: abs(parts - wanted))
 
 
 def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:

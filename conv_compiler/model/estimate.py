@@ -51,10 +51,14 @@ def unit_cycles(
     # A matrix instruction takes an issue slot of the vector unit; on RDNA, the whole of its time.
     shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
     lanes_cycles = 4.0 * chip_lanes(chip) / chip.memory_bytes_per_cycle  # of a dword a lane
-    lds = sum(
-        getattr(counts, f"lds_reads_{size}") * chip.lds_read_cycles[size]
-        + getattr(counts, f"lds_writes_{size}") * chip.lds_write_cycles[size]
-        for size in (4, 8, 16)
+    read, write = chip.lds_read_cycles, chip.lds_write_cycles
+    lds = (
+        counts.lds_reads_4 * read[4]
+        + counts.lds_reads_8 * read[8]
+        + counts.lds_reads_16 * read[16]
+        + counts.lds_writes_4 * write[4]
+        + counts.lds_writes_8 * write[8]
+        + counts.lds_writes_16 * write[16]
     )
     return {
         "matrix": per_simd * counts.matrix_cycles,
