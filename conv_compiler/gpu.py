@@ -6,9 +6,11 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from conv_compiler.gpu_copies import other_copies
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
-from conv_compiler.gpu_predict import full_split, predict, rough_cycles, split_choices
+from conv_compiler.gpu_predict import mma_of, predict
 from conv_compiler.gpu_reduction import reduction_info
+from conv_compiler.gpu_search import full_split, rough_cycles, split_choices
 from conv_compiler.gpu_tiles import (
     Form,
     k_multiple,
@@ -59,7 +61,11 @@ def mma_candidates(
         return predict(problem, target, tiling, parts)
 
     forms.sort(key=filled)
-    return _ranked("implicit_gemm", problem, target, forms[:MODELLED], split_k)
+    copied = [
+        min(other_copies(problem, target, mma_of(target, tiling), tiling), key=filled)
+        for tiling in forms[:MODELLED]
+    ]
+    return _ranked("implicit_gemm", problem, target, copied, split_k)
 
 
 def vector_candidates(
@@ -131,7 +137,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
-    mma = next(row for row in target.mma if row.name == tiling.mma)
+    mma = mma_of(target, tiling)
     m, n, k = tiling.workgroup
     subgroups_m, subgroups_n = tiling.subgroups
 

@@ -8,26 +8,16 @@ arithmetic are those of gfx942's machine code (docs/gpu.md, "What a trip execute
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles
 from conv_compiler.gpu_reduction import reduction_seconds
-from conv_compiler.gpu_tiles import (
-    Form,
-    chip_forms,
-    form_trips,
-    gemm_k,
-    lds_bytes,
-    summed_length,
-    tiles,
-    trips,
-    vector_threads,
-)
-from conv_compiler.model.counts import Counts, KernelCounts, total
-from conv_compiler.model.estimate import estimate, unit_cycles
+from conv_compiler.gpu_tiles import Form, summed_length, tiles, trips, vector_threads
+from conv_compiler.model.counts import Counts, KernelCounts
+from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
-from conv_compiler.model.launch import Launch, resident
+from conv_compiler.model.launch import Launch
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
@@ -86,7 +76,8 @@ def _is_last(letters: str, channel: str, groups: int) -> bool:
     return inner == "" or (inner == "G" and groups == 1)
 
 
-def _address_costs(problem: ConvProblem, form: Form, taps_in_rows: bool) -> tuple[int, int]:
+def address_costs(problem: ConvProblem, form: Form, taps_in_rows: bool) -> tuple[int, int]:
+    """Vector operations a row of gemm_k a thread reads, of operands a and b."""
     outside, inside = form
     if outside:
         plain, window = BATCH if inside == ("n",) else ROWS
@@ -111,7 +102,7 @@ def mma_counts(
     channels_c = problem.c if _is_last(row.input, "C", problem.g) else 1
     a = _copy(tiling, 0, tiling.copy_a, channels_k, threads, size)
     b = _copy(tiling, 1, tiling.copy_b, channels_c, threads, size)
-    per_row = _address_costs(problem, (tiling.outside, tiling.inside), tiling.taps_in_rows)
+    per_row = address_costs(problem, (tiling.outside, tiling.inside), tiling.taps_in_rows)
     steps = k // mma.k
     own_m, own_n = m // subgroups_m // mma.m, n // subgroups_n // mma.n
     matrix = own_m * own_n * steps
@@ -143,9 +134,16 @@ def mma_counts(
         **{f"lds_reads_{_width_class(fragment)}": reads},
     )
     writes = {4: 0.0, 8: 0.0, 16: 0.0}
+    conflicts = 0.0
     for copy, piece in ((a, tiling.copy_a), (b, tiling.copy_b)):
         writes[_width_class(piece[1] * size)] += copy.writes
-    store = Counts(barriers=1, **{f"lds_writes_{width}": n for width, n in writes.items()})
+        lost = lds_write_cycles(piece, mma.unit(mma.k), size)[1]
+        conflicts += copy.writes * lost * lanes / LDS_LANES
+    store = Counts(
+        barriers=1,
+        lds_conflict_cycles=conflicts,
+        **{f"lds_writes_{width}": n for width, n in writes.items()},
+    )
     sums = m * n / threads
     outside = Counts(
         valu=2 * sums,
@@ -199,7 +197,8 @@ def vector_counts(
     )
 
 
-def _mma_of(target: Target, tiling: GpuTiling) -> Mma:
+def mma_of(target: Target, tiling: GpuTiling) -> Mma:
+    """The matrix instruction of a tiling."""
     return next(row for row in target.mma if row.name == tiling.mma)
 
 
@@ -212,7 +211,7 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     weights = math.prod(problem.weight_shape)
     read = (math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size
     if tiling.mma:
-        mma = _mma_of(target, tiling)
+        mma = mma_of(target, tiling)
         counts = mma_counts(problem, target, tiling, mma, split_k)
         workgroups, waves = tiles(problem, tiling) * split_k, math.prod(tiling.subgroups)
         vgprs = mma_vgprs(problem, target, tiling, mma)
@@ -237,75 +236,3 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     )
     main = estimate(counts, launch, target, chip)
     return main.seconds + SLACK * main.unit_seconds + reduction_seconds(problem, target, split_k)
-
-
-def rough_cycles(
-    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
-) -> Iterator[tuple[float, GpuTiling, Form]]:
-    """(cycles, tiling, form) for each form of a tiling that has all summed loops inside.
-
-    What the matrix kernel about takes where its workgroups fill the chip, memory left out: enough
-    to tell which form and which subgroups suit a tile. A unit's busiest pipe works all the time,
-    and what a workgroup does besides is shared among those beside it.
-    """
-    chip = rank_facts(target)
-    waves, k = math.prod(tiling.subgroups), tiling.workgroup[2]
-    trip = total(mma_counts(problem, target, tiling, mma, 1).body)
-    launch = Launch(
-        workgroups=1,
-        waves=waves,
-        vgprs=mma_vgprs(problem, target, tiling, mma),
-        lds_bytes=lds_bytes(mma, tiling.workgroup, problem.data_type.bytes),
-    )
-    beside = resident(launch, chip)
-    # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
-    pipes = unit_cycles(trip, chip.simds, launch, chip)
-    vector = pipes.pop("VALU")
-    per_simd = -(-waves // chip.simds)
-    serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
-    serial += pipes["LDS"] / chip.simds + trip.barriers * chip.lds_latency_cycles
-    address = _address_costs(problem, ((), ()), tiling.taps_in_rows)
-    rows = [
-        max(1, tiling.workgroup[side] * k // (waves * target.subgroup_size) // piece[0])
-        for side, piece in ((0, tiling.copy_a), (1, tiling.copy_b))
-    ]
-    grid = tiles(problem, tiling)
-    for form in chip_forms(problem, target, tiling):
-        costs = _address_costs(problem, form, tiling.taps_in_rows)
-        changed = zip(costs, address, rows, strict=True)
-        more = chip.valu_cycles * sum((new - old) * count for new, old, count in changed)
-        busy = max(vector + waves * more, *pipes.values()) / chip.simds
-        alone = max(serial + per_simd * more, chip.load_cycles)
-        steps = grid * form_trips(problem, form, k, tiling.taps_in_rows, 1)
-        cycles = busy + max(0.0, alone - busy) / beside
-        yield steps * cycles / min(chip.units, max(1.0, steps / 2)), tiling, form
-
-
-# Workgroups for each unit of the chip that hide one another's waits.
-FULL = 3
-
-
-def full_split(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> int:
-    """The number of parts worth modelling that comes nearest to filling the chip."""
-    wanted = FULL * rank_facts(target).units / tiles(problem, tiling)
-    choices = split_choices(problem, target, tiling, most)
-    return min(choices, key=lambda parts: abs(parts - wanted))
-
-
-def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:
-    """Numbers of parts worth modelling: those that give every unit of the chip one workgroup to
-    eight, and the largest ones below that cut the main loop evenly or give each die as many; always
-    1."""
-    chip = rank_facts(target)
-    grid, units, dies = tiles(problem, tiling), chip.units, chip.l2_parts
-    if tiling.outside:
-        length = summed_length(problem, tiling.outside, tiling.taps_in_rows)
-    else:
-        length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
-    wanted = {1}
-    for filled in (1, 2, 3, 4, 6, 8):
-        parts = max(1, min(most, units * filled // grid, length // 2))
-        even = range(parts, parts * 3 // 4, -1)
-        wanted |= {parts, next((p for p in even if length % p == 0), parts)}
-        wanted.add(max(1, parts // dies * dies))
-    return sorted(wanted)

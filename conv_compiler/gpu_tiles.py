@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
+from conv_compiler.gpu_copies import copy_pieces, lds_bytes
 from conv_compiler.strategy import GpuTiling
 
 if TYPE_CHECKING:
@@ -29,58 +30,12 @@ MMA_TILES = tuple(
 # Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
 # loads in flight.
 ACCUMULATOR_SHARE = 8
-# Loads of single elements a thread may have in flight for one operand; more of them spill.
-MOST_SCALAR_LOADS = 16
-# One thread's piece of an operand on its way from memory to LDS: at most, as read, as written.
-MOST_COPY_BYTES = 64
-MEMORY_BYTES = 16
-LDS_BYTES = 8
 # Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
 K_TILE_BYTES = 128
-# Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
-# do not fit, the compiler leaves them out without a word.
-LDS_ROW_PADDING = 8
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
 VECTOR_THREADS = 256
 VECTOR_PIECES = ((4, 4), (2, 4), (4, 2), (1, 4), (4, 1), (2, 2), (1, 2), (2, 1), (1, 1))
 VECTOR_K_STEP = 4
-
-
-@lru_cache(maxsize=4096)
-def copy_piece(
-    rows: int, depth: int, threads: int, mma_rows: int, mma: Mma, channels: int, item_bytes: int
-) -> tuple[int, int] | None:
-    """What one thread copies of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
-
-    Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
-    instruction's operand. Preferred are pieces that read MEMORY_BYTES of `channels` side by side,
-    then those that write LDS_BYTES of gemm_k side by side. None when no piece divides the work.
-    """
-    choices = []
-    for elements in (16, 8, 4, 2, 1):
-        for along_k in (16, 8, 4, 2, 1):
-            if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
-                continue
-            if elements * along_k * item_bytes > MOST_COPY_BYTES:
-                continue
-            if rows * depth % (elements * along_k * threads):
-                continue
-            vector = elements if channels % elements == 0 else 1
-            if rows * depth // (threads * vector) > MOST_SCALAR_LOADS:
-                continue
-            read = vector * item_bytes
-            write = along_k * item_bytes
-            choices.append(
-                ((min(read, MEMORY_BYTES), -abs(write - LDS_BYTES), elements), (elements, along_k))
-            )
-    return max(choices)[1] if choices else None
-
-
-def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
-    """LDS of a workgroup for elements of `size` bytes, the padding of rows included."""
-    row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
-    rows = (tile[0] + tile[1]) * tile[2] * size // row_bytes
-    return rows * (row_bytes + LDS_ROW_PADDING)
 
 
 def mma_tiling(
@@ -99,16 +54,16 @@ def mma_tiling(
     size = problem.data_type.bytes
     if lds_bytes(mma, tile, size) > target.lds_bytes:
         return None
-    copy_a = copy_piece(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
-    copy_b = copy_piece(tile[1], tile[2], threads, mma.n, mma, problem.c, size)
-    if copy_a is None or copy_b is None:
+    copies_a = copy_pieces(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
+    copies_b = copy_pieces(tile[1], tile[2], threads, mma.n, mma, problem.c, size)
+    if not copies_a or not copies_b:
         return None
     return GpuTiling(
         workgroup=tile,
         subgroups=subgroups,
         mma=mma.name,
-        copy_a=copy_a,
-        copy_b=copy_b,
+        copy_a=copies_a[0],
+        copy_b=copies_b[0],
         taps_outside=(
             not taps_in_rows and problem.c % tile[1] == 0 and math.prod(problem.filter) > 1
         ),

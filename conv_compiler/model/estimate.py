@@ -41,6 +41,20 @@ class Estimate:
         return max(self.pipes.values())
 
 
+def lds_cycles(counts: Counts, chip: ChipFacts) -> float:
+    """Cycles a unit's LDS serves a wave."""
+    read, write = chip.lds_read_cycles, chip.lds_write_cycles
+    return (
+        counts.lds_reads_4 * read[4]
+        + counts.lds_reads_8 * read[8]
+        + counts.lds_reads_16 * read[16]
+        + counts.lds_writes_4 * write[4]
+        + counts.lds_writes_8 * write[8]
+        + counts.lds_writes_16 * write[16]
+        + counts.lds_conflict_cycles
+    )
+
+
 def unit_cycles(
     counts: Counts, workgroups: int, launch: Launch, chip: ChipFacts
 ) -> dict[str, float]:
@@ -51,22 +65,13 @@ def unit_cycles(
     # A matrix instruction takes an issue slot of the vector unit; on RDNA, the whole of its time.
     shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
     lanes_cycles = 4.0 * chip_lanes(chip) / chip.memory_bytes_per_cycle  # of a dword a lane
-    read, write = chip.lds_read_cycles, chip.lds_write_cycles
-    lds = (
-        counts.lds_reads_4 * read[4]
-        + counts.lds_reads_8 * read[8]
-        + counts.lds_reads_16 * read[16]
-        + counts.lds_writes_4 * write[4]
-        + counts.lds_writes_8 * write[8]
-        + counts.lds_writes_16 * write[16]
-    )
     return {
         "matrix": per_simd * counts.matrix_cycles,
         "VALU": per_simd * (vector + shared),
         "SALU": per_simd
         * chip.scalar_cycles
         * (counts.salu + counts.scalar_loads + counts.branches),
-        "LDS": waves * (lds + counts.lds_conflict_cycles),
+        "LDS": waves * lds_cycles(counts, chip),
         "memory issue": waves * lanes_cycles * (counts.load_dwords + counts.store_dwords),
     }
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from conv_compiler.commands.model_table import count_on_virtual_gpu
 from conv_compiler.compile import compile
+from conv_compiler.gpu_predict import mma_counts, mma_of
 from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.module import model_module
 from conv_compiler.problem import ConvProblem
+from conv_compiler.select import choose
 from conv_compiler.strategy import Wanted
 from conv_compiler.targets import find_target
 
@@ -28,6 +33,8 @@ CLASSES = {
     "salu": "salu",
     "branch": "branches",
 }
+# Workgroup tiles that every thread has 16 elements of, and more.
+TILES = {"f16": (64, 64, 32), "f32": (64, 64, 16), "i8": (64, 64, 64)}
 # Guards on lanes and the odd workgroup's other path.
 TOLERANCE = 0.05
 
@@ -90,3 +97,29 @@ def test_every_die_reads_all_where_there_is_one_part(chip):
     dies = chip_facts(find_target(chip)).l2_parts
     want = (dies * size * problem.c + size * problem.k) / (size * (problem.c + problem.k))
     assert main.launch.dies == pytest.approx(want)
+
+
+@pytest.mark.parametrize(
+    ("chip", "dtype", "piece"),
+    [
+        ("gfx942", "f16", (8, 2)),
+        ("gfx942", "f16", (4, 4)),
+        ("gfx942", "f32", (4, 1)),
+        ("gfx942", "i8", (8, 4)),
+        ("gfx1100", "f16", (8, 2)),
+    ],
+)
+def test_bank_conflicts_are_those_predicted(chip, dtype, piece):
+    """Nothing but writes to LDS has lanes wait for a bank, and they as long as predicted."""
+    problem = ConvProblem(n=32, k=64, c=64, image=(4, 4), filter=(1, 1), dtype=dtype)
+    target = find_target(chip)
+    chosen = choose(problem, target, Wanted(tile=TILES[dtype]), 1)[0]
+    tiling = replace(chosen.tiling, copy_a=piece, copy_b=piece)
+    artifact = compile(problem, chip, replace(chosen, tiling=tiling))
+    rows = count_on_virtual_gpu(artifact.vmfb)
+    row = next(one for one in rows if one.lds_write_bytes)
+    counts = mma_counts(problem, target, tiling, mma_of(target, tiling), 1)
+    written = counts.trips * sum(tiling.workgroup[:2]) * tiling.workgroup[2]
+    assert row.lds_write_bytes == written * problem.data_type.bytes
+    waves = math.prod(tiling.subgroups)
+    assert row.lds_conflict_cycles == counts.trips * waves * counts.trip.lds_conflict_cycles

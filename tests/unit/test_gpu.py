@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler import gpu, gpu_tiles
+from conv_compiler import gpu, gpu_copies, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.library import library
 from conv_compiler.problem import ConvProblem
@@ -45,7 +45,7 @@ def check_mma(problem, target, strategy):
     ):
         assert (unit % along_row, mma.unit(mma.k) % along_k) == (0, 0)
         assert rows * k % (along_row * along_k * threads) == 0
-        assert along_row * along_k * size <= gpu_tiles.MOST_COPY_BYTES
+        assert along_row * along_k * size <= gpu_copies.MOST_COPY_BYTES
 
 
 def check_vector(problem, target, strategy):
@@ -150,21 +150,35 @@ def test_a_choice_takes_less_than_a_compile(k):
 
 
 @pytest.mark.parametrize(
-    ("channels", "piece"),
+    ("channels", "pieces"),
     [
-        (64, (8, 2)),  # reads 16 bytes of f16; more of gemm_k would not divide the threads' work
-        (4, (4, 4)),  # reads the 8 bytes there are, writes 8 bytes of gemm_k
-        (3, (4, 4)),  # reads single elements, writes 8 bytes of gemm_k
+        # Reads 16 bytes of f16, but lanes wait for LDS banks; reads 8, and none waits.
+        (64, ((8, 2), (4, 4))),
+        (4, ((4, 4),)),  # reads the 8 bytes there are, writes 8 bytes of gemm_k
+        (3, ((4, 4),)),  # reads single elements, writes 8 bytes of gemm_k
     ],
 )
-def test_copy_pieces_follow_the_channels(channels, piece):
+def test_copy_pieces_follow_the_channels(channels, pieces):
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu_tiles.copy_piece(128, 32, 256, mma.m, mma, channels, 2) == piece
+    assert gpu_copies.copy_pieces(128, 32, 256, mma.m, mma, channels, 2) == pieces
 
 
 def test_no_piece_where_threads_do_not_divide_the_tile():
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu_tiles.copy_piece(16, 16, 192, mma.m, mma, 64, 2) is None
+    assert gpu_copies.copy_pieces(16, 16, 192, mma.m, mma, 64, 2) == ()
+
+
+@pytest.mark.parametrize(
+    ("piece", "cycles"),
+    [
+        ((8, 2), (2, 2)),  # rows of 10 dwords: eight on is 16 banks on, and 16 on the same bank
+        ((4, 4), (4, 0)),  # four on is 8 banks on: 16 lanes of 2 dwords use each bank once
+        ((8, 4), (4, 4)),
+        ((8, 1), (2, 0)),  # two lanes share a dword
+    ],
+)
+def test_lds_banks(piece, cycles):
+    assert gpu_copies.lds_write_cycles(piece, 16, 2) == cycles
 
 
 @pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conv_compiler import gpu_tiles
 from conv_compiler.commands.demo import LAYERS
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.frontends import read_file
@@ -88,7 +89,8 @@ def test_split_is_decided_for_every_candidate():
 def test_composable_kernels_rule_is_a_choice():
     target = find_target("gfx942")
     chosen = choose(RESNET, target, None, "occupancy")[0]
-    assert chosen.split_k == 608 // 9  # two workgroups a unit wanted; nine taps of one tile each
+    # Two workgroups are wanted for each of 304 units.
+    assert chosen.split_k == 608 // gpu_tiles.tiles(RESNET, chosen.tiling)
     with pytest.raises(UnsupportedStrategy, match="split_k occupancy: a rule for GPUs, not cpu"):
         choose(RESNET, find_target("cpu"), None, "occupancy")
 

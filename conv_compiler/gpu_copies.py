@@ -1,0 +1,102 @@
+"""How threads bring an operand's tile to LDS: pieces that divide the work, rows without conflicts.
+
+A tile lies in LDS as [gemm_k step][m or n][gemm_k of one instruction]: an LDS row is what one
+instruction takes of gemm_k for one m or n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.strategy import GpuTiling
+    from conv_compiler.targets import Mma, Target
+
+# Loads of single elements a thread may have in flight for one operand; more of them spill.
+MOST_SCALAR_LOADS = 16
+# One thread's piece of an operand on its way from memory to LDS: at most, as read, as written.
+MOST_COPY_BYTES = 64
+MEMORY_BYTES = 16
+LDS_BYTES = 8
+# Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
+# do not fit, the compiler leaves them out without a word.
+LDS_ROW_PADDING = 8
+LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
+
+
+@lru_cache(maxsize=4096)
+def copy_pieces(
+    rows: int, depth: int, threads: int, mma_rows: int, mma: Mma, channels: int, item_bytes: int
+) -> tuple[tuple[int, int], ...]:
+    """What one thread may copy of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
+
+    Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
+    instruction's operand. First the piece that reads MEMORY_BYTES of `channels` side by side and
+    then writes LDS_BYTES of gemm_k side by side, as near as there is one; then, where it is another
+    piece, that which keeps the LDS busy for the shortest time. None where no piece divides the
+    work.
+    """
+    wide, quick = [], []
+    for elements in (16, 8, 4, 2, 1):
+        for along_k in (16, 8, 4, 2, 1):
+            if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
+                continue
+            if elements * along_k * item_bytes > MOST_COPY_BYTES:
+                continue
+            if rows * depth % (elements * along_k * threads):
+                continue
+            vector = elements if channels % elements == 0 else 1
+            if rows * depth // (threads * vector) > MOST_SCALAR_LOADS:
+                continue
+            read = min(vector * item_bytes, MEMORY_BYTES)
+            piece = (elements, along_k)
+            wide.append(((read, -abs(along_k * item_bytes - LDS_BYTES), elements), piece))
+            cycles = sum(lds_write_cycles(piece, mma.unit(mma.k), item_bytes))
+            quick.append(((-cycles / along_k, read, elements), piece))
+    return tuple(dict.fromkeys(max(order)[1] for order in (wide, quick) if order))
+
+
+@lru_cache(maxsize=256)
+def lds_write_cycles(piece: tuple[int, int], row: int, item_bytes: int) -> tuple[int, int]:
+    """(without bank conflicts, lost to them): cycles in which 64 lanes write one `along_k` each.
+
+    Lanes lie side by side along an LDS row of `row` elements, then along m or n. Banks as in
+    docs/vgpu.md: 32 of a dword, and as many lanes at a time as these serve.
+    """
+    elements, along_k = piece
+    pitch = row * item_bytes + LDS_ROW_PADDING
+    width = along_k * item_bytes
+    beside = max(1, LDS_BANKS * DWORD // max(width, DWORD))
+    cycles = 0
+    for first in range(0, LDS_LANES, beside):
+        dwords = set()
+        for lane in range(first, first + beside):
+            at = lane // (row // along_k) * elements * pitch + lane % (row // along_k) * width
+            dwords |= set(range(at // DWORD, -(-(at + width) // DWORD)))
+        cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
+    free = LDS_LANES // beside
+    return free, cycles - free
+
+
+def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
+    """LDS of a workgroup for elements of `size` bytes, the padding of rows included."""
+    row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
+    rows = (tile[0] + tile[1]) * tile[2] * size // row_bytes
+    return rows * (row_bytes + LDS_ROW_PADDING)
+
+
+def other_copies(
+    problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling
+) -> Iterator[GpuTiling]:
+    """The tiling with each way to copy its operands."""
+    (m, n, k), size = tiling.workgroup, problem.data_type.bytes
+    threads = math.prod(tiling.subgroups) * target.subgroup_size
+    for copy_a in copy_pieces(m, k, threads, mma.m, mma, problem.k, size):
+        for copy_b in copy_pieces(n, k, threads, mma.n, mma, problem.c, size):
+            yield replace(tiling, copy_a=copy_a, copy_b=copy_b)

@@ -1,0 +1,92 @@
+"""Which tilings are worth modelling: a rough time of every form, and splits that fill the chip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from conv_compiler.gpu_copies import lds_bytes
+from conv_compiler.gpu_predict import address_costs, mma_counts, mma_vgprs
+from conv_compiler.gpu_tiles import Form, chip_forms, form_trips, gemm_k, summed_length, tiles
+from conv_compiler.model.estimate import lds_cycles, unit_cycles
+from conv_compiler.model.facts import rank_facts
+from conv_compiler.model.launch import Launch, resident
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.strategy import GpuTiling
+    from conv_compiler.targets import Mma, Target
+
+# Workgroups for each unit of the chip that hide one another's waits.
+FULL = 3
+
+
+def rough_cycles(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
+) -> Iterator[tuple[float, GpuTiling, Form]]:
+    """(cycles, tiling, form) for each form of a tiling that has all summed loops inside.
+
+    What the matrix kernel about takes where its workgroups fill the chip, memory left out: enough
+    to tell which form and which subgroups suit a tile. A unit's busiest pipe works all the time,
+    and what a workgroup does besides is shared among those beside it.
+    """
+    chip = rank_facts(target)
+    waves, k = math.prod(tiling.subgroups), tiling.workgroup[2]
+    trip, store = mma_counts(problem, target, tiling, mma, 1).body
+    launch = Launch(
+        workgroups=1,
+        waves=waves,
+        vgprs=mma_vgprs(problem, target, tiling, mma),
+        lds_bytes=lds_bytes(mma, tiling.workgroup, problem.data_type.bytes),
+    )
+    beside = resident(launch, chip)
+    # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
+    pipes = unit_cycles(trip, chip.simds, launch, chip)
+    pipes["LDS"] += chip.simds * waves * lds_cycles(store, chip)
+    vector = pipes.pop("VALU")
+    per_simd = -(-waves // chip.simds)
+    serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
+    serial += pipes["LDS"] / chip.simds
+    serial += (trip.barriers + store.barriers) * chip.lds_latency_cycles
+    address = address_costs(problem, ((), ()), tiling.taps_in_rows)
+    rows = [
+        max(1, tiling.workgroup[side] * k // (waves * target.subgroup_size) // piece[0])
+        for side, piece in ((0, tiling.copy_a), (1, tiling.copy_b))
+    ]
+    grid = tiles(problem, tiling)
+    for form in chip_forms(problem, target, tiling):
+        costs = address_costs(problem, form, tiling.taps_in_rows)
+        changed = zip(costs, address, rows, strict=True)
+        more = chip.valu_cycles * sum((new - old) * count for new, old, count in changed)
+        busy = max(vector + waves * more, *pipes.values()) / chip.simds
+        alone = max(serial + per_simd * more, chip.load_cycles)
+        steps = grid * form_trips(problem, form, k, tiling.taps_in_rows, 1)
+        cycles = busy + max(0.0, alone - busy) / beside
+        yield steps * cycles / min(chip.units, max(1.0, steps / 2)), tiling, form
+
+
+def full_split(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> int:
+    """The number of parts worth modelling that comes nearest to filling the chip."""
+    wanted = FULL * rank_facts(target).units / tiles(problem, tiling)
+    choices = split_choices(problem, target, tiling, most)
+    return min(choices, key=lambda parts: abs(parts - wanted))
+
+
+def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:
+    """Numbers of parts worth modelling: those that give every unit of the chip one workgroup to
+    eight, and the largest ones below that cut the main loop evenly or give each die as many; always
+    1."""
+    chip = rank_facts(target)
+    grid, units, dies = tiles(problem, tiling), chip.units, chip.l2_parts
+    if tiling.outside:
+        length = summed_length(problem, tiling.outside, tiling.taps_in_rows)
+    else:
+        length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
+    wanted = {1}
+    for filled in (1, 2, 3, 4, 6, 8):
+        parts = max(1, min(most, units * filled // grid, length // 2))
+        even = range(parts, parts * 3 // 4, -1)
+        wanted |= {parts, next((p for p in even if length % p == 0), parts)}
+        wanted.add(max(1, parts // dies * dies))
+    return sorted(wanted)
