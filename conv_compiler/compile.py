@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, key_of
-from conv_compiler.errors import OutOfRegisters
+from conv_compiler.errors import NotPipelined, OutOfRegisters
 from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
@@ -30,9 +30,9 @@ def compile(
 
     `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best; `split_k`
     a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
-    scratch memory or spill gives way to the next, and the artifact lists it as rejected. Raises
-    UnsupportedTarget, UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine
-    code is what its strategy promises.
+    scratch memory, spill or lose its software pipeline gives way to the next, and the artifact has
+    it among the rejected. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, or
+    StrategyNotApplied when no machine code is what its strategy promises.
     """
     row = find_target(target)
     cache = cache or Cache.default()
@@ -51,9 +51,10 @@ def compile(
 def _first_proved(
     problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
 ) -> Artifact:
-    """Compile candidates in order until one has registers enough; the last one's error is raised.
+    """Compile candidates in order until one has registers enough and its software pipeline.
 
-    Where one with a matrix instruction is ranked first, none without takes its place.
+    The last one's error is raised. Where one with a matrix instruction is ranked first, none
+    without takes its place.
     """
     started = time.perf_counter()
     rejected: list[str] = []
@@ -64,8 +65,8 @@ def _first_proved(
         stage_texts(problem, target, strategy, work)
         kernels = kernel_facts(target, work)
         try:
-            prove(target, strategy, kernels)
-        except OutOfRegisters as broken:
+            prove(problem, target, strategy, kernels)
+        except (OutOfRegisters, NotPipelined) as broken:
             if strategy is fitting[-1]:
                 raise
             rejected.append(str(broken))

@@ -28,12 +28,17 @@ class StrategyNotApplied(ConvError):
     """The kernel was compiled, but not as the strategy promised.
 
     Raised when the schedule left no trace in the configured module, when a promised matrix
-    instruction is absent, and when a kernel of ours uses scratch memory or spills registers.
+    instruction is absent, when a kernel of ours uses scratch memory or spills registers, and when
+    its main loop lost its software pipeline.
     """
 
 
 class OutOfRegisters(StrategyNotApplied):
     """The kernel is what was promised, but spills registers or uses scratch memory."""
+
+
+class NotPipelined(StrategyNotApplied):
+    """The kernel is what was promised, but waits for every load where it is issued."""
 
 
 class InvalidArtifact(ConvError):

@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 # Lines of AMD assembly or PTX that name a matrix instruction.
 _MMA = re.compile(r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+)", re.MULTILINE)
 _LABEL = re.compile(r"^(\w+):", re.MULTILINE)
+_LOCAL_LABEL = re.compile(r"^(\.L\w+):", re.MULTILINE)
+_BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)", re.MULTILINE)
 _NOTE_KERNELS = "amdhsa.kernels"
 
 
@@ -22,12 +24,14 @@ class KernelFacts:
 
     Register counts are per lane, LDS and scratch in bytes (scratch per lane), `spills` counts
     spilled vector and scalar registers; `mma` counts matrix instructions by mnemonic in the
-    kernel's text. Fields the target's object does not state are None.
+    kernel's text. `pipelined` tells whether the loop they are in is software pipelined, None where
+    they are in none. Fields the target's object does not state are None.
     """
 
     name: str
     role: str
     mma: dict[str, int] = field(default_factory=dict)
+    pipelined: bool | None = None
     vgprs: int | None = None
     agprs: int | None = None
     sgprs: int | None = None
@@ -48,12 +52,31 @@ class KernelFacts:
 
 def mma_by_kernel(assembly: str, kernels: Iterable[str]) -> dict[str, dict[str, int]]:
     """Matrix instructions by mnemonic between a kernel's label and the next kernel's."""
+    texts = kernel_texts(assembly, kernels)
+    return {name: dict(Counter(_MMA.findall(text))) for name, text in texts.items()}
+
+
+def kernel_texts(assembly: str, kernels: Iterable[str]) -> dict[str, str]:
+    """The text from each kernel's label to the next kernel's."""
     wanted = set(kernels)
     starts = [(m.start(), m[1]) for m in _LABEL.finditer(assembly) if m[1] in wanted]
     return {
-        name: dict(Counter(_MMA.findall(assembly[start:end])))
+        name: assembly[start:end]
         for (start, name), (end, _) in pairwise([*starts, (len(assembly), "")])
     }
+
+
+def is_pipelined(text: str) -> bool | None:
+    """Whether the loop with the matrix instructions of an AMD kernel's text is software pipelined.
+
+    Then the last trip's arithmetic stands behind the loop, which loads ahead of its own. None where
+    no loop has any.
+    """
+    labels = {m[1]: m.start() for m in _LOCAL_LABEL.finditer(text)}
+    branches = [(labels.get(m[1], len(text)), m.start()) for m in _BRANCH.finditer(text)]
+    mma = [m.start() for m in _MMA.finditer(text)]
+    ends = [end for start, end in branches if any(start < at < end for at in mma)]
+    return max(mma) > max(ends) if ends else None
 
 
 def code_object_kernels(path: Path) -> list[dict[str, Any]]:
@@ -82,12 +105,14 @@ def code_object_note(stream: BinaryIO) -> dict[str, Any]:
 def amd_facts(code_object: Path, assembly: str, roles: dict[str, str]) -> list[KernelFacts]:
     """Facts of every kernel of one code object; `roles` names kernels by what they do."""
     records = code_object_kernels(code_object)
-    mma = mma_by_kernel(assembly, [record[".name"] for record in records])
+    names = [record[".name"] for record in records]
+    mma, texts = mma_by_kernel(assembly, names), kernel_texts(assembly, names)
     return [
         KernelFacts(
             name=record[".name"],
             role=roles.get(record[".name"], "other"),
             mma=mma.get(record[".name"], {}),
+            pipelined=is_pipelined(texts.get(record[".name"], "")),
             vgprs=record[".vgpr_count"],
             agprs=record.get(".agpr_count", 0),
             sgprs=record[".sgpr_count"],

@@ -7,12 +7,13 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from conv_compiler.errors import CompileFailed, OutOfRegisters, StrategyNotApplied
+from conv_compiler.errors import CompileFailed, NotPipelined, OutOfRegisters, StrategyNotApplied
 from conv_compiler.facts import KernelFacts, amd_facts, text_facts
+from conv_compiler.gpu_tiles import trips
 from conv_compiler.problem import ConvProblem
 from conv_compiler.schedule import CompilationInfo
 from conv_compiler.select import STRATEGIES
-from conv_compiler.strategy import Strategy
+from conv_compiler.strategy import GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
 
 STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa", "vmfb")
@@ -157,10 +158,13 @@ def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:
     return sorted(facts, key=lambda kernel: order.index(kernel.role))
 
 
-def prove(target: Target, strategy: Strategy, kernels: Iterable[KernelFacts]) -> None:
+def prove(
+    problem: ConvProblem, target: Target, strategy: Strategy, kernels: Iterable[KernelFacts]
+) -> None:
     """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
 
-    OutOfRegisters is raised for spills and scratch memory, where a smaller tile would do.
+    OutOfRegisters is raised for spills and scratch memory, NotPipelined for a main loop without its
+    software pipeline, where another tile would do.
     """
     kernels = list(kernels)
     for kernel in kernels:
@@ -179,3 +183,13 @@ def prove(target: Target, strategy: Strategy, kernels: Iterable[KernelFacts]) ->
             f"kernel of {strategy.text}: no {promised} in its text; the matrix instruction was "
             "lost while lowering"
         )
+    tiling = strategy.tiling
+    assert isinstance(tiling, GpuTiling)
+    # IREE pipelines no loop of as few trips as stages.
+    if tiling.stages > 1 and trips(problem, tiling, strategy.split_k) > tiling.stages:
+        for kernel in main:
+            if kernel.pipelined is False:
+                raise NotPipelined(
+                    f"kernel {kernel.name}: its main loop is not software pipelined; "
+                    f"use another tile than {strategy.text}"
+                )

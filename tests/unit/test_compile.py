@@ -151,7 +151,7 @@ def test_refused_before_anything_is_compiled(tmp_path):
 def test_a_candidate_that_spills_gives_way(tmp_path, monkeypatch):
     tried = []
 
-    def fails_once(target, strategy, kernels):
+    def fails_once(problem, target, strategy, kernels):
         tried.append(strategy)
         if len(tried) == 1:
             raise OutOfRegisters("kernel main: 12 spills; no kernel of ours may have any")
@@ -167,7 +167,7 @@ def test_a_candidate_that_spills_gives_way(tmp_path, monkeypatch):
 def test_a_lost_instruction_gives_way_to_nothing(tmp_path, monkeypatch):
     tried = []
 
-    def fails(target, strategy, kernels):
+    def fails(problem, target, strategy, kernels):
         tried.append(strategy)
         raise StrategyNotApplied("kernel of implicit_gemm: no v_mfma in its text")
 
@@ -181,7 +181,7 @@ def test_vector_code_takes_the_place_of_no_matrix_code(tmp_path, monkeypatch):
     matrix, vector = (choose(PROBLEM, TARGET, name) for name in ("implicit_gemm", "vector_gemm"))
     tried = []
 
-    def fails(target, strategy, kernels):
+    def fails(problem, target, strategy, kernels):
         tried.append(strategy)
         raise OutOfRegisters("kernel main: 12 spills")
 
@@ -202,7 +202,7 @@ def test_no_tile_is_tried_twice():
 
 
 def test_a_whole_strategy_does_not_give_way(tmp_path, monkeypatch):
-    def fails(target, strategy, kernels):
+    def fails(problem, target, strategy, kernels):
         raise OutOfRegisters("kernel main: 12 spills")
 
     monkeypatch.setattr(COMPILE, "prove", fails)

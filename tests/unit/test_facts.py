@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conv_compiler.facts import KernelFacts, mma_by_kernel, text_facts
+from conv_compiler.facts import KernelFacts, is_pipelined, mma_by_kernel, text_facts
 
 GCN = """\
 first:
@@ -69,3 +69,27 @@ def test_ptx_states_instructions_and_no_registers():
 def test_facts_survive_json(spills):
     facts = KernelFacts(name="a", role="contraction", mma={"v_mfma": 2}, spills=spills)
     assert KernelFacts(**json.loads(json.dumps(facts.to_json()))) == facts
+
+
+LOOP = """
+main:
+\tglobal_load_dwordx4 v[0:3], v4, s[0:1]
+.LBB0_1:
+\tv_mfma_f32_16x16x16_f16 a[0:3], v[0:1], v[2:3], a[0:3]
+\ts_cbranch_scc1 .LBB0_1
+; %bb.2:
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LOOP, False),
+        (LOOP + "\tv_mfma_f32_16x16x16_f16 a[0:3], v[0:1], v[2:3], a[0:3]\n", True),
+        (LOOP.replace("s_cbranch_scc1 .LBB0_1", "s_cbranch_scc1 .LBB0_2\n.LBB0_2:"), None),
+        (LOOP.replace("v_mfma", "v_mul"), None),
+        ("", None),
+    ],
+)
+def test_a_pipelined_loop_leaves_arithmetic_behind(text, expected):
+    assert is_pipelined(text) is expected

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
+from conv_compiler import gpu_tiles, stages
 from conv_compiler import schedule as schedule_module
-from conv_compiler import stages
-from conv_compiler.errors import CompileFailed, StrategyNotApplied
+from conv_compiler.errors import CompileFailed, NotPipelined, StrategyNotApplied
 from conv_compiler.facts import KernelFacts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.schedule import CompilationInfo
@@ -115,7 +117,7 @@ MFMA_16 = next(one for one in choose(PROBLEM, TARGET) if one.mma == "MFMA_F32_16
 
 
 def test_a_kept_promise_is_proved():
-    prove(TARGET, MFMA_16, [MAIN])
+    prove(PROBLEM, TARGET, MFMA_16, [MAIN])
 
 
 @pytest.mark.parametrize(
@@ -130,18 +132,35 @@ def test_a_kept_promise_is_proved():
 )
 def test_a_broken_promise_is_an_error(facts, message):
     with pytest.raises(StrategyNotApplied, match=message):
-        prove(TARGET, MFMA_16, [replace(MAIN, **facts)])
+        prove(PROBLEM, TARGET, MFMA_16, [replace(MAIN, **facts)])
 
 
 def test_any_kernel_that_spills_is_an_error():
     helper = KernelFacts(name="helper", role="reduction", scratch_bytes=0, spills=1)
     with pytest.raises(StrategyNotApplied, match="kernel helper: 1 spills"):
-        prove(TARGET, MFMA_16, [MAIN, helper])
+        prove(PROBLEM, TARGET, MFMA_16, [MAIN, helper])
+
+
+@pytest.mark.parametrize(("n", "trips"), [(64, 3), (1, 2)])
+def test_a_lost_software_pipeline_is_an_error(n, trips):
+    """IREE pipelines no loop of two trips."""
+    problem = ConvProblem(n=n, k=32, c=32, image=(3, 3), filter=(1, 1))
+    found = choose(problem, TARGET, "implicit_gemm", 1)
+    strategy = next(one for one in found if one.mma == MFMA_16.mma)
+    assert min(gpu_tiles.trips(problem, strategy.tiling, 1), 3) == trips
+    lost = replace(MAIN, pipelined=False)
+    with (
+        pytest.raises(NotPipelined, match="kernel main: its main loop is not software pipelined")
+        if trips > 2
+        else nullcontext()
+    ):
+        prove(problem, TARGET, strategy, [lost])
+    prove(problem, TARGET, strategy, [replace(MAIN, pipelined=True)])
 
 
 def test_vector_code_promises_no_instruction():
     vector = choose(PROBLEM, TARGET, "vector_gemm")[0]
-    prove(TARGET, vector, [replace(MAIN, mma={})])
+    prove(PROBLEM, TARGET, vector, [replace(MAIN, mma={})])
 
 
 @pytest.mark.parametrize("last", stages.STAGES[:3])
@@ -172,11 +191,11 @@ def test_every_candidate_compiles(problem, chip, tmp_path):
         work.mkdir()
         stage_texts(problem, target, strategy, work)
         try:
-            prove(target, strategy, kernel_facts(target, work))
+            prove(problem, target, strategy, kernel_facts(target, work))
         except StrategyNotApplied as broken:
             refused.append(str(broken))
     assert len(refused) < len(candidates)
-    assert all("spills" in reason or "scratch" in reason for reason in refused)
+    assert all(re.search("spills|scratch|not software pipelined", text) for text in refused)
 
 
 def test_an_mlir_error_is_one_line(monkeypatch, tmp_path):
