@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_copies import other_copies
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import mma_of, predict
 from conv_compiler.gpu_reduction import reduction_info
@@ -15,6 +14,7 @@ from conv_compiler.gpu_tiles import (
     Form,
     k_multiple,
     mma_tilings,
+    other_copies,
     vector_threads,
     vector_tilings,
 )
@@ -127,6 +127,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             inside=tiling.inside,
             taps_outside=tiling.taps_outside,
             taps_in_rows=tiling.taps_in_rows,
+            merged_groups=tiling.merged_groups,
         ),
     )
 

@@ -6,17 +6,12 @@ instruction takes of gemm_k for one m or n.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conv_compiler.problem import ConvProblem
-    from conv_compiler.strategy import GpuTiling
-    from conv_compiler.targets import Mma, Target
+    from conv_compiler.targets import Mma
 
 # Loads of single elements a thread may have in flight for one operand; more of them spill.
 MOST_SCALAR_LOADS = 16
@@ -89,14 +84,3 @@ def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
     row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
     rows = (tile[0] + tile[1]) * tile[2] * size // row_bytes
     return rows * (row_bytes + LDS_ROW_PADDING)
-
-
-def other_copies(
-    problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling
-) -> Iterator[GpuTiling]:
-    """The tiling with each way to copy its operands."""
-    (m, n, k), size = tiling.workgroup, problem.data_type.bytes
-    threads = math.prod(tiling.subgroups) * target.subgroup_size
-    for copy_a in copy_pieces(m, k, threads, mma.m, mma, problem.k, size):
-        for copy_b in copy_pieces(n, k, threads, mma.n, mma, problem.c, size):
-            yield replace(tiling, copy_a=copy_a, copy_b=copy_b)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles
 from conv_compiler.gpu_reduction import reduction_seconds
-from conv_compiler.gpu_tiles import Form, summed_length, tiles, trips, vector_threads
+from conv_compiler.gpu_tiles import Form, merged, summed_length, tiles, trips, vector_threads
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
@@ -94,6 +94,7 @@ def mma_counts(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
 ) -> KernelCounts:
     """What a wave of the matrix kernel executes."""
+    problem = merged(problem, tiling.merged_groups)
     size, lanes = problem.data_type.bytes, target.subgroup_size
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
     threads = subgroups_m * subgroups_n * lanes
@@ -229,7 +230,7 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
         vgprs=vgprs,
         lds_bytes=lds,
         read_bytes=read,
-        written_bytes=split_k * weights * DWORD,
+        written_bytes=split_k * weights * tiling.merged_groups * DWORD,
         # Workgroups go to the dies in turn, parts first (`tile_to_workgroups`): a die reads the
         # pixels of its own parts.
         dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,

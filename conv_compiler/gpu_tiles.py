@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ MMA_TILES = tuple(
 # Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
 # loads in flight.
 ACCUMULATOR_SHARE = 8
+# Channels up to which groups are merged: the smallest side of a matrix instruction.
+MERGED_CHANNELS = 16
 # Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
 K_TILE_BYTES = 128
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
@@ -71,6 +74,18 @@ def mma_tiling(
     )
 
 
+def other_copies(
+    problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling
+) -> Iterator[GpuTiling]:
+    """The tiling with each way to copy its operands."""
+    (m, n, k), size = tiling.workgroup, problem.data_type.bytes
+    problem = merged(problem, tiling.merged_groups)
+    threads = math.prod(tiling.subgroups) * target.subgroup_size
+    for copy_a in copy_pieces(m, k, threads, mma.m, mma, problem.k, size):
+        for copy_b in copy_pieces(n, k, threads, mma.n, mma, problem.c, size):
+            yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
+
+
 def can_have_taps_in_rows(problem: ConvProblem, target: Target) -> bool:
     """Whether windows of the output gradient can meet image pixels, and may be the smaller work.
 
@@ -88,6 +103,28 @@ def can_have_taps_in_rows(problem: ConvProblem, target: Target) -> bool:
     )
 
 
+def merges(problem: ConvProblem, target: Target) -> tuple[int, ...]:
+    """How many neighbouring groups may be one to the GEMM: 1, and as many as fill an instruction.
+
+    What the groups do to one another is computed and thrown away; their channels are read side by
+    side, as they must lie in memory.
+    """
+    grouped = problem.layout_row.grouped
+    side_by_side = "GC" in grouped.input and "GK" in grouped.output
+    if target.backend != "rocm" or not side_by_side:
+        return (1,)
+    most = max(1, MERGED_CHANNELS // max(problem.k, problem.c))
+    return tuple(dict.fromkeys((1, math.gcd(problem.g, 2 ** int(math.log2(most))))))
+
+
+@lru_cache(maxsize=256)
+def merged(problem: ConvProblem, groups: int) -> ConvProblem:
+    """The problem in which so many neighbouring groups are one."""
+    if groups == 1:
+        return problem
+    return replace(problem, g=problem.g // groups, k=problem.k * groups, c=problem.c * groups)
+
+
 def mma_tilings(
     problem: ConvProblem, target: Target, tile: tuple[int, ...] = ()
 ) -> Iterator[tuple[Mma, GpuTiling]]:
@@ -97,11 +134,14 @@ def mma_tilings(
     """
     for mma in target.mma_for(problem.dtype):
         shapes = _shared(mma, tile) if tile else _listed(mma, problem.data_type.bytes)
+        ways = [(groups, False) for groups in merges(problem, target)]
+        ways += [(1, True)] * can_have_taps_in_rows(problem, target)
         for shape, subgroups in shapes:
-            for in_rows in (False, True)[: 1 + can_have_taps_in_rows(problem, target)]:
-                tiling = mma_tiling(problem, target, mma, shape, subgroups, taps_in_rows=in_rows)
+            for groups, in_rows in ways:
+                gemm = merged(problem, groups)
+                tiling = mma_tiling(gemm, target, mma, shape, subgroups, taps_in_rows=in_rows)
                 if tiling:
-                    yield mma, tiling
+                    yield mma, replace(tiling, merged_groups=groups)
 
 
 def _listed(mma: Mma, size: int) -> Iterator[tuple[tuple[int, int, int], tuple[int, int]]]:
@@ -190,7 +230,7 @@ def gemm_k(problem: ConvProblem, taps_in_rows: bool) -> int:
 def tiles(problem: ConvProblem, tiling: GpuTiling) -> int:
     """Workgroups of one part."""
     m, n, _ = tiling.workgroup
-    taps = math.prod(problem.filter)
+    taps, problem = math.prod(problem.filter), merged(problem, tiling.merged_groups)
     if tiling.taps_in_rows:
         return problem.g * -(-taps * problem.k // m) * -(-problem.c // n)
     columns = taps * -(-problem.c // n) if tiling.taps_outside else -(-problem.gemm_n // n)

@@ -20,7 +20,8 @@ class GpuTiling:
     `outside` and `inside` name the summed loops, outermost first, that run around a workgroup's
     gemm_k tile and in it; both empty stand for all of them inside. `taps_outside` gives every
     filter tap workgroups of its own. `taps_in_rows` puts the taps beside the output channels:
-    windows of the output gradient meet single image pixels.
+    windows of the output gradient meet single image pixels. `merged_groups` neighbouring groups
+    are one to the GEMM, of which only the blocks on the diagonal are kept.
     """
 
     workgroup: tuple[int, int, int]
@@ -34,6 +35,7 @@ class GpuTiling:
     inside: tuple[str, ...] = ()
     taps_outside: bool = False
     taps_in_rows: bool = False
+    merged_groups: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,8 @@ class Strategy:
             words.append("over " + ",".join(outside))
         if getattr(self.tiling, "taps_in_rows", False):
             words.append("taps in rows")
+        if (merged := getattr(self.tiling, "merged_groups", 1)) > 1:
+            words.append(f"{merged} groups merged")
         if self.script:
             words.append(f"script {hashlib.sha256(self.script.encode()).hexdigest()[:8]}")
         return " ".join([*filter(None, words), f"split_k={self.split_k}"])

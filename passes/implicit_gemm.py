@@ -11,6 +11,10 @@ With `taps_in_rows` image and output gradient change roles: A has windows of the
 is (taps, k), and B has single image pixels, over which the sum runs. The image is then read once
 for each tile of those rows instead of once a tap.
 
+With `merged_groups` that many neighbouring groups are one: their channels lie side by side in
+memory and fill an instruction that those of one would leave nearly empty. P then holds what each
+group's gradient makes of each group's image, and the sum over s reads the blocks on the diagonal.
+
 gemm_k is (q, r): the summed loops `outside` make q, those `inside` make r, of which a tile is
 brought to LDS at once; with none outside there is no q, and r is all of gemm_k. The columns are
 (t, n): taps and channels where `taps_outside`, else there is no t and n is both. A trip of a
@@ -25,8 +29,8 @@ on CUDA (a contraction whose operand 0 carries the last result dimension).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -50,7 +54,8 @@ class ImplicitGemm:
 
     `outside` and `inside` name every summed loop (n, and ho, wo ...) once, outermost first; both
     empty stand for all of them inside, in the payload's order; with `taps_in_rows` they are loops
-    over image pixels. `tile_k` is what r is rounded up to.
+    over image pixels. `tile_k` is what r is rounded up to. `merged_groups` divides the groups,
+    whose axes lie next to the channels'; not with `taps_in_rows`.
     """
 
     name: ClassVar[str] = "implicit-gemm"
@@ -62,6 +67,7 @@ class ImplicitGemm:
     inside: tuple[str, ...] = ()
     taps_outside: bool = False
     taps_in_rows: bool = False
+    merged_groups: int = 1
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy if there is none with these loops."""
@@ -70,7 +76,7 @@ class ImplicitGemm:
             epilogue = _epilogue(conv.op)
             last = epilogue or conv.op
             with ir.InsertionPoint(last):
-                partials = self._region(conv)
+                partials = self._region(_merged(conv, self.merged_groups))
                 weight = self._reduction_region(conv, epilogue, partials)
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
@@ -154,12 +160,15 @@ class ImplicitGemm:
             return ops.split_axis(columns, 3, (*conv.taps, conv.channels))
 
         in_order = conv.weight_loops == conv.weight_order and ops.shape_of(partials) == whole
-        if epilogue is None and in_order and self.split_k == 1 and not self.taps_in_rows:
+        extracted = self.taps_in_rows or self.merged_groups > 1
+        if epilogue is None and in_order and self.split_k == 1 and not extracted:
             return ops.merge_axes(taps_apart(), 0, 2)
         region = ops.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             if self.taps_in_rows:
-                weight = _reduce_mirrored(conv, partials)
+                weight = _reduce_extracted(conv, partials, _mirrored)
+            elif self.merged_groups > 1:
+                weight = _reduce_extracted(conv, partials, self._diagonal)
             else:
                 weight = _reduce(conv, taps_apart(), self.split_k)
             if epilogue is not None:
@@ -167,6 +176,19 @@ class ImplicitGemm:
             ops.dispatch_return(weight)
         result: ir.Value = region.results[0]
         return result
+
+    def _diagonal(self, conv: Contraction, loops: Mapping[str, ir.Value]) -> list[ir.Value]:
+        """Where a weight lies in P[merged g, (g, k), (taps...), (g, c)] or the like."""
+        merged = _constant(self.merged_groups)
+        outer = arith.DivUIOp(loops["g"], merged).result
+        block = (arith.RemUIOp(loops["g"], merged).result, self.merged_groups)
+        taps = [
+            (loops[name], extent)
+            for name, extent in zip(conv.weight_loops[2:-1], conv.taps, strict=True)
+        ]
+        channel = [block, (loops["c"], conv.channels)]
+        columns = [taps, channel] if self.taps_outside else [[*taps, *channel]]
+        return [outer, *map(_linear, ([block, (loops["k"], conv.gemm_m)], *columns))]
 
 
 def _source(
@@ -281,31 +303,25 @@ def _reduce(conv: Contraction, partials: ir.Value, split_k: int) -> ir.Value:
     )
 
 
-def _reduce_mirrored(conv: Contraction, partials: ir.Value) -> ir.Value:
-    """The sum of P[s, g, (taps..., k), c] over s in rising order, taps reversed, in weight order.
+def _reduce_extracted(
+    conv: Contraction,
+    partials: ir.Value,
+    place: Callable[[Contraction, Mapping[str, ir.Value]], list[ir.Value]],
+) -> ir.Value:
+    """The sum over s in rising order of P[s, ...] at the `place` of each weight's loops.
 
-    An index that falls where a loop rises is no affine map that IREE tiles (it takes a tile's slice
-    to begin at the tile's first index), so the elements are extracted; from the whole of P, padding
-    included, for IREE 3.13 gathers from a slice as if it were contiguous.
+    An index that falls where a loop rises, or depends on a loop twice, is no affine map that IREE
+    tiles (it takes a tile's slice to begin at the tile's first index), so the elements are
+    extracted; from the whole of P, padding included, for IREE 3.13 gathers from a slice as if it
+    were contiguous.
     """
-    order, taps = conv.weight_order, conv.weight_loops[2:-1]
+    order = conv.weight_order
     rank, parts = len(order), ops.shape_of(partials)[0]
     dims = [ir.AffineDimExpr.get(i) for i in range(rank + 1)]
 
-    def constant(value: int) -> ir.Value:
-        return arith.ConstantOp(ir.IndexType.get(), value).result
-
-    def loop(name: str) -> ir.Value:
-        return linalg.IndexOp(order.index(name)).result
-
     def body(_: ir.Value, total: ir.Value) -> ir.Value:
-        row = constant(0)
-        for name, extent in (*zip(taps, conv.taps, strict=True), ("k", conv.gemm_m)):
-            index = loop(name)
-            if name != "k":
-                index = arith.SubIOp(constant(extent - 1), index).result
-            row = arith.AddIOp(arith.MulIOp(row, constant(extent)).result, index).result
-        at = [linalg.IndexOp(rank).result, loop("g"), row, loop("c")]
+        loops = {name: linalg.IndexOp(axis).result for axis, name in enumerate(order)}
+        at = [linalg.IndexOp(rank).result, *place(conv, loops)]
         return ops.add(total, tensor.ExtractOp(partials, at).result)
 
     return ops.generic(
@@ -316,4 +332,50 @@ def _reduce_mirrored(conv: Contraction, partials: ir.Value) -> ir.Value:
         1,
         body,
         {ROLE: ir.StringAttr.get("reduction")},
+    )
+
+
+def _constant(value: int) -> ir.Value:
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def _linear(indices: Iterable[tuple[ir.Value, int]]) -> ir.Value:
+    """The linear index of some (index, extent), outermost first."""
+    at = _constant(0)
+    for index, extent in indices:
+        at = arith.AddIOp(arith.MulIOp(at, _constant(extent)).result, index).result
+    return at
+
+
+def _mirrored(conv: Contraction, loops: Mapping[str, ir.Value]) -> list[ir.Value]:
+    """Where a weight lies in P[g, (taps..., k), c], taps reversed."""
+    taps = [
+        (arith.SubIOp(_constant(extent - 1), loops[name]).result, extent)
+        for name, extent in zip(conv.weight_loops[2:-1], conv.taps, strict=True)
+    ]
+    return [loops["g"], _linear([*taps, (loops["k"], conv.gemm_m)]), loops["c"]]
+
+
+def _merged(conv: Contraction, groups: int) -> Contraction:
+    """The contraction in which so many neighbouring groups are one."""
+    if groups == 1:
+        return conv
+
+    def view(value: ir.Value, axes: tuple[int, tuple[int, ...], int]) -> ir.Value:
+        if axes[2] != axes[0] + 1 or conv.groups % groups:
+            raise UnsupportedStrategy(
+                f"{groups} of {conv.groups} groups merged: channels of a whole number of them must "
+                "lie side by side; use another form"
+            )
+        return ops.merge_axes(
+            ops.split_axis(value, axes[0], (conv.groups // groups, groups)), axes[2], 2
+        )
+
+    return replace(
+        conv,
+        image=view(conv.image, conv.image_axes),
+        gradient=view(conv.gradient, conv.gradient_axes),
+        groups=conv.groups // groups,
+        gemm_m=conv.gemm_m * groups,
+        channels=conv.channels * groups,
     )

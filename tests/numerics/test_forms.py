@@ -53,40 +53,74 @@ PROBLEMS_IN_ROWS = {
         layout="GNDHWC_GKZYXC_GNDHWK", dtype="i8",
     ),
 }  # fmt: skip
+# Groups of few channels that lie side by side: some may be one to the GEMM.
+MERGED = ConvProblem(
+    n=19, g=12, k=3, c=5, image=(6, 9), filter=(3, 2), pad_low=(1, 0), pad_high=(2, 1),
+    stride=(2, 1), dilation=(1, 2),
+)  # fmt: skip
+PROBLEMS_MERGED = {
+    "odd": MERGED,
+    "channels_first": replace(MERGED, layout="NGCHW_GKCYX_NGKHW"),
+    "depthwise": ConvProblem(
+        n=16, g=32, k=1, c=1, image=(5, 4), filter=(3, 3), pad_low=(1, 1),
+        layout="NHWC_KYXC_NHWK", dtype="bf16",
+    ),
+    "whole_taps": ConvProblem(n=16, g=8, k=4, c=4, image=(5, 4), filter=(3, 3), pad_low=(1, 1)),
+    "volume": ConvProblem(
+        n=17, g=8, k=2, c=8, image=(3, 4, 5), filter=(2, 3, 2), pad_low=(1, 1, 0),
+        layout="NDHWGC_GKCZYX_NDHWGK", dtype="i8",
+    ),
+}  # fmt: skip
+WAYS = {"": PROBLEMS, "-rows": PROBLEMS_IN_ROWS, "-merged": PROBLEMS_MERGED}
 CASES = [
     pytest.param(
         problem,
         form,
-        in_rows,
+        way,
         chip,
-        id=f"{name}-{','.join(form[0]) or 'flat'}{'-rows' * in_rows}-{chip}",
+        id=f"{name}-{','.join(form[0]) or 'flat'}{way}-{chip}",
         # Chips take turns by default.
         marks=[] if (number + turn) % len(CHIPS) == 0 else [pytest.mark.slow],
     )
     for turn, chip in enumerate(CHIPS)
-    for number, (name, problem, form, in_rows) in enumerate(
-        (name, problem, form, in_rows)
-        for in_rows, problems in ((False, PROBLEMS), (True, PROBLEMS_IN_ROWS))
+    for number, (name, problem, form, way) in enumerate(
+        (name, problem, form, way)
+        for way, problems in WAYS.items()
         for name, problem in problems.items()
-        for form in summed_forms(problem, in_rows)
+        for form in summed_forms(problem, way == "-rows")
     )
 ]
 
 
-@pytest.mark.parametrize(("problem", "form", "in_rows", "chip"), CASES)
-def test_form(problem, form, in_rows, chip):
-    tilings = [one for _, one in mma_tilings(problem, find_target(chip))]
-    fitting = [tiling for tiling in tilings if tiling.taps_in_rows == in_rows]
-    tiling = min(fitting, key=lambda tiling: tiling.workgroup)
+def fitting(problem, chip, way):
+    """The smallest tiling of a way."""
+    tilings = (one for _, one in mma_tilings(problem, find_target(chip)))
+    ways = {"": (False, False), "-rows": (True, False), "-merged": (False, True)}
+    return min(
+        (one for one in tilings if (one.taps_in_rows, one.merged_groups > 1) == ways[way]),
+        key=lambda tiling: tiling.workgroup,
+    )
+
+
+@pytest.mark.parametrize(("problem", "form", "way", "chip"), CASES)
+def test_form(problem, form, way, chip):
     outside, inside = form
-    tiling = replace(tiling, outside=outside, inside=inside)
+    tiling = replace(fitting(problem, chip, way), outside=outside, inside=inside)
     strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=3)
     verify(problem, chip, strategy, 3, device="vgpu", budget=0.0).require()
 
 
 def test_taps_in_rows_need_stride_one():
-    fitting = (one for _, one in mma_tilings(ROWS, find_target("gfx942")))
-    tiling = next(one for one in fitting if one.taps_in_rows)
+    tiling = fitting(ROWS, "gfx942", "-rows")
     strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=1)
     with pytest.raises(UnsupportedStrategy, match="need stride 1"):
         compile(replace(ROWS, stride=(2, 1)), "gfx942", strategy)
+
+
+@pytest.mark.parametrize("change", [{"layout": "GNHWC_GKYXC_GNHWK"}, {"g": 9}])
+def test_merged_groups_lie_side_by_side(change):
+    strategy = Strategy(
+        name="implicit_gemm", tiling=fitting(MERGED, "gfx942", "-merged"), split_k=1
+    )
+    with pytest.raises(UnsupportedStrategy, match="groups merged: channels of a whole number"):
+        compile(replace(MERGED, **change), "gfx942", strategy)
