@@ -29,18 +29,31 @@ on CUDA (a contraction whose operand 0 carries the last result dimension).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, tensor
 
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import erase_if_dead
 from conv_compiler.passes.contraction import Contraction, find_contraction
-from conv_compiler.passes.im2col import PixelAxis, Source, behind_unit_axis, im2col, merge_pixels
+from conv_compiler.passes.im2col import im2col
+from conv_compiler.passes.operands import (
+    gradient,
+    gradient_windows,
+    image,
+    image_windows,
+    merge_groups,
+)
+from conv_compiler.passes.weight import (
+    apply_epilogue,
+    diagonal,
+    find_epilogue,
+    mirrored,
+    reduce_extracted,
+    reduce_parts,
+)
 from conv_compiler.schedule import ROLE
 
 
@@ -73,10 +86,10 @@ class ImplicitGemm:
         """Rewrite the contraction; UnsupportedStrategy if there is none with these loops."""
         with module.context, ir.Location.unknown():
             conv = find_contraction(module)
-            epilogue = _epilogue(conv.op)
+            epilogue = find_epilogue(conv.op)
             last = epilogue or conv.op
             with ir.InsertionPoint(last):
-                partials = self._region(_merged(conv, self.merged_groups))
+                partials = self._region(merge_groups(conv, self.merged_groups))
                 weight = self._reduction_region(conv, epilogue, partials)
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
@@ -118,7 +131,7 @@ class ImplicitGemm:
         region = ops.dispatch_region(type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             of_gradient, of_image = (
-                (_gradient_windows, _image) if self.taps_in_rows else (_gradient, _image_windows)
+                (gradient_windows, image) if self.taps_in_rows else (gradient, image_windows)
             )
             operands = (
                 im2col("a", of_gradient(conv, summed), conv.gemm_m, [conv.groups, *lengths, m]),
@@ -166,216 +179,14 @@ class ImplicitGemm:
         region = ops.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             if self.taps_in_rows:
-                weight = _reduce_extracted(conv, partials, _mirrored)
+                weight = reduce_extracted(conv, partials, mirrored)
             elif self.merged_groups > 1:
-                weight = _reduce_extracted(conv, partials, self._diagonal)
+                place = diagonal(self.merged_groups, self.taps_outside)
+                weight = reduce_extracted(conv, partials, place)
             else:
-                weight = _reduce(conv, taps_apart(), self.split_k)
+                weight = reduce_parts(conv, taps_apart(), self.split_k)
             if epilogue is not None:
-                weight = _apply(epilogue, weight)
+                weight = apply_epilogue(epilogue, weight)
             ops.dispatch_return(weight)
         result: ir.Value = region.results[0]
         return result
-
-    def _diagonal(self, conv: Contraction, loops: Mapping[str, ir.Value]) -> list[ir.Value]:
-        """Where a weight lies in P[merged g, (g, k), (taps...), (g, c)] or the like."""
-        merged = _constant(self.merged_groups)
-        outer = arith.DivUIOp(loops["g"], merged).result
-        block = (arith.RemUIOp(loops["g"], merged).result, self.merged_groups)
-        taps = [
-            (loops[name], extent)
-            for name, extent in zip(conv.weight_loops[2:-1], conv.taps, strict=True)
-        ]
-        channel = [block, (loops["c"], conv.channels)]
-        columns = [taps, channel] if self.taps_outside else [[*taps, *channel]]
-        return [outer, *map(_linear, ([block, (loops["k"], conv.gemm_m)], *columns))]
-
-
-def _source(
-    value: ir.Value,
-    axes: tuple[int, tuple[int, ...], int],
-    pixels: Iterable[PixelAxis],
-    summed: tuple[tuple[int, ...], ...],
-    pads: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
-) -> Source:
-    """A tensor with its (group, ..., channel) axes, its pixel axes shared out to q and r."""
-    each = tuple(pixels)
-    return Source(
-        value=value,
-        group_axis=axes[0],
-        channel_axis=axes[2],
-        summed=tuple(tuple(each[i] for i in part) for part in summed),
-        pad_low=pads[0],
-        pad_high=pads[1],
-    )
-
-
-def _plain(axes: tuple[int, ...], sizes: tuple[int, ...]) -> Iterable[PixelAxis]:
-    return (PixelAxis(axis=axis, size=size) for axis, size in zip(axes, sizes, strict=True))
-
-
-def _gradient(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
-    """What A is read from: the output gradient, a pixel at a time."""
-    axes = conv.gradient_axes
-    return merge_pixels(_source(conv.gradient, axes, _plain(axes[1], conv.pixels), summed))
-
-
-def _image(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
-    """What B is read from with taps in rows: the image, a pixel at a time."""
-    axes = conv.image_axes
-    return merge_pixels(_source(conv.image, axes, _plain(axes[1], conv.image_pixels), summed))
-
-
-def _image_windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
-    """What B is read from: the image, a window at a time."""
-    strides, dilations, window = ((1, *x) for x in (conv.strides, conv.dilations, conv.taps))
-    pixels = (
-        PixelAxis(axis=axis, size=size, stride=stride, dilation=dilation, window=taps)
-        for axis, size, stride, dilation, taps in zip(
-            conv.image_axes[1], conv.pixels, strides, dilations, window, strict=True
-        )
-    )
-    pads = (conv.pad_low, conv.pad_high)
-    source = _source(conv.image, conv.image_axes, pixels, summed, pads)
-    return merge_pixels(source) if conv.is_pointwise else behind_unit_axis(source)
-
-
-def _gradient_windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> Source:
-    """What A is read from with taps in rows: the output gradient, a window at a time.
-
-    Image pixel p and tap t meet the output pixel p - t * dilation + pad_low: in a window over the
-    gradient with the taps in reverse order. Strides must be 1, pads no wider than the window.
-    """
-    dilations, window = (1, *conv.dilations), (1, *conv.taps)
-    low, high = ([0] * len(ops.shape_of(conv.gradient)) for _ in range(2))
-    pixels = []
-    for axis, of_image, size, dilation, taps in zip(
-        conv.gradient_axes[1], conv.image_axes[1], conv.image_pixels, dilations, window, strict=True
-    ):
-        pixels.append(PixelAxis(axis=axis, size=size, dilation=dilation, window=taps))
-        low[axis] = dilation * (taps - 1) - conv.pad_low[of_image]
-        high[axis] = dilation * (taps - 1) - conv.pad_high[of_image]
-    if min(*low, *high) < 0 or set(conv.strides) != {1}:
-        raise UnsupportedStrategy(
-            f"taps in rows, strides {conv.strides}: need stride 1 and pads within the window; "
-            "use another form"
-        )
-    pads = (tuple(low), tuple(high))
-    return behind_unit_axis(_source(conv.gradient, conv.gradient_axes, pixels, summed, pads))
-
-
-def _epilogue(op: ir.Operation) -> ir.Operation | None:
-    """The elementwise op that alone uses the contraction's result, if it is tagged as such."""
-    users = [use.owner for use in op.results[0].uses]
-    if len(users) != 1 or ROLE not in users[0].operation.attributes:
-        return None
-    user = users[0].operation
-    return user if ir.StringAttr(user.attributes[ROLE]).value == "epilogue" else None
-
-
-def _apply(epilogue: ir.Operation, weight: ir.Value) -> ir.Value:
-    """A copy of the epilogue on another value, right behind it."""
-    end = epilogue.clone()
-    type = ir.RankedTensorType(end.results[0].type)
-    empty = tensor.EmptyOp(type.shape, type.element_type).result
-    end.operands[0] = weight
-    end.operands[len(end.operands) - 1] = empty
-    end.move_after(empty.owner)
-    result: ir.Value = end.results[0]
-    return result
-
-
-def _reduce(conv: Contraction, partials: ir.Value, split_k: int) -> ir.Value:
-    """The sum of P[s, g, m, taps..., c] over s in rising order, in the weight's axis order."""
-    if split_k == 1:
-        partials = ops.merge_axes(partials, 0, 2)
-    rank = len(conv.weight_order)
-    dims = [ir.AffineDimExpr.get(i) for i in range(rank + (split_k > 1))]
-    read = [dims[conv.weight_order.index(name)] for name in conv.weight_loops]
-    return ops.generic(
-        [partials],
-        ops.filled(ops.shape_of(conv.op.results[0]), conv.accumulator),
-        [[dims[-1], *read] if split_k > 1 else read, dims[:rank]],
-        len(dims),
-        int(split_k > 1),
-        lambda part, total: ops.add(total, part) if split_k > 1 else part,
-        {ROLE: ir.StringAttr.get("reduction")},
-    )
-
-
-def _reduce_extracted(
-    conv: Contraction,
-    partials: ir.Value,
-    place: Callable[[Contraction, Mapping[str, ir.Value]], list[ir.Value]],
-) -> ir.Value:
-    """The sum over s in rising order of P[s, ...] at the `place` of each weight's loops.
-
-    An index that falls where a loop rises, or depends on a loop twice, is no affine map that IREE
-    tiles (it takes a tile's slice to begin at the tile's first index), so the elements are
-    extracted; from the whole of P, padding included, for IREE 3.13 gathers from a slice as if it
-    were contiguous.
-    """
-    order = conv.weight_order
-    rank, parts = len(order), ops.shape_of(partials)[0]
-    dims = [ir.AffineDimExpr.get(i) for i in range(rank + 1)]
-
-    def body(_: ir.Value, total: ir.Value) -> ir.Value:
-        loops = {name: linalg.IndexOp(axis).result for axis, name in enumerate(order)}
-        at = [linalg.IndexOp(rank).result, *place(conv, loops)]
-        return ops.add(total, tensor.ExtractOp(partials, at).result)
-
-    return ops.generic(
-        [tensor.EmptyOp([parts], conv.accumulator).result],  # says how many parts there are
-        ops.filled(ops.shape_of(conv.op.results[0]), conv.accumulator),
-        [dims[rank:], dims[:rank]],
-        rank + 1,
-        1,
-        body,
-        {ROLE: ir.StringAttr.get("reduction")},
-    )
-
-
-def _constant(value: int) -> ir.Value:
-    return arith.ConstantOp(ir.IndexType.get(), value).result
-
-
-def _linear(indices: Iterable[tuple[ir.Value, int]]) -> ir.Value:
-    """The linear index of some (index, extent), outermost first."""
-    at = _constant(0)
-    for index, extent in indices:
-        at = arith.AddIOp(arith.MulIOp(at, _constant(extent)).result, index).result
-    return at
-
-
-def _mirrored(conv: Contraction, loops: Mapping[str, ir.Value]) -> list[ir.Value]:
-    """Where a weight lies in P[g, (taps..., k), c], taps reversed."""
-    taps = [
-        (arith.SubIOp(_constant(extent - 1), loops[name]).result, extent)
-        for name, extent in zip(conv.weight_loops[2:-1], conv.taps, strict=True)
-    ]
-    return [loops["g"], _linear([*taps, (loops["k"], conv.gemm_m)]), loops["c"]]
-
-
-def _merged(conv: Contraction, groups: int) -> Contraction:
-    """The contraction in which so many neighbouring groups are one."""
-    if groups == 1:
-        return conv
-
-    def view(value: ir.Value, axes: tuple[int, tuple[int, ...], int]) -> ir.Value:
-        if axes[2] != axes[0] + 1 or conv.groups % groups:
-            raise UnsupportedStrategy(
-                f"{groups} of {conv.groups} groups merged: channels of a whole number of them must "
-                "lie side by side; use another form"
-            )
-        return ops.merge_axes(
-            ops.split_axis(value, axes[0], (conv.groups // groups, groups)), axes[2], 2
-        )
-
-    return replace(
-        conv,
-        image=view(conv.image, conv.image_axes),
-        gradient=view(conv.gradient, conv.gradient_axes),
-        groups=conv.groups // groups,
-        gemm_m=conv.gemm_m * groups,
-        channels=conv.channels * groups,
-    )
