@@ -13,8 +13,8 @@ class KernelCounters:
     """Sums over all launches of one kernel on one chip.
 
     Instructions are wave-instructions by class (matrix, valu, salu, lds_read, ...). A line is
-    128 bytes, counted once an instruction; `die_read_lines` are the distinct ones each die of the
-    chip reads, summed over its dies. LDS cycles follow the bank model of docs/vgpu.md. `seconds` is
+    128 bytes, counted once an instruction; `read_lines` are the distinct ones read, `die_read_lines`
+    those each die of the chip reads, summed over its dies. LDS cycles follow the bank model of docs/vgpu.md. `seconds` is
     the host's time.
     """
 
@@ -29,6 +29,7 @@ class KernelCounters:
     global_write_bytes: int
     global_read_lines: int
     global_write_lines: int
+    read_lines: int
     die_read_lines: int
     scalar_read_bytes: int
     lds_read_bytes: int
@@ -52,17 +53,19 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def counting() -> Iterator[None]:
+def counting(most_barriers: int = 0) -> Iterator[None]:
     """Count what every kernel of the process does while the block runs; `counters` has the sums.
 
-    Counts start at zero. Launches take longer meanwhile: addresses are looked at one by one.
+    Counts start at zero. Launches take longer meanwhile: addresses are looked at one by one. With
+    `most_barriers` a wave ends once it has passed so many: a first look at a large launch, whose
+    results are then worthless.
     """
     library().vgpu_reset_counters()
-    library().vgpu_set_counting(1)
+    library().vgpu_set_counting(1, most_barriers)
     try:
         yield
     finally:
-        library().vgpu_set_counting(0)
+        library().vgpu_set_counting(0, 0)
 
 
 def counters() -> tuple[KernelCounters, ...]:

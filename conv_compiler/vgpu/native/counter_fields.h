@@ -18,6 +18,7 @@ constexpr CounterField kCounterFields[] = {
     {"global_write_bytes", &Counters::global_write_bytes},
     {"global_read_lines", &Counters::global_read_lines},
     {"global_write_lines", &Counters::global_write_lines},
+    {"read_lines", &Counters::read_lines},
     {"die_read_lines", &Counters::die_read_lines},
     {"scalar_read_bytes", &Counters::scalar_read_bytes},
     {"lds_read_bytes", &Counters::lds_read_bytes},

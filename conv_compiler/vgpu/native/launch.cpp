@@ -144,11 +144,14 @@ class Run {
     });
     if (!counters) return;
     for (const auto& worker : idle) add_counters(*counters, worker->counters);
+    std::unordered_set<uint64_t> all;
     for (uint32_t die = 0; die < chip_info(code_.chip())->dies; ++die) {
       std::unordered_set<uint64_t> lines;
       for (const auto& worker : idle) lines.insert(worker->lines_read[die].begin(), worker->lines_read[die].end());
       counters->die_read_lines += lines.size();
+      all.merge(lines);
     }
+    counters->read_lines += all.size();
   }
 
  private:
@@ -262,6 +265,7 @@ class Run {
         if (w.stop == Stop::kEnd) continue;
         const uint32_t at = w.pc, passed = w.barriers, signals = w.signals;
         run(w);
+        if (config_.most_barriers && w.barriers >= config_.most_barriers) w.stop = Stop::kEnd;
         progress |= w.pc != at || w.barriers != passed || w.signals != signals || w.stop == Stop::kEnd;
         if (w.stop == Stop::kEnd) {
           // A wave that ends counts as arrived at the barrier the others wait for.

@@ -98,6 +98,7 @@ struct Counters {
   uint64_t instructions[static_cast<int>(Class::kCount)] = {};
   uint64_t global_read_bytes = 0, global_write_bytes = 0;    // of active lanes, dropped lanes excluded
   uint64_t global_read_lines = 0, global_write_lines = 0;    // distinct 128-byte (gfx9) or 128-byte (RDNA) lines an instruction
+  uint64_t read_lines = 0;                                   // distinct lines
   uint64_t die_read_lines = 0;                               // distinct lines each die reads, summed over the dies
   uint64_t scalar_read_bytes = 0;
   uint64_t lds_read_bytes = 0, lds_write_bytes = 0;
@@ -136,6 +137,7 @@ struct LaunchConfig {
   Checks checks;
   const Memory* memory = nullptr;           // needed for Checks::bounds and ::uninitialised on global memory
   unsigned threads = 0;                     // 0: as many as the host has
+  uint32_t most_barriers = 0;               // a wave ends once it has passed so many; 0: where its code ends
 };
 
 // Runs the kernel to its end. `kernarg` is the segment as the hardware would see it, kernarg_size bytes;
