@@ -34,6 +34,7 @@ TRIP_SALU, TRIP_VALU = 30, 8
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
 LEAST_LOAD_BYTES = 16
+LINE_BYTES = 128
 # Share of its units' time by which a kernel is ranked lower: among those that memory binds, the one
 # whose units wait most for it.
 SLACK = 0.25
@@ -131,7 +132,15 @@ def mma_counts(
         loads=a.loads + b.loads,
         load_dwords=sum(max(c.dwords, c.loads) for c in (a, b)),
         load_bytes=sum(c.dwords for c in (a, b)) * DWORD * lanes,
-        line_bytes=sum(max(c.elements * size, c.loads * LEAST_LOAD_BYTES) for c in (a, b)) * lanes,
+        line_bytes=sum(
+            k * math.ceil(extent / channels) * math.ceil(min(extent, channels) * size / LINE_BYTES)
+            if channels > 1
+            else copy.loads * LEAST_LOAD_BYTES * threads / LINE_BYTES
+            for copy, extent, channels in ((a, m, channels_k), (b, n, channels_c))
+        )
+        * LINE_BYTES
+        * lanes
+        / threads,
         **{f"lds_reads_{_width_class(fragment)}": reads},
     )
     writes = {4: 0.0, 8: 0.0, 16: 0.0}

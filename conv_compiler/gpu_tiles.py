@@ -31,8 +31,9 @@ MMA_TILES = tuple(
 # Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
 # loads in flight.
 ACCUMULATOR_SHARE = 8
-# Channels up to which groups are merged: the smallest side of a matrix instruction.
-MERGED_CHANNELS = 16
+# Channels up to which groups are merged: the smallest side of a matrix instruction, and what
+# fills half a cache line of 2-byte elements or a whole one.
+MERGED_CHANNELS = (16, 32, 64)
 # Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
 K_TILE_BYTES = 128
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
@@ -113,8 +114,11 @@ def merges(problem: ConvProblem, target: Target) -> tuple[int, ...]:
     side_by_side = "GC" in grouped.input and "GK" in grouped.output
     if target.backend != "rocm" or not side_by_side:
         return (1,)
-    most = max(1, MERGED_CHANNELS // max(problem.k, problem.c))
-    return tuple(dict.fromkeys((1, math.gcd(problem.g, 2 ** int(math.log2(most))))))
+    found = [1]
+    for channels in MERGED_CHANNELS:
+        most = max(1, channels // max(problem.k, problem.c))
+        found.append(math.gcd(problem.g, 2 ** int(math.log2(most))))
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=256)

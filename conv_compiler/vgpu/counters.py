@@ -13,9 +13,9 @@ class KernelCounters:
     """Sums over all launches of one kernel on one chip.
 
     Instructions are wave-instructions by class (matrix, valu, salu, lds_read, ...). A line is
-    128 bytes, counted once an instruction; `read_lines` are the distinct ones read, `die_read_lines`
-    those each die of the chip reads, summed over its dies. LDS cycles follow the bank model of docs/vgpu.md. `seconds` is
-    the host's time.
+    128 bytes, counted once an instruction; `read_lines` are the distinct ones read,
+    `die_read_lines` those each die of the chip reads, summed over its dies. LDS cycles follow the
+    bank model of docs/vgpu.md. `seconds` is the host's time.
     """
 
     chip: str
