@@ -2,11 +2,12 @@
 """Modelled times of our kernels beside IREE's as BOO drives it, over named sets of problems.
 
     tools/model_bench.py [--sets wavelet,retinanet] [--chips gfx942,...] [--types f16,bf16,f32,i8]
-                         [--sample N] [--virtual] [--json] [--output FILE] [--details]
+                         [--sample N] [--counts static|look|virtual] [--json] [--output FILE] [--details]
 
 Both sides are the same linalg payload; both times come from the code objects through the model of
-docs/model.md. These are modelled times, not measurements. With --virtual both run on the virtual
-GPU at a batch size reduced to a second's work, and the model is fed with what was counted there.
+docs/model.md. These are modelled times, not measurements. With `--counts look` both start on the
+virtual GPU at full size, which gives bank conflicts and cache lines; with `--counts virtual` both
+run there to the end at a batch size reduced to a second's work.
 Compiled modules are kept in the user's cache, so a second run is quick. `tools/sets/sets.json`
 names the sets; `--sample 5` takes each fifth problem of a set.
 """
@@ -16,8 +17,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +29,11 @@ from iree_boo import compile_boo
 
 from conv_compiler import compile
 from conv_compiler.cache import Cache
-from conv_compiler.commands.model_table import count_on_virtual_gpu
-from conv_compiler.errors import ConvError
+from conv_compiler.commands.model_table import model
+from conv_compiler.errors import ConvError, ModelRefused
 from conv_compiler.frontends import Request, read_file
 from conv_compiler.model.facts import CHIPS
-from conv_compiler.model.module import ModuleModel, model_module
+from conv_compiler.model.module import ModuleModel
 from conv_compiler.problem import ConvProblem
 from conv_compiler.report import left, right, seconds, show
 from conv_compiler.targets import Target, find_target
@@ -39,6 +42,8 @@ SETS = Path(__file__).parent / "sets" / "sets.json"
 TYPES = ("f16", "bf16", "f32", "i8")
 # A run on the virtual GPU takes about a second below this.
 VIRTUAL_FLOPS = 2**31
+# Kernels of thousands of scalar branches, as IREE makes of some small groups, take the model hours.
+MOST_SECONDS = 120
 
 
 def _number(value: float) -> str:
@@ -149,13 +154,25 @@ def side(prefix: str, module: ModuleModel, problem: ConvProblem) -> dict[str, An
     return {f"{prefix}_{name}": value for name, value in values.items()}
 
 
-def _model(vmfb: Path, virtual: bool) -> ModuleModel:
-    return model_module(vmfb, count_on_virtual_gpu(vmfb) if virtual else ())
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise ModelRefused in the main thread when its Python code runs for longer."""
+
+    def stop(*_: object) -> None:
+        raise ModelRefused(f"model: takes more than {seconds} s; not modelled")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
-def compare(request: Request, target: Target, cache: Cache, virtual: bool) -> dict[str, Any]:
+def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict[str, Any]:
     """One problem on one chip, ours and IREE's; what failed is named under `note`."""
-    problem = reduced(request.problem) if virtual else request.problem
+    problem = reduced(request.problem) if counts == "virtual" else request.problem
     row: dict[str, Any] = {
         "label": request.label or problem.name,
         "problem": problem.name,
@@ -166,12 +183,15 @@ def compare(request: Request, target: Target, cache: Cache, virtual: bool) -> di
     notes = []
     try:
         artifact = compile(problem, target.name, cache=cache)
-        row |= side("ours", _model(artifact.vmfb, virtual), problem)
+        with time_limit(MOST_SECONDS):
+            row |= side("ours", model(artifact.vmfb, counts), problem)
         row["strategy"] = artifact.strategy.text
     except ConvError as error:
         notes.append(f"ours: {error}")
     try:
-        row |= side("iree", _model(compile_boo(problem, target, cache), virtual), problem)
+        vmfb = compile_boo(problem, target, cache)
+        with time_limit(MOST_SECONDS):
+            row |= side("iree", model(vmfb, counts), problem)
     except ConvError as error:
         notes.append(f"IREE: {error}")
     if "ours_seconds" in row and "iree_seconds" in row:
@@ -185,14 +205,14 @@ def rows(
     chips: Sequence[str],
     types: Sequence[str],
     cache: Cache,
-    virtual: bool,
+    counts: str,
 ) -> Iterator[dict[str, Any]]:
     """Every problem of every type on every chip."""
     for chip in chips:
         for dtype in types:
             for request in requests:
                 problem = replace(request.problem, dtype=dtype, weight_dtype="")
-                yield compare(replace(request, problem=problem), find_target(chip), cache, virtual)
+                yield compare(replace(request, problem=problem), find_target(chip), cache, counts)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -237,7 +257,7 @@ def main() -> int:
     parser.add_argument("--chips", default=",".join(CHIPS))
     parser.add_argument("--types", default=",".join(TYPES))
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="each Nth problem")
-    parser.add_argument("--virtual", action="store_true", help="counts from the virtual GPU")
+    parser.add_argument("--counts", choices=("static", "look", "virtual"), default="static")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--output", type=Path, help="write the JSON here as well")
     arguments = parser.parse_args()
@@ -249,7 +269,7 @@ def main() -> int:
     found = []
     chips, types = arguments.chips.split(","), arguments.types.split(",")
     total = len(requests) * len(chips) * len(types)
-    for row in rows(requests, chips, types, Cache.default(), arguments.virtual):
+    for row in rows(requests, chips, types, Cache.default(), arguments.counts):
         found.append(row)
         ratio = f"{row['ratio']:.2f}" if "ratio" in row else row["note"]
         print(

@@ -66,7 +66,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=STAGES,
         help="print this stage's text; may be repeated (the kernels' facts)",
     )
-    parser.add_argument(
+    counted = parser.add_mutually_exclusive_group()
+    counted.add_argument(
         "--run",
         action="store_true",
         dest="counts",  # `run` is the command's own function
@@ -77,6 +78,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="model the time of every kernel (AMD targets; with --run, from counts of a run); "
         "any .vmfb with static shapes will do",
+    )
+    counted.add_argument(
+        "--look",
+        action="store_true",
+        help="model with what addresses decide (LDS conflicts, cache lines), seen on the virtual GPU "
+        "up to the first barriers: seconds where --run takes minutes",
     )
     add_json(parser)
 
@@ -89,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.select import choose
     from conv_compiler.targets import find_target
 
+    args.model |= args.look
     path = artifact_path(args)
     if path and args.model:
         return _print_model(args, path)
@@ -128,16 +136,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
     """Model a module's kernels, from a run's counts where one was asked for."""
-    from conv_compiler.commands.model_table import count_on_virtual_gpu, print_model
+    from conv_compiler.commands.model_table import model, print_model
     from conv_compiler.errors import InvalidArtifact
-    from conv_compiler.model.module import model_module
 
     if not vmfb.is_file():
         raise InvalidArtifact(f"artifact {vmfb}: no such file; give a .vmfb")
-    module = model_module(vmfb)
-    if args.counts:
-        module = model_module(vmfb, count_on_virtual_gpu(vmfb))
-    print_model(module, args.json)
+    source = "virtual" if args.counts else "look" if args.look else "static"
+    print_model(model(vmfb, source), args.json)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Counts of a kernel from a run on the virtual GPU, told apart by its machine code."""
+"""Counts of a kernel from the virtual GPU, a whole run's or a first look's, and its machine code."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def dies_reading(counters: KernelCounters, launch: Launch) -> float | None:
     if not launch.read_bytes:
         return None
     return counters.die_read_lines * _LINE_BYTES / counters.launches / launch.read_bytes
+
+
+def dies_at_once(counters: KernelCounters) -> float | None:
+    """How many dies read each line that a first look saw read; None where it saw none."""
+    return counters.die_read_lines / counters.read_lines if counters.read_lines else None
 
 
 def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCounts:
@@ -75,4 +80,35 @@ def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCount
         body=tuple(corrected(part) for part in counts.body),
         outside=corrected(counts.outside),
         source="virtual",
+    )
+
+
+def with_rates(counts: KernelCounts, counters: KernelCounters) -> KernelCounts:
+    """Static counts with what addresses decide, as a first look saw it.
+
+    The look ran every workgroup up to its first barriers, so its numbers of instructions say
+    nothing; its cycles of bank conflicts for each LDS instruction and its cache lines for each load
+    stand for the whole kernel. Stores come later: theirs are the static bytes.
+    """
+    written = counters.lds_write_conflict_cycles
+
+    def rate(amount: int, kind: str) -> float:
+        return amount / counters.instructions[kind] if amount else 0.0
+
+    read_conflict = rate(counters.lds_conflict_cycles - written, "lds_read")
+    write_conflict = rate(written, "lds_write")
+    line_bytes = rate(counters.global_read_lines * _LINE_BYTES, "global_read")
+
+    def rated(part: Counts) -> Counts:
+        return replace(
+            part,
+            line_bytes=line_bytes * part.loads + part.store_bytes,
+            lds_conflict_cycles=read_conflict * part.lds_reads + write_conflict * part.lds_writes,
+        )
+
+    return replace(
+        counts,
+        body=tuple(rated(part) for part in counts.body),
+        outside=rated(counts.outside),
+        source="look",
     )

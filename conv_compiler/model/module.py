@@ -11,7 +11,12 @@ from conv_compiler.errors import InvalidArtifact
 from conv_compiler.model.code_object import KernelCode, code_objects, kernels
 from conv_compiler.model.counts import KernelCounts
 from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
-from conv_compiler.model.dynamic import dies_reading, with_counters
+from conv_compiler.model.dynamic import (
+    dies_at_once,
+    dies_reading,
+    with_counters,
+    with_rates,
+)
 from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
 from conv_compiler.model.facts import chip_facts
 from conv_compiler.model.launch import Launch
@@ -168,10 +173,13 @@ def _start(code: KernelCode, workgroup: tuple[int, int, int]) -> dict[str, int]:
     return {name: value for name, value in zip(code.workgroup_id, workgroup, strict=False) if name}
 
 
-def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleModel:
+def model_module(
+    vmfb: Path, counters: Sequence[KernelCounters] = (), first_look: bool = False
+) -> ModuleModel:
     """Model a `.vmfb` for AMD GPUs, ours or any that IREE compiled with static shapes.
 
     `counters` are those of one run of it on the virtual GPU; they take the place of static counts.
+    With `first_look` they are of a run that ended at its first barriers: only their rates are used.
     Raises UnsupportedTarget for chips without facts, InvalidArtifact for files without AMD code,
     and ModelRefused where a trip count or a grid is not a constant.
     """
@@ -195,8 +203,9 @@ def model_module(vmfb: Path, counters: Sequence[KernelCounters] = ()) -> ModuleM
         written |= set(dispatch.buffers[-1:])
         counts = sampled_counts(code, dispatch)
         if row := counted.get(code.name):
-            counts = with_counters(counts, row)
-            launch = replace(launch, dies=dies_reading(row, launch))
+            dies = dies_at_once(row) if first_look else dies_reading(row, launch)
+            launch = replace(launch, dies=dies)
+            counts = (with_rates if first_look else with_counters)(counts, row)
         models.append(
             KernelModel(
                 code=code,

@@ -13,7 +13,7 @@ class KernelCounters:
     """Sums over all launches of one kernel on one chip.
 
     Instructions are wave-instructions by class (matrix, valu, salu, lds_read, ...). A line is
-    128 bytes, counted once an instruction; `read_lines` are the distinct ones read,
+    128 bytes, counted once an instruction; `read_lines` are the distinct ones a launch reads,
     `die_read_lines` those each die of the chip reads, summed over its dies. LDS cycles follow the
     bank model of docs/vgpu.md. `seconds` is the host's time.
     """
@@ -36,6 +36,7 @@ class KernelCounters:
     lds_write_bytes: int
     lds_cycles: int
     lds_conflict_cycles: int
+    lds_write_conflict_cycles: int
     seconds: float
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.commands.model_table import count_on_virtual_gpu
+from conv_compiler.commands.model_table import LOOK_BARRIERS, count_on_virtual_gpu, model
 from conv_compiler.compile import compile
 from conv_compiler.gpu_predict import mma_counts, mma_of
 from conv_compiler.model.facts import CHIPS, chip_facts
@@ -33,7 +33,7 @@ CLASSES = {
     "salu": "salu",
     "branch": "branches",
 }
-# Workgroup tiles that every thread has 16 elements of, and more.
+# Workgroup tiles of which each thread of some arrangement of subgroups has a piece.
 TILES = {"f16": (64, 64, 32), "f32": (64, 64, 16), "i8": (64, 64, 64)}
 # Guards on lanes and the odd workgroup's other path.
 TOLERANCE = 0.05
@@ -113,7 +113,13 @@ def test_bank_conflicts_are_those_predicted(chip, dtype, piece):
     """Nothing but writes to LDS has lanes wait for a bank, and they as long as predicted."""
     problem = ConvProblem(n=32, k=64, c=64, image=(4, 4), filter=(1, 1), dtype=dtype)
     target = find_target(chip)
-    chosen = choose(problem, target, Wanted(tile=TILES[dtype]), 1)[0]
+    tile = TILES[dtype]
+    threads = math.prod(tile[1:]) // math.prod(piece)
+    chosen = next(
+        one
+        for one in choose(problem, target, Wanted(tile=tile), 1)
+        if math.prod(one.tiling.subgroups) * target.subgroup_size <= threads
+    )
     tiling = replace(chosen.tiling, copy_a=piece, copy_b=piece)
     artifact = compile(problem, chip, replace(chosen, tiling=tiling))
     rows = count_on_virtual_gpu(artifact.vmfb)
@@ -123,3 +129,30 @@ def test_bank_conflicts_are_those_predicted(chip, dtype, piece):
     assert row.lds_write_bytes == written * problem.data_type.bytes
     waves = math.prod(tiling.subgroups)
     assert row.lds_conflict_cycles == counts.trips * waves * counts.trip.lds_conflict_cycles
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_first_look_sees_what_a_run_does(chip):
+    """Bank conflicts, cache lines and dies of two or three trips are those of the whole loop."""
+    problem = ConvProblem(n=64, k=64, c=64, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
+    artifact = compile(problem, chip, split_k=4)
+    static, look, run = (model(artifact.vmfb, one) for one in ("static", "look", "virtual"))
+    assert look.main.counts.source == "look"
+    assert look.main.counts.trips == static.main.counts.trips > LOOK_BARRIERS
+    found, whole = look.main.counts.trip, run.main.counts.trip
+    assert found.matrix == static.main.counts.trip.matrix
+    assert found.lds_conflict_cycles == pytest.approx(whole.lds_conflict_cycles, rel=0.05, abs=1)
+    assert found.line_bytes == pytest.approx(whole.line_bytes, rel=0.05)
+    assert 1 <= look.main.launch.dies <= chip_facts(find_target(chip)).l2_parts
+
+
+def test_a_first_look_runs_no_more_than_its_barriers():
+    problem = ConvProblem(n=64, k=64, c=64, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
+    artifact = compile(problem, "gfx942", split_k=4)
+    main = model(artifact.vmfb).main.code.name
+    (look,) = (one for one in count_on_virtual_gpu(artifact.vmfb, 4) if one.kernel == main)
+    (run,) = (one for one in count_on_virtual_gpu(artifact.vmfb) if one.kernel == main)
+    assert look.waves == run.waves
+    assert look.instructions["barrier"] == 4 * look.waves
+    assert 0 < look.instructions["matrix"] < run.instructions["matrix"]
+    assert look.instructions.get("global_write", 0) == 0

@@ -123,6 +123,9 @@ def test_known_conflicts() -> None:
     wave.run(instruction("ds_read_b32", d=vgpr(TO), a=vgpr(ADDRESS)))
     assert wave.counted()["lds_cycles"] == 64
     assert wave.counted()["lds_conflict_cycles"] == 62
+    assert wave.counted()["lds_write_conflict_cycles"] == 0
+    wave.run(instruction("ds_write_b32", a=vgpr(ADDRESS), b=vgpr(TO)))
+    assert wave.counted()["lds_write_conflict_cycles"] == 62
 
 
 @pytest.mark.parametrize("size", [1, 4, 8, 16])

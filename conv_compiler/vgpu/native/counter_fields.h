@@ -25,6 +25,7 @@ constexpr CounterField kCounterFields[] = {
     {"lds_write_bytes", &Counters::lds_write_bytes},
     {"lds_cycles", &Counters::lds_cycles},
     {"lds_conflict_cycles", &Counters::lds_conflict_cycles},
+    {"lds_write_conflict_cycles", &Counters::lds_write_conflict_cycles},
     {"matrix_flops", &Counters::matrix_flops},
 };
 

@@ -204,6 +204,7 @@ class Run {
     g.lds = worker.lds.get();
     g.lds_size = lds_size_;
     g.waves = g.live = waves_;
+    g.last_barrier = config_.most_barriers;
     set_chip(g, *chip_info(code_.chip()));
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
@@ -265,7 +266,6 @@ class Run {
         if (w.stop == Stop::kEnd) continue;
         const uint32_t at = w.pc, passed = w.barriers, signals = w.signals;
         run(w);
-        if (config_.most_barriers && w.barriers >= config_.most_barriers) w.stop = Stop::kEnd;
         progress |= w.pc != at || w.barriers != passed || w.signals != signals || w.stop == Stop::kEnd;
         if (w.stop == Stop::kEnd) {
           // A wave that ends counts as arrived at the barrier the others wait for.

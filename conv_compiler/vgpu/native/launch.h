@@ -103,6 +103,7 @@ struct Counters {
   uint64_t scalar_read_bytes = 0;
   uint64_t lds_read_bytes = 0, lds_write_bytes = 0;
   uint64_t lds_cycles = 0, lds_conflict_cycles = 0;          // cycles of all LDS accesses, of them above the conflict-free number
+  uint64_t lds_write_conflict_cycles = 0;                    // of these, those of writes and atomics
   uint64_t matrix_flops = 0;                                 // 2*M*N*K*blocks
   double seconds = 0;                                        // host time in launch()
   uint64_t total() const {
@@ -137,7 +138,7 @@ struct LaunchConfig {
   Checks checks;
   const Memory* memory = nullptr;           // needed for Checks::bounds and ::uninitialised on global memory
   unsigned threads = 0;                     // 0: as many as the host has
-  uint32_t most_barriers = 0;               // a wave ends once it has passed so many; 0: where its code ends
+  uint32_t most_barriers = 0;               // a wave ends when it has passed so many; 0: where its code ends
 };
 
 // Runs the kernel to its end. `kernarg` is the segment as the hardware would see it, kernarg_size bytes;

@@ -62,6 +62,7 @@ void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, ui
     const uint32_t cycles = lds_cycles(at, active, bytes, w.lanes, groups);
     c->lds_cycles += cycles;
     c->lds_conflict_cycles += cycles - groups;
+    if (op != MemoryOp::kRead) c->lds_write_conflict_cycles += cycles - groups;
   }
   if (w.group->checker) w.group->checker->lds(w, i, at, active, bytes, op);
 }

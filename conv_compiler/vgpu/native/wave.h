@@ -66,6 +66,7 @@ struct Group {
   uint32_t lds_size = 0;
   uint32_t waves = 0, live = 0;
   uint32_t signalled = 0, phase = 0;  // barrier: waves that signalled, barriers completed
+  uint32_t last_barrier = 0;          // a wave ends when it passes that one; 0: where its code ends
   uint32_t id[3] = {};
   Span extra[4];
   int extras = 0;

@@ -35,6 +35,7 @@ void wait(Wave& w, const Inst& i) {
   if (w.group->phase > w.barriers) {
     ++w.barriers;
     w.signalled = false;
+    if (w.barriers == w.group->last_barrier) w.stop = Stop::kEnd;
     return;
   }
   w.pc = i.index;
