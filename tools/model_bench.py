@@ -2,7 +2,7 @@
 """Modelled times of our kernels beside IREE's as BOO drives it, over named sets of problems.
 
     tools/model_bench.py [--sets wavelet,retinanet] [--chips gfx942,...] [--types f16,bf16,f32,i8]
-                         [--sample N] [--counts static|look|virtual] [--json] [--output FILE] [--details]
+                         [--sample N] [--counts static|look|virtual] [--json] [--output FILE]
 
 Both sides are the same linalg payload; both times come from the code objects through the model of
 docs/model.md. These are modelled times, not measurements. With `--counts look` both start on the

@@ -82,8 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     counted.add_argument(
         "--look",
         action="store_true",
-        help="model with what addresses decide (LDS conflicts, cache lines), seen on the virtual GPU "
-        "up to the first barriers: seconds where --run takes minutes",
+        help="model with what addresses decide (LDS conflicts, cache lines), seen on the virtual "
+        "GPU up to the first barriers: seconds where --run takes minutes",
     )
     add_json(parser)
 

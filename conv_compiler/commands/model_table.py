@@ -59,8 +59,8 @@ _LOOP_ROWS = {
 _SOURCES = {
     "static": "counts from the machine code: no LDS conflicts, every byte of a cache line used",
     "virtual": "counts from a run on the virtual GPU",
-    "look": "counts from the machine code; LDS conflicts, cache lines and dies that share them from "
-    "a first look on the virtual GPU",
+    "look": "counts from the machine code; LDS conflicts, cache lines and dies that share them "
+    "from a first look on the virtual GPU",
 }
 
 

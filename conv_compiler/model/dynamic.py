@@ -1,4 +1,4 @@
-"""Counts of a kernel from the virtual GPU, a whole run's or a first look's, and its machine code."""
+"""Counts of a kernel from its machine code and a run, or a first look, on the virtual GPU."""
 
 from __future__ import annotations
 
