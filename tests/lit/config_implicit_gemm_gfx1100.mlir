@@ -2,11 +2,12 @@
 
 // RUN: %conv_compiler inspect --stage scheduled --stage configured \
 // RUN:   --target gfx1100 --strategy implicit_gemm \
-// RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN:   --tile 64x64x16 -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
 // RUN: %filecheck --input-file %t --check-prefix=ROUND
 // RUN: %conv_compiler inspect --stage scheduled --stage configured \
 // RUN:   --target gfx1100 --strategy implicit_gemm \
-// RUN:   -n 3 -g 2 -k 23 -c 13 --image 11x13 --filter 3x3 --stride 2 --pad 1 --dtype bf16 > %t
+// RUN:   -n 3 -g 2 -k 23 -c 13 --image 11x13 --filter 3x3 --stride 2 --pad 1 --dtype bf16 \
+// RUN:   --tile 32x32x16 > %t
 // RUN: %filecheck --input-file %t --check-prefix=ODD
 
 // ROUND:      #[[WAY:.+]] = #iree_codegen.translation_info<

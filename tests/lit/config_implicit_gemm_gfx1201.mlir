@@ -2,7 +2,7 @@
 
 // RUN: %conv_compiler inspect --stage scheduled --stage configured \
 // RUN:   --target gfx1201 --strategy implicit_gemm \
-// RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN:   --tile 64x64x16 -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
 // RUN: %filecheck --input-file %t --check-prefix=ROUND
 // RUN: %conv_compiler inspect --stage scheduled --stage configured \
 // RUN:   --target gfx1201 --strategy implicit_gemm \

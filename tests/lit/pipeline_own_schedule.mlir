@@ -17,7 +17,7 @@
 // CHECK-LABEL: transform.named_sequence @entry_threads
 // CHECK:         transform.include @share_mma
 // CHECK:       ----- isa -----
-// CHECK:       v_mfma_f32_32x32x8_f16
+// CHECK:       v_mfma_f32_{{16x16x16|32x32x8}}_f16
 // CHECK:       .private_segment_fixed_size: 0
 // CHECK:       .vgpr_spill_count: 0
 module attributes { transform.with_named_sequence } {
