@@ -91,8 +91,19 @@ def without_denormals(array: Array) -> Array:
     return np.where(np.abs(array) < smallest, np.zeros_like(array), array)
 
 
-def inputs(problem: ConvProblem, data: str = "integers", seed: int = 0) -> tuple[Array, Array]:
-    """(input, d_output) in the problem's shapes and type; `data` is a row of DATA.
+def _d(problem: ConvProblem, data: str, rng: np.random.Generator) -> Array:
+    """The elementwise op's d: small integers, or floats drawn evenly from [-1, 1)."""
+    dtype, shape = problem.d_type, problem.weight_shape
+    if data == "integers" or dtype.is_integer:
+        drawn = rng.integers(-_WIDEST_FLOAT, _WIDEST_FLOAT + 1, shape, dtype=np.int8)
+        return drawn.astype(dtype.to_numpy())
+    return (rng.random(shape, dtype=np.float32) * 2 - 1).astype(dtype.to_numpy())
+
+
+def inputs(problem: ConvProblem, data: str = "integers", seed: int = 0) -> tuple[Array, ...]:
+    """(input, d_output) in the problem's shapes and type, and d where its elementwise op takes one.
+
+    `data` is a row of DATA.
 
     Raises UnsupportedProblem when integer data would not be exact, InvalidArray for unknown data.
     """
@@ -100,10 +111,11 @@ def inputs(problem: ConvProblem, data: str = "integers", seed: int = 0) -> tuple
         raise InvalidArray(f"data {data}: not in the table; known: {', '.join(DATA)}")
     if seed < 0:
         raise InvalidArray(f"seed {seed}: below 0; use 0 or more")
-    drawn = DATA[data](problem, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    drawn = DATA[data](problem, rng)
     if (data == "integers" or problem.data_type.is_integer) and not is_exact(problem, *drawn):
         raise UnsupportedProblem(
             f"gemm_k {problem.gemm_k}: integer data would not be exact in "
             f"{problem.accumulator_type.name}; use random data"
         )
-    return drawn
+    return (*drawn, _d(problem, data, rng)) if problem.takes_d else drawn

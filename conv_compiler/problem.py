@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from conv_compiler.dtypes import DTYPES, DType, check_pair, default_weight_dtype
+from conv_compiler.elementwise import Fused, parse
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
 
@@ -45,6 +47,10 @@ class ConvProblem:
     stride, dilation or a pad is repeated over the dimensions; left out, strides and dilations are
     1, pads are 0, and `pad_high` is `pad_low`.
 
+    `elementwise` names an op of `conv_compiler.elementwise`, such as `bilinear(0.5,2)`, that is
+    applied to the sums before they are rounded to the weight's type. Its tensor d, where it takes
+    one, has the weight's shape and type, or f32 with `:f32` behind the op.
+
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
     or the layout or the types are in no table.
     """
@@ -63,6 +69,7 @@ class ConvProblem:
     dtype: str = "f16"
     weight_dtype: str = ""
     direction: str = "bwd_weight"
+    elementwise: str = ""
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
@@ -92,10 +99,16 @@ class ConvProblem:
             "pad_high": _spatial("pad_high", pad_high, ndim, 0),
             "layout": find_layout(self.layout, ndim).spell(ndim),
             "weight_dtype": self.weight_dtype or default_weight_dtype(self.dtype),
+            "elementwise": parse(str(self.elementwise)).text if self.elementwise else "",
         }
         for name, value in settings.items():
             object.__setattr__(self, name, value)
         check_pair(self.dtype, self.weight_dtype)
+        if self.fused and self.fused.d_dtype not in ("", "f32", self.weight_dtype):
+            raise UnsupportedProblem(
+                f"elementwise {self.elementwise}: d is the weight's {self.weight_dtype} or f32; "
+                f"leave {self.fused.d_dtype} out"
+            )
         for padded, extent in zip(self.padded_image, self.filter_extent, strict=True):
             if padded < extent:
                 raise UnsupportedProblem(
@@ -147,6 +160,21 @@ class ConvProblem:
     def weight_type(self) -> DType:
         """Row of the weight gradient."""
         return DTYPES[self.weight_dtype]
+
+    @property
+    def fused(self) -> Fused | None:
+        """The elementwise op on the sums, or None."""
+        return parse(self.elementwise) if self.elementwise else None
+
+    @property
+    def takes_d(self) -> bool:
+        """Whether the elementwise op reads a tensor of the weight's shape."""
+        return bool(self.fused and self.fused.row.takes_d)
+
+    @property
+    def d_type(self) -> DType:
+        """Row of the elementwise op's tensor d."""
+        return DTYPES[(self.fused.d_dtype if self.fused else "") or self.weight_dtype]
 
     @property
     def accumulator_type(self) -> DType:
@@ -213,10 +241,11 @@ class ConvProblem:
 
     @property
     def bytes(self) -> int:
-        """Input, output gradient and weight gradient, each moved once."""
+        """Input, output gradient, weight gradient and d where there is one, each moved once."""
         data = math.prod(self.input_shape) + math.prod(self.output_shape)
         weight = math.prod(self.weight_shape)
-        return data * self.data_type.bytes + weight * self.weight_type.bytes
+        a_weight = self.weight_type.bytes + (self.d_type.bytes if self.takes_d else 0)
+        return data * self.data_type.bytes + weight * a_weight
 
     @property
     def name(self) -> str:
@@ -238,6 +267,8 @@ class ConvProblem:
         parts += [self.layout.lower().replace("_", "-"), self.dtype]
         if self.weight_dtype != default_weight_dtype(self.dtype):
             parts.append(self.weight_dtype)
+        if self.elementwise:
+            parts.append(re.sub(r"[(,:]", "-", self.elementwise).rstrip(")").replace(")", ""))
         return "_".join(parts)
 
     def with_batch(self, n: int) -> ConvProblem:

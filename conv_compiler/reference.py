@@ -2,8 +2,8 @@
 
 Two forms that are tested against each other: `plain` walks filter taps and output pixels as the
 formula reads, `blocked` gives each tap to BLAS and is fast enough for the layers of real models.
-Both return the exact sum before it is rounded to the weight type, except that integer weights are
-saturated to their type, as kernels do.
+Both return the exact sum, or what the problem's elementwise op makes of it in float64, before it
+is rounded to the weight type; but integer weights are saturated to their type, as kernels do.
 """
 
 from __future__ import annotations
@@ -55,13 +55,26 @@ def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array
 
 
 def _weight(problem: ConvProblem, weight: Array, order: str) -> Array:
-    """A weight with axes in `order` as the user holds it; integers saturate to their type."""
+    """A weight with axes in `order` as the user holds it."""
     letters = problem.layout_row.grouped.weight
-    weight = reorder(weight, order, letters, problem.ndim).reshape(problem.weight_shape)
+    return reorder(weight, order, letters, problem.ndim).reshape(problem.weight_shape)
+
+
+def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array:
+    """The weight gradient of exact sums: after the elementwise op; integers saturate to their type.
+
+    Raises InvalidArray unless `d` is there, in the weight's shape, just where the op takes it.
+    """
+    if (d is not None) != problem.takes_d or (d is not None and d.shape != problem.weight_shape):
+        wanted = f"give {problem.weight_shape}" if problem.takes_d else "leave it out"
+        raise InvalidArray(f"d {None if d is None else d.shape}: not the problem's; {wanted}")
+    if problem.fused:
+        d = None if d is None else d.astype(np.float64)
+        sums = problem.fused.on_arrays(sums.astype(np.float64), d)
     if problem.weight_type.is_integer:
         top = 2 ** (problem.weight_type.bits - 1)
-        weight = weight.astype(np.int64).clip(-top, top - 1)
-    return weight
+        sums = np.rint(sums).clip(-top, top - 1).astype(np.int64)
+    return sums
 
 
 def _plain_bwd_weight(problem: ConvProblem, input: Array, d_output: Array) -> Array:
@@ -120,15 +133,21 @@ PLAIN: MappingProxyType[str, Definition] = MappingProxyType({"bwd_weight": _plai
 BLOCKED: MappingProxyType[str, Definition] = MappingProxyType({"bwd_weight": _blocked_bwd_weight})
 
 
-def plain(problem: ConvProblem, input: Array, d_output: Array) -> Array:
+def plain(problem: ConvProblem, input: Array, d_output: Array, d: Array | None = None) -> Array:
     """The definition, for small problems.
 
     Arrays have the problem's shapes and any type; the result has the weight's shape and is float64,
-    or int64 for integers. Raises InvalidArray for a wrong shape.
+    or int64 for integers. `d` is what the elementwise op takes. Raises InvalidArray for a wrong
+    shape.
     """
-    return PLAIN[problem.direction](problem, input, d_output)
+    return finished(problem, PLAIN[problem.direction](problem, input, d_output), d)
 
 
-def reference(problem: ConvProblem, input: Array, d_output: Array) -> Array:
-    """The same as `plain`, tap by tap through BLAS."""
+def exact_sums(problem: ConvProblem, input: Array, d_output: Array) -> Array:
+    """The sums before the elementwise op, tap by tap through BLAS."""
     return BLOCKED[problem.direction](problem, input, d_output)
+
+
+def reference(problem: ConvProblem, input: Array, d_output: Array, d: Array | None = None) -> Array:
+    """The same as `plain`, tap by tap through BLAS."""
+    return finished(problem, exact_sums(problem, input, d_output), d)

@@ -86,6 +86,8 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
 class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
+    A kernel whose elementwise op takes a tensor d has it as third operand.
+
     numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
     result. Calls return when the device is done.
     """
@@ -106,7 +108,7 @@ class Kernel:
             operands, (result,) = (
                 re.findall(r"tensor<([^>]*)>", part) for part in (arguments, results)
             )
-            names = ("input", "d_output", *(f"operand {i}" for i in range(2, len(operands))))
+            names = ("input", "d_output", "d", *(f"operand {i}" for i in range(3, len(operands))))
             self.operands = tuple(map(Tensor.parse, names, operands))
             self.result = Tensor.parse("d_weight", result)
         except (RuntimeError, ValueError, KeyError, AttributeError) as error:
@@ -234,7 +236,15 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
 
 
 def run(
-    artifact: Artifact | Path | str, input: Any, d_output: Any, device: str | None = None
+    artifact: Artifact | Path | str,
+    input: Any,
+    d_output: Any,
+    device: str | None = None,
+    *,
+    d: Any = None,
 ) -> Any:
-    """d_weight of one call; see `load` and `Kernel` for devices, arrays and errors."""
-    return load(artifact, device)(input, d_output)
+    """d_weight of one call; see `load` and `Kernel` for devices, arrays and errors.
+
+    `d` is the tensor that the problem's elementwise op takes, if it does.
+    """
+    return load(artifact, device)(input, d_output, *(() if d is None else (d,)))

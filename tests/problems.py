@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from conv_compiler.dtypes import TYPE_PAIRS
+from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.layouts import LAYOUTS
 from conv_compiler.problem import ConvProblem
 
@@ -110,3 +111,19 @@ def tiny_problems(draw: st.DrawFn) -> ConvProblem:
             break
         steps = fewer
     return problem
+
+
+@st.composite
+def elementwise_texts(draw: st.DrawFn) -> str:
+    """An elementwise op with parameters that f32 may hold exactly or not, and a type of d."""
+    row = draw(st.sampled_from(list(ELEMENTWISE.values())))
+    numbers = st.one_of(
+        st.sampled_from([-2.0, -1.0, 0.0, 0.25, 1.0, 3.0]),
+        st.floats(-4, 4, width=16, allow_subnormal=False),
+    )
+    values = [str(draw(numbers)) for _ in row.parameters]
+    return (
+        row.name
+        + (f"({','.join(values)})" if values else "")
+        + (draw(st.sampled_from(["", ":f32"])) if row.takes_d else "")
+    )

@@ -20,6 +20,7 @@ def loop_names(ndim: int) -> tuple[str, ...]:
 def build_bwd_weight(problem: ConvProblem) -> None:
     """Add `@main(input, d_output) -> d_weight` at the insertion point in force.
 
+    Where the problem's elementwise op takes a tensor d, that is a third argument.
     Operand 0 of the contraction is the image: IREE's im2col recognises only that order.
     """
     from iree.compiler import ir
@@ -53,7 +54,25 @@ def build_bwd_weight(problem: ConvProblem) -> None:
             out += list(amounts) if letter == "*" else [0]
         return out
 
-    def main(image: ir.Value, gradient: ir.Value) -> ir.Value:
+    def finished(weight: ir.Value, extra: tuple[ir.Value, ...]) -> ir.Value:
+        """The sums after the elementwise op, in the weight's type."""
+        type = ops.element_type(problem.weight_type)
+        if problem.fused is None:
+            return ops.convert_tensor(weight, type)
+        from conv_compiler.build.scalar import from_f32, to_f32
+
+        formula, values = problem.fused.row.formula, problem.fused.values
+        if problem.layout_row.folded:
+            axis = grouped.weight.index("G")
+            extra = tuple(ops.split_axis(d, axis, (problem.g, problem.k)) for d in extra)
+        return ops.elementwise(
+            [weight, *extra],
+            type,
+            lambda *scalars: from_f32(formula(*map(to_f32, scalars), *values), type),
+            "epilogue",
+        )
+
+    def main(image: ir.Value, gradient: ir.Value, *extra: ir.Value) -> ir.Value:
         if row.folded:
             axis = _axis(row.input, "C", problem.ndim)
             image = ops.split_axis(image, axis, (problem.g, problem.c))
@@ -78,13 +97,17 @@ def build_bwd_weight(problem: ConvProblem) -> None:
                 "conv_compiler.loops": ops.string_array(names),
             },
         )
-        weight = ops.convert_tensor(weight, ops.element_type(problem.weight_type))
+        weight = finished(weight, extra)
         if row.folded:
             weight = ops.merge_axes(weight, grouped.weight.index("G"), 2)
         return weight
 
     main.__name__ = "main"
-    func.FuncOp.from_py_func(input_type, output_type)(main)
+    types = [input_type, output_type]
+    if problem.takes_d:
+        d_type = ops.element_type(problem.d_type)
+        types.append(ir.RankedTensorType.get(problem.weight_shape, d_type))
+    func.FuncOp.from_py_func(*types)(main)
 
 
 def _axis(letters: str, letter: str, ndim: int) -> int:

@@ -195,20 +195,25 @@ def dispatch_return(value: ir.Value) -> ir.Operation:
 
 def convert_tensor(value: ir.Value, to: ir.Type) -> ir.Value:
     """The tensor in another element type, as an elementwise generic of its own."""
-    type = ir.RankedTensorType(value.type)
-    if type.element_type == to:
+    if ir.RankedTensorType(value.type).element_type == to:
         return value
-    rank = len(type.shape)
-    dims = [ir.AffineDimExpr.get(i) for i in range(rank)]
-    output = tensor.EmptyOp(type.shape, to).result
+    return elementwise([value], to, lambda x: convert(x, to), "epilogue")
+
+
+def elementwise(
+    inputs: Sequence[ir.Value], to: ir.Type, body: Callable[..., ir.Value], role: str
+) -> ir.Value:
+    """A tensor of `body` of the inputs' elements, all of one shape; the op has a role."""
+    shape = shape_of(inputs[0])
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
     return generic(
-        [value],
-        output,
-        [dims, dims],
-        rank,
+        inputs,
+        tensor.EmptyOp(shape, to).result,
+        [dims] * (len(inputs) + 1),
+        len(shape),
         0,
-        lambda x, _: convert(x, to),
-        {"conv_compiler.role": ir.StringAttr.get("epilogue")},
+        lambda *scalars: body(*scalars[:-1]),
+        {"conv_compiler.role": ir.StringAttr.get(role)},
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from conv_compiler.commands.arguments import add_json
 from conv_compiler.dtypes import DTYPES, TYPE_PAIRS
+from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.layouts import LAYOUTS
 from conv_compiler.report import Column, left, right, show
@@ -48,6 +49,13 @@ def _dtypes() -> Rows:
             "targets": [row.name for row in TARGETS.values() if row.mma_for(data)],
         }
         for data, weight in TYPE_PAIRS
+    ]
+
+
+def _elementwise() -> Rows:
+    return [
+        {"op": row.signature, "d": "weight's type, f32" if row.takes_d else "-", "text": row.text}
+        for row in ELEMENTWISE.values()
     ]
 
 
@@ -95,6 +103,14 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
                 left("weight", "weight_dtype"),
                 left("accumulator", "accumulator"),
                 left("matrix instructions on", "targets", _words),
+            ),
+        ),
+        "elementwise": (
+            _elementwise,
+            (
+                left("op", "op"),
+                left("tensor d", "d"),
+                left("on the sum x", "text"),
             ),
         ),
         "strategies": (

@@ -38,6 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--d-output", type=Path, required=True, metavar="NPY", help="gradient of the output"
     )
     parser.add_argument(
+        "--d", type=Path, metavar="NPY", help="tensor d, where the elementwise op takes one"
+    )
+    parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="NPY", help="gradient of the weight"
     )
     parser.add_argument(
@@ -58,7 +61,8 @@ def run(args: argparse.Namespace) -> int:
     kernel = load(vmfb, args.device)
     operands = [
         _read(path, tensor.dtype)
-        for path, tensor in zip((args.input, args.d_output), kernel.operands, strict=False)
+        for path, tensor in zip((args.input, args.d_output, args.d), kernel.operands, strict=False)
+        if path
     ]
     started = perf_counter()
     d_weight = kernel(*operands)

@@ -81,12 +81,18 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--layout", metavar="NAME", help="see conv-compiler list layouts (NHWGC_GKYXC_NHWGK)")
     add("--dtype", metavar="TYPE", help="type of input and output gradient (f16)")
     add("--weight-dtype", metavar="TYPE", help="type of the weight gradient")
+    add(
+        "--elementwise",
+        metavar="OP",
+        help="op on the weight gradient, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
+        "(see conv-compiler list elementwise)",
+    )
     add("--direction", metavar="WORD", help="bwd_weight")
 
 
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
-    *("layout", "dtype", "weight_dtype", "direction"),
+    *("layout", "dtype", "weight_dtype", "direction", "elementwise"),
 )
 
 

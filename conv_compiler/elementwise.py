@@ -1,0 +1,148 @@
+"""Elementwise ops on a weight gradient, applied to its sums before they are rounded: a row each.
+
+Composable Kernel has `scale` and `bilinear` of these, for 3D NDHWGC only (MultipleD). The kernel
+computes in f32; where sums are integers they are converted to f32 and back, to the nearest even.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from conv_compiler.errors import UnsupportedProblem
+
+_TEXT = re.compile(r"(\w+)(?:\(([^()]*)\))?(?::(\w+))?")
+
+
+def maximum(a: Any, b: float) -> Any:
+    """The larger of the two; of a kernel's scalar or an array, as `exp`."""
+    import numpy
+
+    return a.maximum(b) if hasattr(a, "maximum") else numpy.maximum(a, b)
+
+
+def exp(a: Any) -> Any:
+    """e to the value."""
+    import numpy
+
+    return a.exp() if hasattr(a, "exp") else numpy.exp(a)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elementwise:
+    """One op; `text` is its formula for people. `formula` gets the sum, then d where there is one,
+    then the parameters.
+
+    It is written in arithmetic and the functions above: on arrays it is the definition that kernels
+    are held to, on scalars of a kernel that is being built (`build.scalar`) it adds the ops.
+    """
+
+    name: str
+    text: str
+    formula: Callable[..., Any]
+    parameters: tuple[str, ...] = ()
+    takes_d: bool = False
+
+    @property
+    def signature(self) -> str:
+        """How it is written: `bilinear(alpha, beta)`."""
+        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+
+
+def _row(name: str, text: str, formula: Callable[..., Any]) -> Elementwise:
+    """A row; the arguments of its formula are x, d where it takes one, and the parameters."""
+    _, *names = inspect.signature(formula).parameters
+    takes_d = names[:1] == ["d"]
+    parameters = tuple(names[takes_d:])
+    return Elementwise(
+        name=name, text=text, formula=formula, parameters=parameters, takes_d=takes_d
+    )
+
+
+ELEMENTWISE = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            _row("scale", "s x", lambda x, s: x * s),
+            _row("bilinear", "alpha x + beta d", lambda x, d, alpha, beta: x * alpha + d * beta),
+            _row("add", "x + d", lambda x, d: x + d),
+            _row("scale_add", "s x + d", lambda x, d, s: x * s + d),
+            _row("relu", "max(x, 0)", lambda x: maximum(x, 0.0)),
+        )
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fused:
+    """An op with its parameters; `d_dtype` is the type of d, empty for the weight's own."""
+
+    row: Elementwise
+    values: tuple[float, ...] = ()
+    d_dtype: str = ""
+
+    @property
+    def text(self) -> str:
+        """As `parse` reads it: `bilinear(0.5,2)`, `add:f32`."""
+        values = f"({','.join(map(_shortest, self.values))})" if self.values else ""
+        return self.row.name + values + (f":{self.d_dtype}" if self.d_dtype else "")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def on_arrays(self, sums: Any, d: Any = None) -> Any:
+        """The op on arrays, in their precision."""
+        operands = (sums, d) if self.row.takes_d else (sums,)
+        return self.row.formula(*operands, *map(sums.dtype.type, self.values))
+
+    def magnitude(self, sums: Any, d: Any = None) -> Any:
+        """How large intermediate values get: the op on absolute values."""
+        operands = map(abs, (sums, d) if self.row.takes_d else (sums,))
+        return abs(self.row.formula(*operands, *map(abs, self.values)))
+
+
+def _shortest(value: float) -> str:
+    """The fewest digits that `_number` reads as this f32; 9 always do."""
+    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
+    return next(text for text in texts if _number(text) == value)
+
+
+def _number(text: str) -> float:
+    """A parameter as the f32 that kernels hold; NaN where it is no finite number."""
+    try:
+        (value,) = struct.unpack("f", struct.pack("f", float(text)))
+    except (ValueError, OverflowError):
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+@lru_cache(maxsize=256)
+def parse(text: str) -> Fused:
+    """The op that a text such as `bilinear(0.5, 2)`, `relu` or `add:f32` names.
+
+    Parameters are rounded to f32. Raises UnsupportedProblem for an unknown op, wrong parameters, or
+    a type of d where there is none.
+    """
+    found = _TEXT.fullmatch("".join(text.split()))
+    known = ", ".join(row.signature for row in ELEMENTWISE.values())
+    if not found or found[1] not in ELEMENTWISE:
+        raise UnsupportedProblem(f"elementwise {text}: not in the table; known: {known}")
+    row, given = ELEMENTWISE[found[1]], found[2].split(",") if found[2] else []
+    values = tuple(map(_number, given))
+    if len(values) != len(row.parameters) or any(map(math.isnan, values)):
+        raise UnsupportedProblem(
+            f"elementwise {text}: not {len(row.parameters)} finite f32 numbers; "
+            f"write {row.signature}"
+        )
+    if found[3] and not row.takes_d:
+        raise UnsupportedProblem(
+            f"elementwise {text}: has no tensor d that could be {found[3]}; write {row.signature}"
+        )
+    return Fused(row=row, values=values, d_dtype=found[3] or "")

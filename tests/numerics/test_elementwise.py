@@ -1,0 +1,86 @@
+"""Fused elementwise ops in random problems, on the CPU and on every virtual chip."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from conv_compiler.elementwise import ELEMENTWISE
+from conv_compiler.problem import ConvProblem
+from conv_compiler.targets import TARGETS
+from conv_compiler.verify import verify, verify_artifact
+from tests.problems import elementwise_texts, problems_with_split
+
+CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+# CK's example of MultipleD, smaller: 3D, grouped, padded.
+PROBLEM = ConvProblem(
+    n=2, g=2, k=24, c=16, image=(3, 5, 4), filter=(3, 3, 3), pad_low=(1, 1, 1), dtype="bf16"
+)
+
+
+def check(problem, target, split_k):
+    """Integer data first: exact where the op is, else within its own roundings."""
+    report = verify(problem, target, split_k=split_k, budget=0.0).require()
+    verify_artifact(report.artifact, data="random", seed=1).require()
+    return report
+
+
+def random_problems(target, examples):
+    """Check so many drawn problems on a target; the same ones every time."""
+
+    @seed(zlib.crc32(f"elementwise {target}".encode()))
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        # No shrinking: a step compiles, and the drawn problem is small and printed already.
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(problems_with_split(), elementwise_texts())
+    def run(drawn, text):
+        problem, split_k = drawn
+        check(replace(problem, elementwise=text), target, split_k)
+
+    run()
+
+
+@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+def test_some_random_problems(target):
+    random_problems(target, 12 if target == "cpu" else 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+def test_many_random_problems(target):
+    random_problems(target, 500 if target == "cpu" else 100)
+
+
+@pytest.mark.parametrize("split_k", [1, 3])
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_every_op(name, target, split_k):
+    values = ",".join(["0.5", "-3"][: len(ELEMENTWISE[name].parameters)])
+    text = f"{name}({values})" if values else name
+    report = check(replace(PROBLEM, elementwise=text), target, split_k)
+    assert report.tolerance.exact == (name in EXACT)
+
+
+# On small integers with the parameters above.
+EXACT = ("scale", "bilinear", "add", "scale_add", "relu")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "i8"])
+@pytest.mark.parametrize("split_k", [1, 3])
+def test_it_takes_no_kernel_of_its_own(dtype, split_k):
+    """The op rides on the kernel that sums the parts or rounds the sums."""
+    plain = replace(PROBLEM, dtype=dtype, weight_dtype="i8" if dtype == "i8" else dtype)
+    fused = replace(plain, elementwise="bilinear(0.5,2):f32")
+    kernels = [
+        len(verify(one, "gfx942", split_k=split_k, budget=0.0).artifact.kernels)
+        for one in (plain, fused)
+    ]
+    assert kernels[0] == kernels[1] == 2

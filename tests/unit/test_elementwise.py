@@ -1,0 +1,187 @@
+"""Elementwise ops: what each is, how it is written, and how far a kernel may be off."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conv_compiler.cli import main
+from conv_compiler.data import inputs
+from conv_compiler.elementwise import ELEMENTWISE, parse
+from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.problem import ConvProblem
+from conv_compiler.reference import exact_sums, plain, reference
+from conv_compiler.verify import Tolerance, after_elementwise, compare, tolerance
+from tests.problems import elementwise_texts
+
+PROBLEM = ConvProblem(n=2, g=2, k=3, c=2, image=(5, 4), filter=(3, 2), layout="NHWC_KYXC_NHWK")
+# Each op by hand, of one number.
+BY_HAND = {
+    "scale": lambda x, s: s * x,
+    "bilinear": lambda x, d, alpha, beta: alpha * x + beta * d,
+    "add": lambda x, d: d + x,
+    "scale_add": lambda x, d, s: d + s * x,
+    "relu": lambda x: x if x > 0 else 0.0,
+}
+NUMBERS = st.floats(-100, 100, width=32)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+@given(x=NUMBERS, d=NUMBERS, values=st.tuples(NUMBERS, NUMBERS))
+def test_every_op_is_the_one_by_hand(name, x, d, values):
+    row = ELEMENTWISE[name]
+    values = values[: len(row.parameters)]
+    text = f"{name}({','.join(map(repr, values))})" if values else name
+    operands = (x, d) if row.takes_d else (x,)
+    found = parse(text).on_arrays(*(np.array([one]) for one in operands))
+    assert found[0] == pytest.approx(BY_HAND[name](*operands, *values))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (" bilinear( 0.50 , 2.0 ) ", "bilinear(0.5,2)"),
+        ("scale(0.1)", "scale(0.1)"),
+        ("scale(1e-3)", "scale(0.001)"),
+        ("scale_add(-16777216):f32", "scale_add(-16777216):f32"),
+        ("add:f32", "add:f32"),
+        ("relu", "relu"),
+    ],
+)
+def test_one_way_to_write_it(given, text):
+    assert str(parse(given)) == text
+    assert parse(text).text == text
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_parameters_are_the_f32_that_kernels_hold(value):
+    (found,) = parse(f"scale({value!r})").values
+    assert struct.pack("f", found) == struct.pack("f", value)
+    assert parse(parse(f"scale({value!r})").text).values == (found,)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gelu", r"elementwise gelu: not in the table; known: scale\(s\), "),
+        ("scale(", r"elementwise scale\(: not in the table"),
+        ("scale", r"elementwise scale: not 1 finite f32 numbers; write scale\(s\)"),
+        ("scale(1,2)", "not 1 finite f32 numbers"),
+        ("scale(two)", "not 1 finite f32 numbers"),
+        ("scale(1e39)", "not 1 finite f32 numbers"),
+        ("scale(nan)", "not 1 finite f32 numbers"),
+        ("relu(1)", "not 0 finite f32 numbers; write relu"),
+        ("relu:f32", "has no tensor d that could be f32"),
+        ("add:i8", "d is the weight's f16 or f32; leave i8 out"),
+    ],
+)
+def test_what_is_refused(text, message):
+    with pytest.raises(UnsupportedProblem, match=message):
+        replace(PROBLEM, elementwise=text)
+
+
+@given(elementwise_texts())
+def test_a_problem_keeps_it(text):
+    problem = replace(PROBLEM, elementwise=parse(text))
+    assert ConvProblem.from_json(json.loads(json.dumps(problem.to_json()))) == problem
+    assert problem == replace(PROBLEM, elementwise=text)
+    assert problem.name.startswith(PROBLEM.name + "_")
+    assert problem.takes_d == (problem.bytes > PROBLEM.bytes)
+
+
+@given(elementwise_texts(), st.sampled_from(["f16", "i8"]))
+def test_the_definition_is_the_op_on_the_sums(text, dtype):
+    problem = replace(PROBLEM, elementwise=text, dtype=dtype, weight_dtype="")
+    operands = inputs(problem)
+    found = reference(problem, *operands)
+    assert np.array_equal(found, plain(problem, *operands))
+    sums = exact_sums(problem, *operands[:2]).astype(np.float64)
+    want = problem.fused.on_arrays(sums, *(d.astype(np.float64) for d in operands[2:]))
+    assert np.array_equal(found, np.rint(want) if dtype == "i8" else want)
+
+
+def test_integers_saturate_after_it():
+    problem = replace(PROBLEM, elementwise="scale(1000)", dtype="i8", weight_dtype="i8")
+    found = reference(problem, *inputs(problem))
+    assert found.max() == 127
+    assert found.min() == -128
+
+
+def test_d_is_asked_for():
+    image, gradient, d = inputs(replace(PROBLEM, elementwise="add"))
+    with pytest.raises(InvalidArray, match=r"d None: not the problem's; give \(6, 3, 2, 2\)"):
+        reference(replace(PROBLEM, elementwise="add"), image, gradient)
+    with pytest.raises(InvalidArray, match="leave it out"):
+        reference(PROBLEM, image, gradient, d)
+    with pytest.raises(InvalidArray, match=r"d \(2,\): not the problem's"):
+        reference(replace(PROBLEM, elementwise="add"), image, gradient, np.zeros(2))
+
+
+def test_an_exact_op_is_held_to_equality():
+    problem = replace(PROBLEM, elementwise="bilinear(0.5,-2)")
+    image, gradient, d = inputs(problem)
+    sums = exact_sums(problem, image, gradient)
+    assert after_elementwise(problem, Tolerance(), sums, d).exact
+
+
+def test_a_rounding_op_has_its_own_tolerance():
+    problem = replace(PROBLEM, elementwise="scale(0.1)", weight_dtype="f32")
+    sums = np.array([3.0, -7.0, 0.0])
+    (s,) = problem.fused.values
+    allowed = after_elementwise(problem, Tolerance(), sums)
+    assert allowed.relative == 2.0**-24
+    assert allowed.absolute == pytest.approx(8 * 2.0**-24 * np.abs(sums) * s)
+    allowed = after_elementwise(problem, Tolerance(absolute=0.5), sums)
+    assert allowed.absolute == pytest.approx(0.5 * s + 8 * 2.0**-24 * np.abs(sums) * s)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["scale(2.001)", "bilinear(2,0.999):f32", "scale_add(-2)", "relu"]
+)
+def test_another_op_is_found(wrong):
+    """The tolerance of random data is too narrow for an op that is a little off."""
+    right = replace(PROBLEM, elementwise="scale_add(2)", weight_dtype="f32")
+    image, gradient, d = inputs(right, "random")
+    want = reference(right, image, gradient, d)
+    other = replace(right, elementwise=wrong)
+    got = reference(other, image, gradient, *([d] if other.takes_d else []))
+    sums = exact_sums(right, image, gradient)
+    allowed = after_elementwise(right, tolerance(right), sums, d)
+    assert compare(right, want.astype(np.float32), want, allowed).wrong == 0
+    assert compare(right, got.astype(np.float32), want, allowed).wrong > want.size // 2
+
+
+def test_from_files(tmp_path, capfd):
+    """d on the command line: used where the op takes one, asked for and refused by name."""
+    problem = ConvProblem(n=1, k=2, c=3, image=(4,), filter=(3,), elementwise="bilinear(2,-1)")
+    arrays = dict(zip(("input", "d-output", "d"), inputs(problem), strict=True))
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    words = ["run", "-n", "1", "-k", "2", "-c", "3", "--image", "4", "--filter", "3"]
+    words += ["--elementwise", "bilinear(2, -1)", "-o", str(tmp_path / "w.npy")]
+    words += [w for name in ("input", "d-output") for w in (f"--{name}", f"{tmp_path}/{name}.npy")]
+    assert main(words) == 2
+    assert "operands 2: not 3" in capfd.readouterr().err
+    assert main([*words, "--d", f"{tmp_path}/d.npy"]) == 0
+    want = reference(problem, *arrays.values()).astype(np.float16)
+    assert np.array_equal(np.load(tmp_path / "w.npy"), want)
+
+
+def test_a_name_for_files():
+    names = {
+        replace(PROBLEM, elementwise=text).name.removeprefix(PROBLEM.name)
+        for text in ("scale(-2)", "scale(2)", "bilinear(0.5,2)", "bilinear(0.5,2):f32", "add:f32")
+    }
+    assert names == {
+        "_scale--2",
+        "_scale-2",
+        "_bilinear-0.5-2",
+        "_bilinear-0.5-2-f32",
+        "_add-f32",
+    }
