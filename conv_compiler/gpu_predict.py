@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles
@@ -91,10 +92,12 @@ def _width_class(bytes_: float) -> int:
     return next((size for size in (4, 8, 16) if bytes_ <= size), 16)
 
 
-def mma_counts(
-    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
-) -> KernelCounts:
-    """What a wave of the matrix kernel executes."""
+@lru_cache(maxsize=4096)
+def mma_body(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, uneven: bool = False
+) -> tuple[tuple[Counts, Counts], int]:
+    """What a wave of the matrix kernel executes a trip, up to and from its second barrier, and the
+    loads of a trip; `uneven` where the last part of a split has fewer pixels than the others."""
     problem = merged(problem, tiling.merged_groups)
     size, lanes = problem.data_type.bytes, target.subgroup_size
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
@@ -116,7 +119,7 @@ def mma_counts(
     if any((*problem.pad_low, *problem.pad_high)):
         # Zeros where the window leaves its operand.
         valu += (a if tiling.taps_in_rows else b).dwords
-    if tiling.outside and summed_length(problem, tiling.outside, tiling.taps_in_rows) % split_k:
+    if uneven:
         valu += (b if tiling.taps_in_rows else a).dwords  # and where the last part has no pixels
     fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
     fragment = min(mma.m, mma.n) * mma.k * size / lanes
@@ -154,17 +157,28 @@ def mma_counts(
         lds_conflict_cycles=conflicts,
         **{f"lds_writes_{width}": n for width, n in writes.items()},
     )
-    sums = m * n / threads
+    return (compute, store), a.loads + b.loads
+
+
+def mma_counts(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
+) -> KernelCounts:
+    """What a wave of the matrix kernel executes."""
+    around = tiling.outside
+    uneven = bool(around and summed_length(problem, around, tiling.taps_in_rows) % split_k)
+    body, loads = mma_body(problem, target, tiling, mma, uneven)
+    lanes = target.subgroup_size
+    sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
     outside = Counts(
         valu=2 * sums,
         valu_slots=2 * sums,
         stores=sums,
         store_dwords=sums,
-        loads=a.loads + b.loads,
+        loads=loads,
         line_bytes=sums * DWORD * lanes,
     )
     return KernelCounts(
-        body=(compute, store),
+        body=body,
         trips=trips(problem, tiling, split_k),
         outside=outside,
         load_distance=max(tiling.stages - 1, 0),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_copies import lds_bytes
-from conv_compiler.gpu_predict import address_costs, mma_counts, mma_vgprs
+from conv_compiler.gpu_predict import address_costs, mma_body, mma_vgprs
 from conv_compiler.gpu_tiles import Form, chip_forms, form_trips, gemm_k, summed_length, tiles
 from conv_compiler.model.estimate import lds_cycles, unit_cycles
 from conv_compiler.model.facts import rank_facts
@@ -33,7 +33,7 @@ def rough_cycles(
     """
     chip = rank_facts(target)
     waves, k = math.prod(tiling.subgroups), tiling.workgroup[2]
-    trip, store = mma_counts(problem, target, tiling, mma, 1).body
+    (trip, store), _ = mma_body(problem, target, tiling, mma)
     launch = Launch(
         workgroups=1,
         waves=waves,
