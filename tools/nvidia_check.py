@@ -48,6 +48,12 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
     (P(n=4, k=32, c=16, image=(12, 12), filter=(3, 3), layout="NCHW_KCYX_NKHW"), 5),
     (P(n=4, k=17, c=19, image=(11, 12), filter=(2, 3), pad_low=(0, 1), dtype="f32"), 3),
     (P(n=4, k=16, c=16, image=(9, 9), filter=(3, 3), pad_low=(1, 1), dtype="i8"), 2),
+    (
+        P(n=8, g=2, k=64, c=32, image=(14, 14), filter=(3, 3), pad_low=(1, 1),
+          elementwise="bilinear(0.1,2):f32"),
+        4,
+    ),
+    (P(n=4, k=32, c=16, image=(12, 12), filter=(3, 3), dtype="bf16", elementwise="relu"), 1),
 )  # fmt: skip
 
 
