@@ -27,7 +27,7 @@ COMMANDS = MappingProxyType(
 )
 
 # Options whose value is a path: one that is called like a problem line's first word opens none.
-_PATHS = ("-o", "--output", "--input", "--d-output", "--schedule")
+_PATHS = ("-o", "--output", "--input", "--d-output", "--d", "--schedule")
 
 _EPILOG = """\
 A problem is given by flags, by a MIOpenDriver or ckProfiler line (quoted, or unquoted as the last
