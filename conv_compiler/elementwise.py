@@ -75,6 +75,7 @@ ELEMENTWISE = MappingProxyType(
             _row("add", "x + d", lambda x, d: x + d),
             _row("scale_add", "s x + d", lambda x, d, s: x * s + d),
             _row("relu", "max(x, 0)", lambda x: maximum(x, 0.0)),
+            _row("sigmoid", "1 / (1 + exp(-x))", lambda x: 1.0 / (1.0 + exp(-x))),
         )
     }
 )

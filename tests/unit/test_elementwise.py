@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ BY_HAND = {
     "add": lambda x, d: d + x,
     "scale_add": lambda x, d, s: d + s * x,
     "relu": lambda x: x if x > 0 else 0.0,
+    "sigmoid": lambda x: math.exp(x) / (math.exp(x) + 1),
 }
 NUMBERS = st.floats(-100, 100, width=32)
 
