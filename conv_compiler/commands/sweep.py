@@ -1,0 +1,114 @@
+"""`conv-compiler sweep`: every admissible strategy and split of a problem, timed and checked."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.commands.arguments import add_build, add_json, add_problems, jobs, wanted
+from conv_compiler.frontends.flags import size
+from conv_compiler.report import progress, show
+
+if TYPE_CHECKING:
+    from conv_compiler.commands.arguments import Job
+    from conv_compiler.sweep import Trial
+
+# Of strategies whose time is modelled, so many of the best are run on the virtual GPU.
+CHECKS = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add_problems(parser)
+    add_build(parser)
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
+    )
+    parser.add_argument(
+        "--checks",
+        type=size,
+        metavar="N",
+        help=f"verify the N fastest (all that a device timed, {CHECKS} of those modelled)",
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a line for each, the fastest first, and the best; Mismatch when a kernel is wrong."""
+    from conv_compiler.errors import Mismatch, UnsupportedProblem
+
+    args.split_k = args.split_k or "all"
+    found = jobs(args)
+    if len({(job.problem, job.target) for job in found}) > 1:
+        raise UnsupportedProblem("problem: several given, counting targets; sweep takes one")
+    rows, refused = _rows(args, found)
+    if args.json:
+        show(rows, (), True)
+    else:
+        _print(found[0], rows, refused)
+    wrong = [row for row in rows if row["passed"] is False]
+    if wrong:
+        raise Mismatch(f"{len(wrong)} of {len(rows)} wrong: {wrong[0]['strategy']}")
+    return 0
+
+
+def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> tuple[list[dict[str, Any]], int]:
+    """A row for each strategy that compiled, fastest first, and how many did not."""
+    from conv_compiler.errors import CompileFailed, ConvError, StrategyNotApplied
+    from conv_compiler.sweep import admissible, trial
+    from conv_compiler.verify import verify_artifact
+
+    problem, target = found[0].problem, found[0].target
+    strategies = admissible(problem, target, wanted(args), [job.split_k for job in found])
+    timed: list[Trial] = []
+    refused: list[ConvError] = []
+    with progress(len(strategies), "sweep") as step:
+        for strategy in strategies:
+            step(strategy.text)
+            try:
+                timed.append(trial(problem, target, strategy, args.device))
+            except (CompileFailed, StrategyNotApplied) as error:
+                refused.append(error)
+    if not timed:
+        raise refused[0]
+    timed.sort(key=lambda trial: trial.seconds)
+    rows = []
+    for number, one in enumerate(timed):
+        checks = args.checks or (len(timed) if one.measured else CHECKS)
+        report = verify_artifact(one.artifact, device=args.device) if number < checks else None
+        rows.append(
+            {
+                "strategy": one.strategy.text.removesuffix(f" split_k={one.strategy.split_k}"),
+                "split_k": one.strategy.split_k,
+                "seconds": one.seconds,
+                "time": "measured" if one.measured else "modelled",
+                "tflops": problem.flops / one.seconds / 1e12,
+                "gb_per_s": problem.bytes / one.seconds / 1e9,
+                "passed": report.passed if report else None,
+                "verdict": report.verdict if report else "not run",
+                "vmfb": str(one.artifact.vmfb),
+            }
+        )
+    return rows, len(refused)
+
+
+def _print(job: Job, rows: list[dict[str, Any]], refused: int) -> None:
+    """Lines as ckProfiler's, each with how its time was found and whether it is right."""
+
+    def speed(row: dict[str, Any]) -> str:
+        return f"{row['tflops']:.6g} TFlops, {row['gb_per_s']:.6g} GB/s"
+
+    def named(row: dict[str, Any]) -> str:
+        return f"{row['strategy']}, SplitK {row['split_k']}"
+
+    print(f"{job.problem.name} on {job.target.name}")
+    for row in rows:
+        print(
+            f"Perf: {row['seconds'] * 1e3:10.4f} ms, {speed(row)}, {named(row)} "
+            f"({row['time']}, {row['verdict']})"
+        )
+    best = rows[0]
+    print(f"valids: {len(rows)}, refused by their own proof: {refused}")
+    print(f"Best Perf: {best['seconds'] * 1e3:.4f} ms, {speed(best)}, {named(best)}")
