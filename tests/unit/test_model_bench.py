@@ -74,6 +74,7 @@ def test_reduced_problems_fit_a_second(bench):
 def test_summary(bench):
     def row(label, ratio=None, **more):
         times = {"ours_seconds": 1.0, "iree_seconds": ratio, "ratio": ratio} if ratio else {}
+        times["least_seconds"] = 0.5
         return {"label": label, "chip": "x", "dtype": "f16", "kind": "y", **times, **more}
 
     found = [row("a", 4.0), row("b", 1.0, ours_spills=3), row("c", 0.25), row("d", ours_seconds=1)]
@@ -84,6 +85,7 @@ def test_summary(bench):
             "kind": "y",
             "problems": 4,
             "mean": pytest.approx(1.0),
+            "most": pytest.approx(2.0),
             "worst": 0.25,
             "worst_label": "c",
             "slower": 1,

@@ -22,6 +22,8 @@ from conv_compiler.model.estimate import (
 from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.launch import Launch, occupancy, resident
 from conv_compiler.model.matrix import matrix_work
+from conv_compiler.model.roofline import least_seconds, peak_flops
+from conv_compiler.problem import ConvProblem
 from conv_compiler.targets import TARGETS, find_target
 
 GFX942 = find_target("gfx942")
@@ -97,6 +99,26 @@ def test_matrix_rates_give_the_published_peaks(chip, name, tflops):
     target, facts = find_target(chip), CHIPS[chip]
     peak = flops / cycles * facts.simds * facts.units * target.clock_ghz * 1e9 / 1e12
     assert peak == pytest.approx(tflops, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("chip", "dtype", "tflops"),
+    [("gfx942", "f16", 1307.4), ("gfx942", "i8", 2614.9), ("gfx1100", "f32", 30.7)],
+)
+def test_the_peak_of_a_type(chip, dtype, tflops):
+    """gfx1100 has no f32 matrix instruction: one vector fma a lane and cycle."""
+    assert peak_flops(dtype, find_target(chip)) / 1e12 == pytest.approx(tflops, rel=0.03)
+
+
+def test_the_least_time_is_arithmetic_or_memory_and_a_launch():
+    square = ConvProblem(n=32, k=1024, c=1024, image=(56, 56), filter=(3, 3), pad_low=(1, 1))
+    arithmetic = square.flops / peak_flops("f16", GFX942)
+    assert least_seconds(square, GFX942) == arithmetic + CHIPS["gfx942"].launch_seconds
+    thin = replace(square, k=8, c=8)
+    memory = thin.bytes / GFX942.memory_gb_per_s / 1e9
+    assert least_seconds(thin, GFX942) == memory + CHIPS["gfx942"].launch_seconds
+    with pytest.raises(UnsupportedTarget):
+        least_seconds(square, find_target("cpu"))
 
 
 @pytest.mark.parametrize("chip", CHIPS)
