@@ -219,9 +219,10 @@ def rows(
                 yield compare(replace(request, problem=problem), find_target(chip), cache, counts)
 
 
-def geometric_mean(values: Sequence[float]) -> float:
-    """Of positive numbers, at least one."""
-    return math.exp(sum(map(math.log, values)) / len(values))
+def mean(values: Iterable[float]) -> float | None:
+    """The geometric mean of positive numbers; None of none."""
+    logarithms = list(map(math.log, values))
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
 
 
 def summary(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -242,12 +243,8 @@ def summary(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "dtype": dtype,
                 "kind": channels,
                 "problems": len(group),
-                "mean": geometric_mean([row["ratio"] for row in compared]) if worst else None,
-                "most": geometric_mean(
-                    [row["iree_seconds"] / row["least_seconds"] for row in compared]
-                )
-                if worst
-                else None,
+                "mean": mean(row["ratio"] for row in compared),
+                "most": mean(row["iree_seconds"] / row["least_seconds"] for row in compared),
                 "worst": worst["ratio"] if worst else None,
                 "worst_label": worst["label"] if worst else None,
                 "slower": sum(row["ratio"] < 1 for row in compared),

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 def peak_flops(dtype: str, target: Target) -> float:
-    """Operations a second of the chip's fastest matrix instruction of a type, or of vector fma where
-    it has none, each lane one an issue."""
+    """Operations a second of the chip's fastest matrix instruction of a type.
+
+    Where it has none, of vector fma: one a lane and issue.
+    """
     chip = chip_facts(target)
     rates = [2 * row.m * row.n * row.k / row.subgroup_cycles for row in target.mma_for(dtype)]
     a_cycle = max(rates, default=2 * chip_lanes(chip) / chip.valu_cycles)
