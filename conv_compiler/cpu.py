@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
 from conv_compiler.cpu_tiles import best_tiling, cache_tiles, largest_divisor, loop_sizes, shares
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.f8 import emulation_passes
 from conv_compiler.schedule import SCRIPTS, CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
 
@@ -167,7 +168,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     if split := split_parts(problem, strategy.split_k):
         parts = tuple(n for n, _ in split.values())
         out += [SplitReduction(loops=tuple(split), parts=parts), DropUnitLoops()]
-    return (*out, FormDispatch())
+    return (*out, FormDispatch(), *emulation_passes(problem, target))
 
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:

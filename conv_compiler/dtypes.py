@@ -30,6 +30,11 @@ class DType:
         return self.mantissa_bits == 0
 
     @property
+    def is_f8(self) -> bool:
+        """Whether values are 8-bit floats."""
+        return self.bits == 8 and not self.is_integer
+
+    @property
     def bytes(self) -> int:
         """Storage size of one element in bytes."""
         return self.bits // 8
@@ -73,6 +78,23 @@ DTYPES = MappingProxyType(
                 mantissa_bits=7,
                 accumulator="f32",
             ),
+            # OCP's (OFP8 revision 1.0); FNUZ, of gfx942: one NaN, no infinity, no negative zero.
+            *(
+                DType(
+                    name=name,
+                    mlir=name,
+                    numpy=f"ml_dtypes.float8_{name[2:].lower()}",
+                    bits=8,
+                    mantissa_bits=mantissa,
+                    accumulator="f32",
+                )
+                for name, mantissa in (
+                    ("f8E4M3FN", 3),
+                    ("f8E5M2", 2),
+                    ("f8E4M3FNUZ", 3),
+                    ("f8E5M2FNUZ", 2),
+                )
+            ),
             DType(name="i8", mlir="i8", numpy="int8", bits=8, mantissa_bits=0, accumulator="i32"),
             DType(
                 name="i32", mlir="i32", numpy="int32", bits=32, mantissa_bits=0, accumulator="i32"
@@ -90,6 +112,11 @@ TYPE_PAIRS = (
     ("bf16", "f32"),
     ("i8", "i32"),
     ("i8", "i8"),
+    *(
+        (data, weight)
+        for data in ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
+        for weight in ("f32", "f16", "bf16")
+    ),
 )
 
 

@@ -135,7 +135,10 @@ def candidates(
             "leave it out to choose one that has"
         )
     if not found:
-        raise UnsupportedTarget(f"target {target.name}: no strategy computes {problem.name} on it")
+        raise UnsupportedTarget(
+            f"target {target.name}: no strategy computes {problem.name} on it; "
+            "see conv-compiler list dtypes"
+        )
 
     def seconds(entry: tuple[StrategyRow, Strategy]) -> float:
         row, one = entry

@@ -52,7 +52,22 @@ def _mfma(
     )
 
 
-def _wmma(generation: int, cycles: int, i8_cycles: int) -> tuple[Mma, ...]:
+# 8-bit floats: gfx942 has those without infinities and negative zero (FNUZ), later chips OCP's.
+_F8_OCP, _F8_FNUZ = ("f8E4M3FN", "f8E5M2"), ("f8E4M3FNUZ", "f8E5M2FNUZ")
+
+
+def _mfma_f8(names: tuple[str, ...]) -> tuple[Mma, ...]:
+    shapes = (((16, 16, 32), 16), ((32, 32, 16), 32))
+    return tuple(
+        _mfma(name, name.replace("f8", "F8"), shape, cycles)
+        for name in names
+        for shape, cycles in shapes
+    )
+
+
+def _wmma(
+    generation: int, cycles: int, i8_cycles: int, f8: tuple[str, ...] = ()
+) -> tuple[Mma, ...]:
     return tuple(
         Mma(
             name=f"WMMAR{generation}_{accumulator}_16x16x16_{iree}",
@@ -67,6 +82,7 @@ def _wmma(generation: int, cycles: int, i8_cycles: int) -> tuple[Mma, ...]:
             ("f16", "F16", "F32", cycles),
             ("bf16", "BF16", "F32", cycles),
             ("i8", "I8", "I32", i8_cycles),
+            *((name, name.replace("f8", "F8"), "F32", i8_cycles) for name in f8),
         )
     )
 
@@ -132,13 +148,15 @@ class Backend:
     """How a family of targets is compiled for and run.
 
     `{chip}` stands for the row's chip in `flags`; `driver` is the runtime's name for it; `assembly`
-    is the suffix of the dumped machine-code text; `object` that of the code object.
+    is the suffix of the dumped machine-code text; `object` that of the code object. `f8_flags` are
+    for 8-bit floats on chips without instructions for them; None where that cannot be.
     """
 
     flags: tuple[str, ...]
     driver: str
     assembly: str
     object: str
+    f8_flags: tuple[str, ...] | None = ()
 
 
 BACKENDS = MappingProxyType(
@@ -158,12 +176,14 @@ BACKENDS = MappingProxyType(
             driver="hip",
             assembly="rocmasm",
             object="hsaco",
+            f8_flags=("--iree-llvmgpu-enable-small-float-emulation",),
         ),
         "cuda": Backend(
             flags=("--iree-hal-target-device=cuda", "--iree-cuda-target={chip}"),
             driver="cuda",
             assembly="ptx",
             object="ptx",
+            f8_flags=None,  # IREE 3.13: "LLVM Translation failed" on the conversion
         ),
     }
 )
@@ -184,6 +204,7 @@ _GFX942_MMA = (
     _mfma("f32", "F32", (16, 16, 4), 32),
     _mfma("i8", "I8", (16, 16, 32), 16, "I32"),
     _mfma("i8", "I8", (32, 32, 16), 32, "I32"),
+    *_mfma_f8(_F8_FNUZ),
 )
 _GFX950_MMA = (
     _mfma("f16", "F16", (16, 16, 32), 16),
@@ -195,6 +216,7 @@ _GFX950_MMA = (
     _mfma("f32", "F32", (16, 16, 4), 32),
     _mfma("i8", "I8", (16, 16, 64), 16, "I32"),
     _mfma("i8", "I8", (16, 16, 32), 16, "I32"),
+    *_mfma_f8(_F8_OCP),
 )
 
 TARGETS = MappingProxyType(
@@ -272,7 +294,7 @@ TARGETS = MappingProxyType(
                 clock_ghz=2.97,
                 memory_gb_per_s=640,
                 vector_flops_per_clock=256,
-                mma=_wmma(4, 16, 8),  # i8 as the published 389 TOP/s say
+                mma=_wmma(4, 16, 8, _F8_OCP),  # i8 as the published 389 TOP/s say
             ),
             Target(
                 name="sm_80",

@@ -13,7 +13,7 @@ from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.layouts import LAYOUTS
 from conv_compiler.report import Column, left, right, show
-from conv_compiler.targets import TARGETS
+from conv_compiler.targets import BACKENDS, TARGETS
 
 Rows = list[dict[str, Any]]
 
@@ -47,8 +47,14 @@ def _dtypes() -> Rows:
             "weight_dtype": weight,
             "accumulator": DTYPES[data].accumulator,
             "targets": [row.name for row in TARGETS.values() if row.mma_for(data)],
+            "vector": [
+                row.name
+                for row in TARGETS.values()
+                if not row.mma_for(data) and (BACKENDS[row.backend].f8_flags is not None or not f8)
+            ],
         }
         for data, weight in TYPE_PAIRS
+        for f8 in [DTYPES[data].is_f8]
     ]
 
 
@@ -103,6 +109,7 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
                 left("weight", "weight_dtype"),
                 left("accumulator", "accumulator"),
                 left("matrix instructions on", "targets", _words),
+                left("vector code on", "vector", _words),
             ),
         ),
         "elementwise": (

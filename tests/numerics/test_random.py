@@ -7,11 +7,10 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from conv_compiler.dtypes import TYPE_PAIRS
 from conv_compiler.verify import verify, verify_artifact
-from tests.problems import problems_with_split
+from tests.problems import TYPES, problems_with_split
 
-CELLS = [(ndim, types) for ndim in (1, 2, 3) for types in TYPE_PAIRS]
+CELLS = [(ndim, types) for ndim in (1, 2, 3) for types in TYPES]
 # Problems of each of the 21 cells: 84 by default, and 315 more.
 FEW = pytest.param(4, id="few")
 MANY = pytest.param(15, id="many", marks=pytest.mark.slow)

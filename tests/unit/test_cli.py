@@ -342,12 +342,17 @@ def test_inspect_run_counts_what_a_kernel_does(capfd) -> None:
     assert "has no virtual device to count on" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["targets", "layouts", "dtypes", "strategies"])
+@pytest.mark.parametrize("what", ["targets", "layouts", "dtypes", "elementwise", "strategies"])
 def test_list(what: str, capfd) -> None:
     assert main(["list", what]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert main(["list", what, "--json"]) == 0
     assert len(json.loads(capfd.readouterr().out)) == len(lines) - 1
+
+
+def test_the_types_of_the_docs_are_those_of_the_tables(capfd) -> None:
+    assert main(["list", "dtypes"]) == 0
+    assert capfd.readouterr().out in (Path(__file__).parents[2] / "docs" / "types.md").read_text()
 
 
 def test_demo_on_two_small_layers(tmp_path: Path, capfd) -> None:
