@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from conv_compiler.dtypes import DTYPES, TYPE_PAIRS
@@ -130,3 +134,19 @@ def elementwise_texts(draw: st.DrawFn) -> str:
         + (f"({','.join(values)})" if values else "")
         + (draw(st.sampled_from(["", ":f32"])) if row.takes_d else "")
     )
+
+
+def for_drawn(strategy: st.SearchStrategy[Any], examples: int, name: str) -> Callable[..., None]:
+    """Decorator: run a check on so many drawn values, at once; the same ones for a name."""
+
+    def run(check: Callable[[Any], None]) -> None:
+        settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            # No shrinking: a step compiles, and the drawn problem is small and printed already.
+            phases=(Phase.explicit, Phase.generate),
+            suppress_health_check=[HealthCheck.too_slow],
+        )(seed(zlib.crc32(name.encode()))(given(strategy)(check)))()
+
+    return run

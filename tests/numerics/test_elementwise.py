@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
 
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.problem import ConvProblem
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify, verify_artifact
-from tests.problems import elementwise_texts, problems_with_split
+from tests.problems import elementwise_texts, for_drawn, problems_with_split
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # CK's example of MultipleD, smaller: 3D, grouped, padded.
@@ -31,21 +30,12 @@ def check(problem, target, split_k):
 def random_problems(target, examples):
     """Check so many drawn problems on a target; the same ones every time."""
 
-    @seed(zlib.crc32(f"elementwise {target}".encode()))
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        # No shrinking: a step compiles, and the drawn problem is small and printed already.
-        phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    @given(problems_with_split(), elementwise_texts())
-    def run(drawn, text):
-        problem, split_k = drawn
-        check(replace(problem, elementwise=text), target, split_k)
+    drawn = st.tuples(problems_with_split(), elementwise_texts())
 
-    run()
+    @for_drawn(drawn, examples, f"elementwise {target}")
+    def run(drawn):
+        (problem, split_k), text = drawn
+        check(replace(problem, elementwise=text), target, split_k)
 
 
 @pytest.mark.parametrize("target", ["cpu", *CHIPS])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from conv_compiler.compile import compile
@@ -15,7 +12,7 @@ from conv_compiler.problem import ConvProblem
 from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.verify import verify, verify_artifact
-from tests.problems import F8_TYPES, problems_with_split
+from tests.problems import F8_TYPES, for_drawn, problems_with_split
 
 DTYPES = tuple(dict.fromkeys(data for data, _ in F8_TYPES))
 EXECUTED = [name for name, row in TARGETS.items() if row.backend != "cuda"]
@@ -58,22 +55,13 @@ def test_nvidia_is_refused(target):
 def random_problems(target, examples):
     """Check so many drawn problems on a target; the same ones every time."""
 
-    @seed(zlib.crc32(f"f8 {target}".encode()))
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        # No shrinking: a step compiles, and the drawn problem is small and printed already.
-        phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    @given(st.sampled_from(F8_TYPES).flatmap(lambda types: problems_with_split(None, types)))
+    drawn = st.sampled_from(F8_TYPES).flatmap(lambda types: problems_with_split(None, types))
+
+    @for_drawn(drawn, examples, f"f8 {target}")
     def run(drawn):
         problem, split_k = drawn
         report = verify(problem, target, split_k=split_k, budget=0.0).require()
         verify_artifact(report.artifact, data="random", seed=1).require()
-
-    run()
 
 
 @pytest.mark.parametrize("target", EXECUTED)

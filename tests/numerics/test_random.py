@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
-
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from conv_compiler.verify import verify, verify_artifact
-from tests.problems import TYPES, problems_with_split
+from tests.problems import TYPES, for_drawn, problems_with_split
 
 CELLS = [(ndim, types) for ndim in (1, 2, 3) for types in TYPES]
 # Problems of each of the 21 cells: 84 by default, and 315 more.
@@ -19,20 +16,9 @@ MANY = pytest.param(15, id="many", marks=pytest.mark.slow)
 @pytest.mark.parametrize("examples", [FEW, MANY])
 @pytest.mark.parametrize(("ndim", "types"), CELLS)
 def test_random_problems(ndim, types, examples):
-    @seed(zlib.crc32(repr((ndim, types)).encode()))
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        # No shrinking: a step compiles, and the drawn problem is small and printed already.
-        phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    @given(problems_with_split(ndim, types))
+    @for_drawn(problems_with_split(ndim, types), examples, repr((ndim, types)))
     def check(drawn):
         problem, split_k = drawn
         report = verify(problem, split_k=split_k, budget=0.0).require()
         assert split_k in ("auto", report.split_k)
         verify_artifact(report.artifact, data="random", seed=1).require()
-
-    check()

@@ -7,16 +7,14 @@ batch size reduced so that one takes about a second; the rest is marked slow.
 from __future__ import annotations
 
 import json
-import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from conv_compiler.problem import ConvProblem
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify, verify_artifact
-from tests.problems import problems_with_split
+from tests.problems import for_drawn, problems_with_split
 
 CK = json.loads((Path(__file__).parent.parent / "data" / "ck_bwd_weight.json").read_text())
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
@@ -34,21 +32,10 @@ def check(problem, chip, split_k, device="vgpu"):
 def random_problems(chip, examples, name):
     """Check so many drawn problems on a chip; the same ones every time."""
 
-    @seed(zlib.crc32(f"{chip} {name}".encode()))
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        # No shrinking: a step compiles, and the drawn problem is small and printed already.
-        phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    @given(problems_with_split())
+    @for_drawn(problems_with_split(), examples, f"{chip} {name}")
     def run(drawn):
         problem, split_k = drawn
         check(problem, chip, split_k)
-
-    run()
 
 
 @pytest.mark.parametrize("chip", CHIPS)
