@@ -35,6 +35,7 @@ def compile(
     StrategyNotApplied when no machine code is what its strategy promises.
     """
     row = find_target(target)
+    problem = problem.for_kind(row.has_fnuz)
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
     if found := cache.get(key):

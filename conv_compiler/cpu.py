@@ -157,7 +157,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
-    out: list[Pass] = [DropUnitLoops()]
+    out: list[Pass] = [*emulation_passes(problem, target), DropUnitLoops()]
     if padded := padded_loops(problem, strategy):
         out.append(PadLoops(loops=tuple(padded), sizes=tuple(padded.values())))
     if tiling.loops:
@@ -168,7 +168,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     if split := split_parts(problem, strategy.split_k):
         parts = tuple(n for n, _ in split.values())
         out += [SplitReduction(loops=tuple(split), parts=parts), DropUnitLoops()]
-    return (*out, FormDispatch(), *emulation_passes(problem, target))
+    return (*out, FormDispatch())
 
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:

@@ -10,12 +10,15 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
+from conv_compiler.f8 import operand_bytes
 from conv_compiler.host import VectorUnit, host_cores, host_unit
 from conv_compiler.strategy import CpuTiling
+from conv_compiler.targets import find_target
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
+CPU = find_target("cpu")
 # Multiply-adds and loads a core starts in a cycle; cycles until a sum can be added to again.
 FMAS_PER_CYCLE = 2
 LOADS_PER_CYCLE = 2
@@ -191,7 +194,7 @@ def shares(problem: ConvProblem, tiling: CpuTiling, parts: int) -> tuple[float, 
             continue
         count = dict(zip(tiles, dealt, strict=True))
         taps = math.prod(n for loop, n in count.items() if loop in FILTER_LOOPS)
-        row = tiles[lanes] // count[lanes] * tile[lanes] * problem.data_type.bytes
+        row = tiles[lanes] // count[lanes] * tile[lanes] * operand_bytes(problem, CPU)
         moved = taps * (image * count.get("k", 1) + gradient * count.get("c", 1))
         cost = moved * (1 + SHORT_ROW_BYTES / row) + PARTIAL_MOVES * partials
         found.append((cost, workgroups, tuple(count.items())))
@@ -214,7 +217,7 @@ def cache_tiles(
     `lengths` are the trips of the summed loops, `share` those of a workgroup's parallel loops.
     """
     groups, rows = share.get("g", 1), share.get("k", 1) + share.get("c", 1)
-    budget = max(LEAST_PIXELS, CACHE_BYTES // (groups * rows * problem.data_type.bytes))
+    budget = max(LEAST_PIXELS, CACHE_BYTES // (groups * rows * operand_bytes(problem, CPU)))
     tiles: dict[str, int] = {}
     for loop in reversed(lengths):
         tile = largest_divisor(lengths[loop], budget)

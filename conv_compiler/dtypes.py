@@ -30,6 +30,25 @@ class DType:
         return self.mantissa_bits == 0
 
     @property
+    def largest(self) -> float:
+        """The largest finite float."""
+        import ml_dtypes
+
+        return float(ml_dtypes.finfo(self.to_numpy()).max)
+
+    @property
+    def exponent_bias(self) -> int:
+        """What is added to the exponent of a float in its code."""
+        import ml_dtypes
+
+        return 1 - int(ml_dtypes.finfo(self.to_numpy()).minexp)
+
+    @property
+    def nan_code(self) -> int:
+        """The code of an 8-bit float's NaN, or of that without a sign."""
+        return 0x80 if self.name.endswith("FNUZ") else 0x7F if self.name == "f8E4M3FN" else 0x7E
+
+    @property
     def is_f8(self) -> bool:
         """Whether values are 8-bit floats."""
         return self.bits == 8 and not self.is_integer
@@ -118,6 +137,30 @@ TYPE_PAIRS = (
         for weight in ("f32", "f16", "bf16")
     ),
 )
+
+
+# What 8-bit floats are called where the chip decides their kind: (OCP's, gfx942's).
+F8_NAMES = {"fp8": ("f8E4M3FN", "f8E4M3FNUZ"), "bf8": ("f8E5M2", "f8E5M2FNUZ")}
+
+
+def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
+    """(of the output gradient, of the input): the types of `compute`, both `dtype` where empty.
+
+    Raises UnsupportedProblem unless they are two 8-bit floats of one kind and the data are wider.
+    """
+    if not text:
+        return (dtype, dtype)
+    pair = tuple(text.replace("@", ",").replace(" ", "").split(","))
+    known = [name for name, row in DTYPES.items() if row.is_f8]
+    kinds = {"chip" if name in F8_NAMES else name.endswith("FNUZ") for name in pair}
+    if len(pair) != 2 or not set(pair) <= {*known, *F8_NAMES} or len(kinds) > 1:
+        raise UnsupportedProblem(
+            f"compute {text}: not two 8-bit floats of one kind; write bf8,fp8 for the chip's own, "
+            f"or two of {', '.join(known)}"
+        )
+    if DTYPES[dtype].is_integer or DTYPES[dtype].bits == 8:
+        raise UnsupportedProblem(f"compute {text}: is for wider floats than {dtype}; leave it out")
+    return pair
 
 
 def default_weight_dtype(dtype: str) -> str:

@@ -1,35 +1,42 @@
-"""8-bit floats on targets without instructions for them: the compiler's emulation, mended."""
+"""8-bit floats on targets without instructions for them: what is multiplied in their place."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.targets import BACKENDS
+from conv_compiler.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
 
+# Holds every 8-bit float exactly, and none of them as a denormal, which gfx90a would flush.
+WIDER = "bf16"
+
 
 def is_emulated(problem: ConvProblem, target: Target) -> bool:
-    """Whether the target widens the problem's data in integer arithmetic."""
-    return problem.data_type.is_f8 and not target.mma_for(problem.dtype)
+    """Whether a problem multiplies 8-bit floats that the target has no instruction for."""
+    return problem.operand_type.is_f8 and not target.mma_for(*problem.operand_dtypes)
 
 
-def can_compile(problem: ConvProblem, target: Target) -> bool:
-    """Whether the backend has a way to widen the problem's data at all."""
-    return not is_emulated(problem, target) or BACKENDS[target.backend].f8_flags is not None
+def multiplied(problem: ConvProblem, target: Target) -> tuple[str, str]:
+    """Types of the GEMM's operands on a target: of the output gradient, of the input."""
+    a, b = problem.operand_dtypes
+    return (WIDER, WIDER) if is_emulated(problem, target) else (a, b)
 
 
-def emulation_flags(problem: ConvProblem, target: Target) -> tuple[str, ...]:
-    """Compiler flags for it."""
-    return BACKENDS[target.backend].f8_flags or () if is_emulated(problem, target) else ()
+def operand_bytes(problem: ConvProblem, target: Target) -> int:
+    """Size of an element of either."""
+    return DTYPES[multiplied(problem, target)[1]].bytes
 
 
-def emulation_passes(problem: ConvProblem, target: Target) -> tuple[Pass, ...]:
-    """What has to be mended of it, after all other passes."""
-    from conv_compiler.passes.keep_f8_nan import KeepF8Nan
+def emulation_passes(problem: ConvProblem, target: Target, mma: str = "") -> tuple[Pass, ...]:
+    """What makes the payload multiply bf16, before all other passes, unless by an `mma` of 8 bits.
 
-    wrong = is_emulated(problem, target) and problem.dtype == "f8E4M3FN"
-    return (KeepF8Nan(),) if wrong else ()
+    Vector code is emulated everywhere: IREE 3.13 has no vector product of two types.
+    """
+    from conv_compiler.passes.emulate_f8 import EmulateF8
+
+    native = not problem.operand_type.is_f8 or (mma and not is_emulated(problem, target))
+    return () if native else (EmulateF8(),)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conv_compiler.f8 import can_compile, emulation_flags, emulation_passes
+from conv_compiler.f8 import emulation_passes
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import mma_of, predict
 from conv_compiler.gpu_reduction import reduction_info
@@ -72,12 +72,7 @@ def mma_candidates(
 def vector_candidates(
     problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
-    """Vector tilings, fastest first; those with the workgroup's `tile`, where one is given.
-
-    None for 8-bit floats where the backend can neither convert nor emulate them.
-    """
-    if not can_compile(problem, target):
-        return ()
+    """Vector tilings, fastest first; those with the workgroup's `tile`, where one is given."""
     fitting = [tiling for tiling in vector_tilings(problem) if tile in ((), tiling.workgroup)]
     return _ranked("vector_gemm", problem, target, fitting, split_k)[:2]
 
@@ -124,6 +119,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     assert isinstance(tiling, GpuTiling)
     m, n, k = tiling.workgroup
     return (
+        *emulation_passes(problem, target, tiling.mma),
         ImplicitGemm(
             tile_m=m,
             tile_n=n,
@@ -135,7 +131,6 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             taps_in_rows=tiling.taps_in_rows,
             merged_groups=tiling.merged_groups,
         ),
-        *emulation_passes(problem, target),
     )
 
 
@@ -226,7 +221,6 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     return Schedule(
         roles=_roles(problem, target, strategy, info),
         library=library(("common", "vector_gemm"), entries, strategy.script),
-        flags=emulation_flags(problem, target),
     )
 
 

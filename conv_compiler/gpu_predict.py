@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles
 from conv_compiler.gpu_reduction import reduction_seconds
 from conv_compiler.gpu_tiles import Form, merged, summed_length, tiles, trips, vector_threads
@@ -99,7 +100,7 @@ def mma_body(
     """What a wave of the matrix kernel executes a trip, up to and from its second barrier, and the
     loads of a trip; `uneven` where the last part of a split has fewer pixels than the others."""
     problem = merged(problem, tiling.merged_groups)
-    size, lanes = problem.data_type.bytes, target.subgroup_size
+    size, lanes = operand_bytes(problem, target), target.subgroup_size
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
     threads = subgroups_m * subgroups_n * lanes
     row = problem.layout_row.grouped
@@ -189,7 +190,7 @@ def mma_counts(
 def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> int:
     """Registers of a lane: sums, operands of one step, loads in flight, addresses."""
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
-    lanes, size = target.subgroup_size, problem.data_type.bytes
+    lanes, size = target.subgroup_size, operand_bytes(problem, target)
     threads = subgroups_m * subgroups_n * lanes
     fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
     loads = (m + n) * k * size / threads / DWORD
@@ -212,8 +213,8 @@ def vector_counts(
         salu=TRIP_SALU,
         loads=loads,
         load_dwords=loads,
-        load_bytes=loads * problem.data_type.bytes * target.subgroup_size,
-        line_bytes=loads * problem.data_type.bytes * target.subgroup_size,
+        load_bytes=loads * operand_bytes(problem, target) * target.subgroup_size,
+        line_bytes=loads * operand_bytes(problem, target) * target.subgroup_size,
     )
     outside = Counts(valu=m * n, valu_slots=m * n, stores=m * n, store_dwords=m * n)
     return KernelCounts(
@@ -231,7 +232,7 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
 
     A ranking of what could be compiled; what was compiled is modelled from its code.
     """
-    size = problem.data_type.bytes
+    size = operand_bytes(problem, target)
     weights = math.prod(problem.weight_shape)
     read = (math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size
     if tiling.mma:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import lds_bytes
 from conv_compiler.gpu_predict import address_costs, mma_body, mma_vgprs
 from conv_compiler.gpu_tiles import Form, chip_forms, form_trips, gemm_k, summed_length, tiles
@@ -38,7 +39,7 @@ def rough_cycles(
         workgroups=1,
         waves=waves,
         vgprs=mma_vgprs(problem, target, tiling, mma),
-        lds_bytes=lds_bytes(mma, tiling.workgroup, problem.data_type.bytes),
+        lds_bytes=lds_bytes(mma, tiling.workgroup, operand_bytes(problem, target)),
     )
     beside = resident(launch, chip)
     # As many workgroups as there are SIMDs fill these evenly, however few waves each has.

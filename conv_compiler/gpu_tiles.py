@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
+from conv_compiler.f8 import multiplied, operand_bytes
 from conv_compiler.gpu_copies import copy_pieces, lds_bytes
 from conv_compiler.strategy import GpuTiling
 
@@ -55,7 +56,7 @@ def mma_tiling(
     threads = math.prod(subgroups) * target.subgroup_size
     if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
         return None
-    size = problem.data_type.bytes
+    size = operand_bytes(problem, target)
     if lds_bytes(mma, tile, size) > target.lds_bytes:
         return None
     copies_a = copy_pieces(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
@@ -79,7 +80,7 @@ def other_copies(
     problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling
 ) -> Iterator[GpuTiling]:
     """The tiling with each way to copy its operands."""
-    (m, n, k), size = tiling.workgroup, problem.data_type.bytes
+    (m, n, k), size = tiling.workgroup, operand_bytes(problem, target)
     problem = merged(problem, tiling.merged_groups)
     threads = math.prod(tiling.subgroups) * target.subgroup_size
     for copy_a in copy_pieces(m, k, threads, mma.m, mma, problem.k, size):
@@ -136,8 +137,8 @@ def mma_tilings(
 
     With a workgroup `tile` every way to share it among subgroups, else the table's tiles.
     """
-    for mma in target.mma_for(problem.dtype):
-        shapes = _shared(mma, tile) if tile else _listed(mma, problem.data_type.bytes)
+    for mma in target.mma_for(*multiplied(problem, target)):
+        shapes = _shared(mma, tile) if tile else _listed(mma, operand_bytes(problem, target))
         ways = [(groups, False) for groups in merges(problem, target)]
         ways += [(1, True)] * can_have_taps_in_rows(problem, target)
         for shape, subgroups in shapes:

@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from conv_compiler.dtypes import DTYPES, DType, check_pair, default_weight_dtype
+from conv_compiler.dtypes import (
+    DTYPES,
+    F8_NAMES,
+    DType,
+    check_pair,
+    compute_pair,
+    default_weight_dtype,
+)
 from conv_compiler.elementwise import Fused, parse
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
@@ -51,6 +58,10 @@ class ConvProblem:
     applied to the sums before they are rounded to the weight's type. Its tensor d, where it takes
     one, has the weight's shape and type, or f32 with `:f32` behind the op.
 
+    `compute` names two 8-bit floats, of the output gradient and of the input, to which the data are
+    converted before they are multiplied: to the nearest even, saturated to the largest number.
+    `bf8,fp8` are those that the target has (`for_kind`).
+
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
     or the layout or the types are in no table.
     """
@@ -70,6 +81,7 @@ class ConvProblem:
     weight_dtype: str = ""
     direction: str = "bwd_weight"
     elementwise: str = ""
+    compute: str = ""
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
@@ -99,6 +111,7 @@ class ConvProblem:
             "pad_high": _spatial("pad_high", pad_high, ndim, 0),
             "layout": find_layout(self.layout, ndim).spell(ndim),
             "weight_dtype": self.weight_dtype or default_weight_dtype(self.dtype),
+            "compute": ",".join(compute_pair(self.compute, self.dtype)) if self.compute else "",
             "elementwise": parse(str(self.elementwise)).text if self.elementwise else "",
         }
         for name, value in settings.items():
@@ -155,6 +168,22 @@ class ConvProblem:
     def data_type(self) -> DType:
         """Row of the input and of the output gradient."""
         return DTYPES[self.dtype]
+
+    @property
+    def operand_dtypes(self) -> tuple[str, ...]:
+        """Names of what is multiplied: of the output gradient, of the input."""
+        return compute_pair(self.compute, self.dtype)
+
+    @property
+    def operand_type(self) -> DType:
+        """Row of what is multiplied, of the input; the output gradient's is as wide."""
+        return DTYPES[self.operand_dtypes[1]]
+
+    def for_kind(self, fnuz: bool) -> ConvProblem:
+        """The problem with `bf8` and `fp8` of `compute` as the 8-bit floats of a kind of chips."""
+        if not set(self.operand_dtypes) & set(F8_NAMES):
+            return self
+        return replace(self, compute=",".join(F8_NAMES[name][fnuz] for name in self.operand_dtypes))
 
     @property
     def weight_type(self) -> DType:
@@ -267,6 +296,8 @@ class ConvProblem:
         parts += [self.layout.lower().replace("_", "-"), self.dtype]
         if self.weight_dtype != default_weight_dtype(self.dtype):
             parts.append(self.weight_dtype)
+        if self.compute:
+            parts.append(self.compute.replace(",", "-"))
         if self.elementwise:
             parts.append(re.sub(r"[(,:]", "-", self.elementwise).rstrip(")").replace(")", ""))
         return "_".join(parts)

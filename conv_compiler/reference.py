@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import InvalidArray
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array
     shape: tuple[int, ...] = getattr(problem, f"{name}_shape")
     if array.shape != shape:
         raise InvalidArray(f"{name} {array.shape}: not the shape of the problem; give {shape}")
+    if problem.compute:
+        row = DTYPES[problem.operand_dtypes[name == "input"]]
+        array = array.clip(-row.largest, row.largest).astype(row.to_numpy())
     letters: str = getattr(problem.layout_row.grouped, name)
     return reorder(array.reshape(problem.shape(letters)), letters, order, problem.ndim)
 
@@ -79,8 +83,8 @@ def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array
 
 def _plain_bwd_weight(problem: ConvProblem, input: Array, d_output: Array) -> Array:
     exact = np.int64 if problem.data_type.is_integer else np.float64
-    image = _operand(problem, "input", input.astype(exact), "*GNC")
-    gradient = _operand(problem, "output", d_output.astype(exact), "*GNK")
+    image = _operand(problem, "input", input, "*GNC").astype(exact)
+    gradient = _operand(problem, "output", d_output, "*GNK").astype(exact)
     weight = np.zeros(problem.shape("*GKC"), exact)
     for tap in np.ndindex(*problem.filter):
         for pixel in np.ndindex(*problem.out_image):

@@ -160,6 +160,7 @@ def choose(
     -1, as Composable Kernel writes it), or "occupancy" for Composable Kernel's own rule. There is
     one to try if it was given whole or has a script of the user's: that was written for one tile.
     """
+    problem = problem.for_kind(target.has_fnuz)
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
     wanted = Wanted.of(strategy)
     if isinstance(wanted, Strategy):

@@ -48,6 +48,8 @@ def stage_texts(
     from conv_compiler.build import build
     from conv_compiler.schedule import attach
 
+    problem = problem.for_kind(target.has_fnuz)
+
     row = STRATEGIES[strategy.name]
     texts: dict[str, str] = {}
     try:

@@ -8,7 +8,7 @@ calculator (ROCm/amd_matrix_instruction_calculator) and of LLVM's scheduling mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from conv_compiler.errors import UnsupportedTarget
@@ -20,7 +20,7 @@ class Mma:
 
     `instruction` is how its mnemonic starts in the chip's assembly; `subgroup_cycles` is how long
     one instruction keeps a SIMD's matrix unit. IREE lays an operand side longer than `side` out as
-    (side / `side`, `side`); 0 leaves every side whole.
+    (side / `side`, `side`); 0 leaves every side whole. `dtype` is A's, and B's unless `dtype_b` is.
     """
 
     name: str
@@ -31,6 +31,12 @@ class Mma:
     instruction: str
     subgroup_cycles: int
     side: int = 0
+    dtype_b: str = ""
+
+    @property
+    def operands(self) -> tuple[str, str]:
+        """Data types of A and B."""
+        return self.dtype, self.dtype_b or self.dtype
 
     def unit(self, extent: int) -> int:
         """The innermost part of a side of the operand tile."""
@@ -56,11 +62,20 @@ def _mfma(
 _F8_OCP, _F8_FNUZ = ("f8E4M3FN", "f8E5M2"), ("f8E4M3FNUZ", "f8E5M2FNUZ")
 
 
+def _pairs(names: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """(A's, B's, IREE's name of both) for each two of some types."""
+    return tuple(
+        (a, b, "_".join(dict.fromkeys(name.replace("f8", "F8") for name in (a, b))))
+        for a in names
+        for b in names
+    )
+
+
 def _mfma_f8(names: tuple[str, ...]) -> tuple[Mma, ...]:
     shapes = (((16, 16, 32), 16), ((32, 32, 16), 32))
     return tuple(
-        _mfma(name, name.replace("f8", "F8"), shape, cycles)
-        for name in names
+        replace(_mfma(a, iree, shape, cycles), dtype_b=b)
+        for a, b, iree in _pairs(names)
         for shape, cycles in shapes
     )
 
@@ -72,17 +87,18 @@ def _wmma(
         Mma(
             name=f"WMMAR{generation}_{accumulator}_16x16x16_{iree}",
             dtype=dtype,
+            dtype_b=dtype_b,
             m=16,
             n=16,
             k=16,
             instruction=f"v_wmma_{accumulator.lower()}_16x16x16",
             subgroup_cycles=busy,
         )
-        for dtype, iree, accumulator, busy in (
-            ("f16", "F16", "F32", cycles),
-            ("bf16", "BF16", "F32", cycles),
-            ("i8", "I8", "I32", i8_cycles),
-            *((name, name.replace("f8", "F8"), "F32", i8_cycles) for name in f8),
+        for dtype, dtype_b, iree, accumulator, busy in (
+            ("f16", "f16", "F16", "F32", cycles),
+            ("bf16", "bf16", "BF16", "F32", cycles),
+            ("i8", "i8", "I8", "I32", i8_cycles),
+            *((a, b, iree, "F32", i8_cycles) for a, b, iree in _pairs(f8)),
         )
     )
 
@@ -138,9 +154,17 @@ class Target:
         """Whether kernels run as workgroups on a GPU."""
         return self.subgroup_size > 1
 
-    def mma_for(self, dtype: str) -> tuple[Mma, ...]:
-        """Matrix instructions for a data type, in order of preference; empty where it has none."""
-        return tuple(row for row in self.mma if row.dtype == dtype)
+    def mma_for(self, a: str, b: str = "") -> tuple[Mma, ...]:
+        """Matrix instructions for data types of A and B, one for both where B's is left out.
+
+        In order of preference; empty where it has none.
+        """
+        return tuple(row for row in self.mma if row.operands == (a, b or a))
+
+    @property
+    def has_fnuz(self) -> bool:
+        """Whether its 8-bit floats are those without negative zero."""
+        return any(row.dtype.endswith("FNUZ") for row in self.mma)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,15 +172,13 @@ class Backend:
     """How a family of targets is compiled for and run.
 
     `{chip}` stands for the row's chip in `flags`; `driver` is the runtime's name for it; `assembly`
-    is the suffix of the dumped machine-code text; `object` that of the code object. `f8_flags` are
-    for 8-bit floats on chips without instructions for them; None where that cannot be.
+    is the suffix of the dumped machine-code text; `object` that of the code object.
     """
 
     flags: tuple[str, ...]
     driver: str
     assembly: str
     object: str
-    f8_flags: tuple[str, ...] | None = ()
 
 
 BACKENDS = MappingProxyType(
@@ -176,14 +198,12 @@ BACKENDS = MappingProxyType(
             driver="hip",
             assembly="rocmasm",
             object="hsaco",
-            f8_flags=("--iree-llvmgpu-enable-small-float-emulation",),
         ),
         "cuda": Backend(
             flags=("--iree-hal-target-device=cuda", "--iree-cuda-target={chip}"),
             driver="cuda",
             assembly="ptx",
             object="ptx",
-            f8_flags=None,  # IREE 3.13: "LLVM Translation failed" on the conversion
         ),
     }
 )

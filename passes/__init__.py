@@ -23,9 +23,9 @@ class Pass(Protocol):
 PASSES = MappingProxyType(
     {
         "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),
+        "emulate-f8": ("emulate_f8", "EmulateF8"),
         "form-dispatch": ("form_dispatch", "FormDispatch"),
         "implicit-gemm": ("implicit_gemm", "ImplicitGemm"),
-        "keep-f8-nan": ("keep_f8_nan", "KeepF8Nan"),
         "order-loops": ("order_loops", "OrderLoops"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "split-reduction": ("split_reduction", "SplitReduction"),

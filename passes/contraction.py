@@ -92,7 +92,7 @@ def find_contraction(module: ir.Module) -> Contraction:
         space = tuple(axis(operand, loop) for loop in ("n", *pixels))
         return axis(operand, "g"), space, axis(operand, channel)
 
-    image, low, high = _unpadded(nest.operands[0])
+    image, low, high = unpadded(nest.operands[0])
     windows = [nest.indices[0][a] for a in axes(0, "c")[1][1:]]
     return Contraction(
         op=nest.op,
@@ -116,7 +116,7 @@ def find_contraction(module: ir.Module) -> Contraction:
     )
 
 
-def _unpadded(value: ir.Value) -> tuple[ir.Value, tuple[int, ...], tuple[int, ...]]:
+def unpadded(value: ir.Value) -> tuple[ir.Value, tuple[int, ...], tuple[int, ...]]:
     """The tensor a zero tensor.pad pads, with the pads of each axis; no pads if there is none."""
     rank = len(ir.RankedTensorType(value.type).shape)
     owner = value.owner

@@ -34,6 +34,11 @@ def _swap_operands(op: ir.Operation) -> None:
     image, gradient, *out = ir.ArrayAttr(op.attributes["indexing_maps"])
     op.attributes["indexing_maps"] = ir.ArrayAttr.get([gradient, image, *out])
     op.operands[0], op.operands[1] = op.operands[1], op.operands[0]
+    # The body widens both before it multiplies, so its arguments need but change their types.
+    first, second, *_ = op.regions[0].blocks[0].arguments
+    types = second.type, first.type
+    for argument, type in zip((first, second), types, strict=True):
+        argument.set_type(type)
 
 
 def _wrap(op: ir.Operation) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conv_compiler.dtypes import DTYPES
+
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
@@ -78,6 +80,9 @@ def build_bwd_weight(problem: ConvProblem) -> None:
             image = ops.split_axis(image, axis, (problem.g, problem.c))
             axis = _axis(row.output, "K", problem.ndim)
             gradient = ops.split_axis(gradient, axis, (problem.g, problem.k))
+        if problem.compute:
+            of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
+            gradient, image = ops.narrowed(gradient, of_gradient), ops.narrowed(image, of_image)
         image = ops.pad(
             image, pads(grouped.input, problem.pad_low), pads(grouped.input, problem.pad_high)
         )

@@ -201,9 +201,9 @@ def convert_tensor(value: ir.Value, to: ir.Type) -> ir.Value:
 
 
 def elementwise(
-    inputs: Sequence[ir.Value], to: ir.Type, body: Callable[..., ir.Value], role: str
+    inputs: Sequence[ir.Value], to: ir.Type, body: Callable[..., ir.Value], role: str = ""
 ) -> ir.Value:
-    """A tensor of `body` of the inputs' elements, all of one shape; the op has a role."""
+    """A tensor of `body` of the inputs' elements, all of one shape; the op may have a role."""
     shape = shape_of(inputs[0])
     dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
     return generic(
@@ -213,8 +213,25 @@ def elementwise(
         len(shape),
         0,
         lambda *scalars: body(*scalars[:-1]),
-        {"conv_compiler.role": ir.StringAttr.get(role)},
+        {"conv_compiler.role": ir.StringAttr.get(role)} if role else {},
     )
+
+
+def narrowed(value: ir.Value, dtype: DType) -> ir.Value:
+    """The tensor of wider floats as 8-bit floats, to the nearest even, saturated."""
+
+    def body(x: ir.Value) -> ir.Value:
+        x = convert(x, ir.F32Type.get())  # what every target can convert from
+        largest = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, dtype.largest)).result
+        least = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, -dtype.largest)).result
+        # Choices keep NaN; minima and maxima may lose it on their way to an instruction.
+        above = arith.CmpFOp(arith.CmpFPredicate.OGT, x, largest).result
+        below = arith.CmpFOp(arith.CmpFPredicate.OLT, x, least).result
+        inside = arith.SelectOp(below, least, x).result
+        inside = arith.SelectOp(above, largest, inside).result
+        return arith.TruncFOp(element_type(dtype), inside).result
+
+    return elementwise([value], element_type(dtype), body)
 
 
 def string_array(names: Sequence[str]) -> Any:

@@ -11,9 +11,10 @@ from conv_compiler.commands.arguments import add_json
 from conv_compiler.dtypes import DTYPES, TYPE_PAIRS
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.f8 import WIDER
 from conv_compiler.layouts import LAYOUTS
 from conv_compiler.report import Column, left, right, show
-from conv_compiler.targets import BACKENDS, TARGETS
+from conv_compiler.targets import TARGETS, Target
 
 Rows = list[dict[str, Any]]
 
@@ -41,21 +42,27 @@ def _layouts() -> Rows:
 
 
 def _dtypes() -> Rows:
+    def names(data: str, want: str) -> list[str]:
+        return [row.name for row in TARGETS.values() if _how(data, row) == want]
+
     return [
         {
             "dtype": data,
             "weight_dtype": weight,
             "accumulator": DTYPES[data].accumulator,
-            "targets": [row.name for row in TARGETS.values() if row.mma_for(data)],
-            "vector": [
-                row.name
-                for row in TARGETS.values()
-                if not row.mma_for(data) and (BACKENDS[row.backend].f8_flags is not None or not f8)
-            ],
+            "targets": names(data, "matrix"),
+            "wider": names(data, "wider"),
+            "vector": names(data, "vector"),
         }
         for data, weight in TYPE_PAIRS
-        for f8 in [DTYPES[data].is_f8]
     ]
+
+
+def _how(data: str, target: Target) -> str:
+    """What multiplies data of a type: matrix instructions of it, those of bf16, or vector code."""
+    if target.mma_for(data):
+        return "matrix"
+    return "wider" if DTYPES[data].is_f8 and target.mma_for(WIDER) else "vector"
 
 
 def _elementwise() -> Rows:
@@ -109,6 +116,7 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
                 left("weight", "weight_dtype"),
                 left("accumulator", "accumulator"),
                 left("matrix instructions on", "targets", _words),
+                left("as bf16 on", "wider", _words),
                 left("vector code on", "vector", _words),
             ),
         ),

@@ -24,17 +24,18 @@ _UNBUILT_OPERATIONS = (
     "grouped_conv_bwd_data",
 )
 
-# Digit -> (data type, weight type); CK's int8 instances write int8 weights.
+# Digit -> (data type, weight type, compute types); CK's int8 instances write int8 weights.
 DTYPES = MappingProxyType(
     {
-        "0": ("f32", "f32"),
-        "1": ("f16", "f16"),
-        "2": ("bf16", "f32"),
-        "4": ("i8", "i8"),
-        "5": ("bf16", "bf16"),
+        "0": ("f32", "f32", ""),
+        "1": ("f16", "f16", ""),
+        "2": ("bf16", "f32", ""),
+        "3": ("f16", "f16", "bf8,fp8"),
+        "4": ("i8", "i8", ""),
+        "5": ("bf16", "bf16", ""),
     }
 )
-_UNBUILT_DTYPES = MappingProxyType({"3": "f16 with bf8 and fp8 compute", "6": "f32 as tf32"})
+_UNBUILT_DTYPES = MappingProxyType({"6": "f32 as tf32"})
 
 # Digit -> layout, in the spelling of two dimensions.
 LAYOUTS = MappingProxyType(
@@ -74,7 +75,8 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     head = dict(zip(_HEAD, words, strict=False))
     for name in ("verify", "init", "log", "time"):
         _integer(name, head[name])
-    dtype, weight_dtype = _row("dtype", head["dtype"], DTYPES, _UNBUILT_DTYPES)
+    data, weight, compute = _row("dtype", head["dtype"], DTYPES, _UNBUILT_DTYPES)
+    types: dict[str, Any] = {"dtype": data, "weight_dtype": weight, "compute": compute}
     layout = _row("layout", head["layout"], LAYOUTS, _UNBUILT_LAYOUTS)
     ndim = _integer("ndim", head["ndim"])
     if ndim not in (1, 2, 3):
@@ -90,7 +92,7 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     spatial: dict[str, Any] = {
         name: tuple(_integer(name, next(rest)) for _ in range(ndim)) for name in _SPATIAL
     }
-    problem = ConvProblem(layout=layout, dtype=dtype, weight_dtype=weight_dtype, **sizes, **spatial)
+    problem = ConvProblem(layout=layout, **types, **sizes, **spatial)
     return (Request(problem=problem, split_k=parse_split_k(next(rest), "splitK")),)
 
 

@@ -82,6 +82,11 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--dtype", metavar="TYPE", help="type of input and output gradient (f16)")
     add("--weight-dtype", metavar="TYPE", help="type of the weight gradient")
     add(
+        "--compute",
+        metavar="A,B",
+        help="8-bit floats to multiply output gradient and input in: bf8,fp8 (see docs/types.md)",
+    )
+    add(
         "--elementwise",
         metavar="OP",
         help="op on the weight gradient, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
@@ -92,7 +97,7 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
 
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
-    *("layout", "dtype", "weight_dtype", "direction", "elementwise"),
+    *("layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
 )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from conv_compiler.compile import compile
-from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.dtypes import DTYPES as DTYPE_ROWS
 from conv_compiler.problem import ConvProblem
 from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS, find_target
@@ -15,6 +18,9 @@ from conv_compiler.verify import verify, verify_artifact
 from tests.problems import F8_TYPES, for_drawn, problems_with_split
 
 DTYPES = tuple(dict.fromkeys(data for data, _ in F8_TYPES))
+PAIRS = [f"{a},{b}" for a, b in product(DTYPES, repeat=2) if a[-4:] == b[-4:] == "FNUZ"] + [
+    f"{a},{b}" for a, b in product(DTYPES, repeat=2) if "FNUZ" not in a + b
+]
 EXECUTED = [name for name, row in TARGETS.items() if row.backend != "cuda"]
 
 
@@ -32,34 +38,77 @@ def test_every_code(dtype, target):
     np.testing.assert_array_equal(found, codes.astype(np.float32).reshape(-1))
 
 
+@pytest.mark.parametrize("compute", ["f8E5M2,f8E4M3FN", "f8E5M2FNUZ,f8E4M3FNUZ"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("target", EXECUTED)
+def test_every_value_narrowed(target, dtype, compute):
+    """All values of 16 bits, as ml_dtypes converts them once saturated: input, output gradient.
+
+    Numbers, infinities, NaN and halfway cases; each weight is one of them times 1.
+    """
+    codes = np.arange(2**16, dtype=np.uint16).view(DTYPE_ROWS[dtype].to_numpy())
+    for side, name in enumerate(compute.split(",")):
+        sizes = {"k": 2**16, "c": 1} if side == 0 else {"k": 1, "c": 2**16}
+        problem = ConvProblem(
+            n=1, **sizes, image=(1,), filter=(1,), dtype=dtype, weight_dtype="f32", compute=compute
+        )
+        row = DTYPE_ROWS[name]
+        largest = np.float32(row.largest)
+        with np.errstate(invalid="ignore"):  # NaN
+            want = codes.astype(np.float32).clip(-largest, largest).astype(row.to_numpy())
+        ones = np.ones((1, 1, 1, 1), codes.dtype)
+        values = codes.reshape(problem.output_shape if side == 0 else problem.input_shape)
+        operands = (ones, values) if side == 0 else (values, ones)
+        kernel = load(compile(problem, target), None if target == "cpu" else "vgpu")
+        np.testing.assert_array_equal(kernel(*operands).reshape(-1), want.astype(np.float32))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("target", EXECUTED)
-def test_matrix_code_where_the_chip_has_it(dtype, target):
+def test_matrix_code_of_the_type_or_of_bf16(dtype, target):
     problem = ConvProblem(n=4, k=32, c=32, image=(6, 6), filter=(3, 3), dtype=dtype)
     report = verify(problem, target, split_k=2, budget=0.0).require()
-    native = [row.instruction for row in find_target(target).mma_for(dtype)]
     found = " ".join(report.artifact.main_kernel.mma)
-    assert bool(found) == bool(native)
-    if native:
-        words = {"f8E4M3": "fp8", "f8E5M2": "bf8"}
-        assert words[dtype[:6]] in found
+    if target == "cpu":
+        assert not found
+    elif find_target(target).mma_for(dtype):
+        assert {"f8E4M3": "fp8", "f8E5M2": "bf8"}[dtype[:6]] in found
+    else:
+        assert "bf16" in found
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("gfx942", "bf8_fp8"), ("gfx950", "bf8_fp8"), ("gfx1201", "bf8_fp8"), ("gfx90a", "bf16")],
+)
+def test_composable_kernels_compute(target, words):
+    """f16 data, output gradient as bf8, input as fp8, of the chip's own kind."""
+    problem = ConvProblem(n=4, k=32, c=32, image=(6, 6), filter=(3, 3), compute="bf8,fp8")
+    report = verify(problem, target, data="random", budget=0.0).require()
+    assert words in " ".join(report.artifact.main_kernel.mma)
+    kind = "FNUZ" if target == "gfx942" else ""
+    assert report.problem.compute == f"f8E5M2{kind},f8E4M3FN{'UZ' if kind else ''}"
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_89"])
-def test_nvidia_is_refused(target):
-    problem = ConvProblem(n=1, k=8, c=8, image=(4,), filter=(1,), dtype="f8E4M3FN")
-    with pytest.raises(UnsupportedTarget, match=r"no strategy computes .*; see conv-compiler list"):
-        compile(problem, target)
+def test_nvidia_takes_bf16(target):
+    problem = ConvProblem(n=1, k=16, c=16, image=(4,), filter=(1,), dtype="f8E4M3FN")
+    assert "bf16" in " ".join(compile(problem, target).main_kernel.mma)
 
 
 def random_problems(target, examples):
     """Check so many drawn problems on a target; the same ones every time."""
 
-    drawn = st.sampled_from(F8_TYPES).flatmap(lambda types: problems_with_split(None, types))
+    data = st.sampled_from(F8_TYPES).flatmap(lambda types: problems_with_split(None, types))
+    wider = st.tuples(problems_with_split(None, ("f16", "f16")), st.sampled_from(PAIRS))
 
-    @for_drawn(drawn, examples, f"f8 {target}")
+    @for_drawn(st.one_of(data, wider), examples, f"f8 {target}")
     def run(drawn):
-        problem, split_k = drawn
+        if isinstance(drawn[0], tuple):
+            (problem, split_k), compute = drawn
+            problem = replace(problem, compute=compute)
+        else:
+            problem, split_k = drawn
         report = verify(problem, target, split_k=split_k, budget=0.0).require()
         verify_artifact(report.artifact, data="random", seed=1).require()
 

@@ -67,6 +67,15 @@ GOLDEN = {
         "bwd_weight_n2g3k4c5_i9_f3_s2_p1_nwgc-gkxc-nwgk_f16",
         (1, 2, "auto"),
     ),
+    # f16 data, output gradient as bf8 and input as fp8 of the chip that it is compiled for.
+    "ckProfiler grouped_conv_bwd_weight 3 2 1 1 0 1 1 1 2 4 8 3 5 1 1 0 0 1": (
+        "bwd_weight_n2g1k4c8_i5_f3_nwgc-gkxc-nwgk_f16_bf8-fp8",
+        (1,),
+    ),
+    "-n 2 -k 4 -c 5 --image 9 --filter 3 --compute f8E5M2@f8E4M3FN --elementwise scale(.5)": (
+        "bwd_weight_n2g1k4c5_i9_f3_nwgc-gkxc-nwgk_f16_f8E5M2-f8E4M3FN_scale-0.5",
+        (),
+    ),
     '{"n": 2, "k": 4, "c": 5, "image": [9, 8], "filter": [3, 2], "split_k": "all"}': (
         "bwd_weight_n2g1k4c5_i9x8_f3x2_nhwgc-gkyxc-nhwgk_f16",
         ALL_SPLITS,
@@ -117,7 +126,12 @@ REFUSED = {
     f"{CK} 1 1": ("grouped_conv_bwd_weight", "it takes 18"),
     f"{CK} 0": ("splitK 0", "not a split"),
     f"{CK} -2": ("splitK -2", "not a split"),
-    f"{CK} 1".replace("weight 1 2", "weight 3 2"): ("dtype 3", "bf8"),
+    f"{CK} 1".replace("weight 1 2", "weight 6 2"): ("dtype 6", "tf32"),
+    f"{OURS} --compute fp8": ("compute fp8", "not two 8-bit floats of one kind"),
+    f"{OURS} --compute bf8,f8E4M3FN": ("compute bf8,f8E4M3FN", "of one kind"),
+    f"{OURS} --compute f8E5M2,f8E4M3FNUZ": ("compute f8E5M2,f8E4M3FNUZ", "of one kind"),
+    f"{OURS} --compute bf8,fp8 --dtype i8": ("compute bf8,fp8", "is for wider floats than i8"),
+    f"{OURS} --elementwise gelu": ("elementwise gelu", "not in the table"),
     f"{CK} 1".replace("weight 1 2", "weight 7 2"): ("dtype 7", "not in the table"),
     f"{CK} 1".replace("weight 1 2", "weight 1 0"): ("layout 0", "GNCHW"),
     f"{CK} 1".replace("32 8 8", "32 x 8"): ("k x", "not an integer"),
@@ -251,11 +265,11 @@ def test_flags_and_json_round_trip(problem: ConvProblem) -> None:
 CK_ROWS = tuple(find_layout(name, 2) for name in ck.LAYOUTS.values())
 
 
-@given(problems(CK_ROWS, tuple(ck.DTYPES.values())))
+@given(problems(CK_ROWS, tuple(pair for *pair, compute in ck.DTYPES.values() if not compute)))
 @settings(max_examples=100, deadline=None)
 def test_ckprofiler_round_trip(problem: ConvProblem) -> None:
-    types = {pair: digit for digit, pair in ck.DTYPES.items()}
-    dtype = types[problem.dtype, problem.weight_dtype]
+    types = {row: digit for digit, row in ck.DTYPES.items()}
+    dtype = types[problem.dtype, problem.weight_dtype, problem.compute]
     layout = [*ck.LAYOUTS][CK_ROWS.index(problem.layout_row)]
     words = ["grouped_conv_bwd_weight", dtype, layout, *"1101"]
     words += [problem.ndim, problem.g, problem.n, problem.k, problem.c, *problem.filter]

@@ -46,10 +46,11 @@ def test_gpu_rows_state_every_fact(target):
 
 @pytest.mark.parametrize(("target", "mma"), ROWS)
 def test_instruction_rows_are_consistent(target, mma):
-    assert mma.dtype in DTYPES
+    assert set(mma.operands) <= set(DTYPES)
     accumulator = DTYPES[mma.dtype].accumulator.replace("i", "I").replace("f", "F")
     shape = f"{mma.m}x{mma.n}x{mma.k}"
-    assert mma.name.endswith(f"_{accumulator}_{shape}_{mma.dtype.upper()}")
+    types = "_".join(dict.fromkeys(name.upper() for name in mma.operands))
+    assert mma.name.endswith(f"_{accumulator}_{shape}_{types}")
     packed = f"m{mma.m}n{mma.n}k{mma.k}"
     assert shape in mma.instruction or packed in mma.instruction
     assert mma.subgroup_cycles > 0

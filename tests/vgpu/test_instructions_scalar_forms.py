@@ -214,14 +214,17 @@ def test_scalar_comparison_of_64_bits(order: str) -> None:
             assert bool(wave.scc[0]) == ORDER[order](a, b)
 
 
+@pytest.mark.parametrize("kind", ["f32", "f16"])
 @pytest.mark.parametrize("order", FLOAT_ORDER)
-def test_scalar_float_comparisons(order: str) -> None:
-    numbers = edges("f32")
+def test_scalar_float_comparisons(order: str, kind: str) -> None:
+    """f16 is the low half of its register, whatever is in the other."""
+    numbers = edges(kind)
     for a in numbers:
         for b in numbers[::3]:
             wave = Wave("gfx1201")
-            wave.s[:2] = np.array([a, b]).view(np.uint32)
-            wave.run(instruction(f"s_cmp_{order}_f32", a=sgpr(0), b=sgpr(1)))
+            codes = np.array([a, b]).view(f"u{a.itemsize}").astype(np.uint32)
+            wave.s[:2] = codes | (0xABCD0000 if kind == "f16" else 0)
+            wave.run(instruction(f"s_cmp_{order}_{kind}", a=sgpr(0), b=sgpr(1)))
             assert bool(wave.scc[0]) == FLOAT_ORDER[order](float(a), float(b)), (a, b)
 
 

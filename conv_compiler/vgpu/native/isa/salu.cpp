@@ -88,6 +88,17 @@ void sopck(Wave& w, const Inst& i) {
     };                                                                                                 \
     ENTRY(NAME, (&sopc<Op, A>), Type::kNone, type_of<A>(), type_of<A>())                               \
   }
+// The same of two f16, each the low half of its register.
+#define COMPARE16(NAME, ...)                                                                           \
+  {                                                                                                    \
+    struct Op {                                                                                        \
+      VGPU_INLINE bool f(u32 x, u32 y) {                                                               \
+        const float a = from_f16(x & 0xffff), b = from_f16(y & 0xffff);                                \
+        return __VA_ARGS__;                                                                            \
+      }                                                                                                \
+    };                                                                                                 \
+    ENTRY(NAME, (&sopc<Op, u32>), Type::kNone, Type::kF16, Type::kF16)                                 \
+  }
 #define BITWISE(NAME, T, ...) SOP2(NAME, T, T, T, d = __VA_ARGS__; scc = d != 0)
 
 VGPU_INLINE u32 overflow_add(u32 a, u32 b, u32 d) { return (~(a ^ b) & (a ^ d)) >> 31; }
@@ -244,6 +255,20 @@ void salu(const Table& add) {
   COMPARE("s_cmp_nlt_f32", float, !(a < b))
   COMPARE("s_cmp_neq_f32", float, !(a == b))
   COMPARE("s_cmp_nlg_f32", float, !((a < b) || (a > b)))
+  COMPARE16("s_cmp_lt_f16", a < b)
+  COMPARE16("s_cmp_eq_f16", a == b)
+  COMPARE16("s_cmp_le_f16", a <= b)
+  COMPARE16("s_cmp_gt_f16", a > b)
+  COMPARE16("s_cmp_ge_f16", a >= b)
+  COMPARE16("s_cmp_lg_f16", (a < b) || (a > b))
+  COMPARE16("s_cmp_o_f16", a == a && b == b)
+  COMPARE16("s_cmp_u_f16", a != a || b != b)
+  COMPARE16("s_cmp_nge_f16", !(a >= b))
+  COMPARE16("s_cmp_ngt_f16", !(a > b))
+  COMPARE16("s_cmp_nle_f16", !(a <= b))
+  COMPARE16("s_cmp_nlt_f16", !(a < b))
+  COMPARE16("s_cmp_neq_f16", !(a == b))
+  COMPARE16("s_cmp_nlg_f16", !((a < b) || (a > b)))
 
   SAVEEXEC("and", exec & a)
   SAVEEXEC("or", exec | a)

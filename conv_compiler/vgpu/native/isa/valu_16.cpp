@@ -68,6 +68,8 @@ void valu_16(const Table& add) {
   MINMAX3("v_max3_f16|v_max3_num_f16", F16, Max3)
   MINMAX3("v_min3_f16|v_min3_num_f16", F16, Min3)
   MINMAX3("v_med3_f16|v_med3_num_f16", F16, Med3)
+  MINMAX3("v_maxmin_f16|v_maxmin_num_f16", F16, MaxMin)
+  MINMAX3("v_minmax_f16|v_minmax_num_f16", F16, MinMax3)
   VOP3("v_maximum3_f16", F16, F16, F16, F16, maximum(maximum(a, b), c))
   VOP3("v_minimum3_f16", F16, F16, F16, F16, minimum(minimum(a, b), c))
   VOP1("v_rcp_f16", F16, F16, 1.f / a)

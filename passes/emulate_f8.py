@@ -1,0 +1,166 @@
+"""8-bit floats on targets without instructions for them: bf16 operands, integer conversions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith
+
+from conv_compiler.build import ops
+from conv_compiler.dtypes import DTYPES, DType
+from conv_compiler.loop_nest import find_nests
+from conv_compiler.passes.contraction import unpadded
+
+# Of f32: explicit fraction bits, exponent bias.
+FRACTION, BIAS = 23, 127
+# Conversions by the op that stands for them.
+CONVERSIONS = ("arith.extf", "arith.truncf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateF8:
+    """Multiply 8-bit floats as bf16, which holds each of them, and convert in integer arithmetic.
+
+    The contraction's operands become bf16 in front of their padding, so that matrix instructions of
+    bf16 do for chips that have none of 8 bits. IREE 3.13's own emulation rounds some values wrongly
+    on the way down, and on the way up makes -480 of the code 0xff of f8E4M3FN, a NaN.
+    """
+
+    name: ClassVar[str] = "emulate-f8"
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the module in place."""
+        with module.context, ir.Location.unknown():
+            rows = {ops.element_type(row): row for row in DTYPES.values() if row.is_f8}
+            for nest in find_nests(module):
+                with ir.InsertionPoint(nest.op):
+                    _widen_operands(nest.op, rows)
+            found: list[ir.Operation] = []
+
+            def visit(op: ir.Operation) -> ir.WalkResult:
+                if op.name in CONVERSIONS:
+                    found.append(op)
+                return ir.WalkResult.ADVANCE
+
+            module.operation.walk(visit)
+            for op in found:
+                _replace(op, rows)
+
+
+def _widen_operands(op: ir.Operation, rows: dict[ir.Type, DType]) -> None:
+    wide = ir.BF16Type.get()
+    for number in (0, 1):
+        padded = op.operands[number]
+        if ir.RankedTensorType(padded.type).element_type not in rows:
+            continue
+        value, low, high = unpadded(padded)
+        op.operands[number] = ops.pad(_widened(value, wide), low, high)
+        op.regions[0].blocks[0].arguments[number].set_type(wide)
+
+
+def _widened(value: ir.Value, wide: ir.Type) -> ir.Value:
+    """The tensor in a wider type, by a kernel of its own, or the compiler puts it into the GEMM's.
+
+    What narrowed the tensor, if anything did, goes along.
+    """
+    region = ops.dispatch_region(ir.RankedTensorType.get(ops.shape_of(value), wide))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        owner = value.owner
+        if not isinstance(owner, ir.Block) and owner.name == "linalg.generic":
+            value = owner.clone().results[0]
+        ops.dispatch_return(ops.elementwise([value], wide, lambda x: ops.convert(x, wide)))
+    result: ir.Value = region.results[0]
+    return result
+
+
+def _replace(op: ir.Operation, rows: dict[ir.Type, DType]) -> None:
+    value, result = op.operands[0], op.results[0]
+    narrow, wide = (
+        (result.type, value.type) if op.name == "arith.truncf" else (value.type, result.type)
+    )
+    if narrow not in rows:
+        return
+    f32 = ir.F32Type.get()
+    with ir.InsertionPoint(op):
+        if op.name == "arith.truncf":
+            new = _narrow(ops.convert(value, f32), rows[narrow])
+        else:
+            new = ops.convert(_widen(value, rows[narrow]), wide)
+    result.replace_all_uses_with(new)
+    op.erase()
+
+
+def _widen(value: ir.Value, dtype: DType) -> ir.Value:
+    """An 8-bit float as f32."""
+    f32, bits = ir.F32Type.get(), ir.IntegerType.get_signless(32)
+    fraction, bias = dtype.mantissa_bits, dtype.exponent_bias
+    byte = arith.BitcastOp(ir.IntegerType.get_signless(8), value).result
+    code = arith.ExtUIOp(bits, byte).result
+    size = arith.AndIOp(code, _integer(0x7F)).result
+
+    exponent = _integer((BIAS - bias) << FRACTION)
+    shifted = arith.ShLIOp(size, _integer(FRACTION - fraction)).result
+    normal = arith.AddIOp(shifted, exponent).result
+    smallest = arith.ConstantOp(f32, ir.FloatAttr.get(f32, 2.0 ** (1 - bias - fraction))).result
+    multiple = arith.MulFOp(arith.UIToFPOp(f32, size).result, smallest).result
+    is_normal = _compare("uge", size, 1 << fraction)
+    found = arith.SelectOp(is_normal, normal, arith.BitcastOp(bits, multiple).result).result
+    sign = arith.ShLIOp(arith.ShRUIOp(code, _integer(7)).result, _integer(31)).result
+    signed = arith.OrIOp(found, sign).result
+    if dtype.name == "f8E5M2":  # its largest exponent is that of infinity and NaN, as in f32
+        special = arith.OrIOp(arith.OrIOp(shifted, _integer(0x7F800000)).result, sign).result
+        signed = arith.SelectOp(_compare("uge", size, 0x7C), special, signed).result
+    else:
+        one = size if dtype.name == "f8E4M3FN" else code
+        signed = arith.SelectOp(_compare("eq", one, dtype.nan_code), _integer(0x7FC00000), signed)
+        signed = signed.result
+    return arith.BitcastOp(f32, signed).result
+
+
+def _compare(how: str, value: ir.Value, number: int) -> ir.Value:
+    return arith.CmpIOp(arith.CmpIPredicate[how], value, _integer(number)).result
+
+
+def _integer(value: int, bits: int = 32) -> ir.Value:
+    type = ir.IntegerType.get_signless(bits)
+    return arith.ConstantOp(type, ir.IntegerAttr.get(type, value)).result
+
+
+def _narrow(value: ir.Value, dtype: DType) -> ir.Value:
+    """An f32 no larger than the type's largest number, or NaN, to the nearest even.
+
+    In the type's normal range the fraction is rounded as an integer, whose carry goes up into the
+    exponent as it should. Below, adding a power of two whose last place is the type's smallest
+    number rounds to a multiple of that.
+    """
+    f32, bits = value.type, _integer(0).type
+    fraction, bias = dtype.mantissa_bits, dtype.exponent_bias
+    shift = FRACTION - fraction
+    code = arith.BitcastOp(bits, value).result
+    sign = arith.ShRUIOp(code, _integer(31)).result
+    code = arith.AndIOp(code, _integer(2**31 - 1)).result
+    size = arith.BitcastOp(f32, code).result
+
+    last = arith.AndIOp(arith.ShRUIOp(code, _integer(shift)).result, _integer(1)).result
+    half = arith.AddIOp(last, _integer(2 ** (shift - 1) - 1)).result
+    rounded = arith.ShRUIOp(arith.AddIOp(code, half).result, _integer(shift)).result
+    normal = arith.SubIOp(rounded, _integer((BIAS - bias) << fraction)).result
+
+    power = 2.0 ** (FRACTION + 1 - bias - fraction)
+    offset = arith.ConstantOp(f32, ir.FloatAttr.get(f32, power)).result
+    sum = arith.BitcastOp(bits, arith.AddFOp(size, offset).result).result
+    subnormal = arith.SubIOp(sum, arith.BitcastOp(bits, offset).result).result
+
+    least = arith.ConstantOp(f32, ir.FloatAttr.get(f32, 2.0 ** (1 - bias))).result
+    is_normal = arith.CmpFOp(arith.CmpFPredicate.OGE, size, least).result
+    found = arith.SelectOp(is_normal, normal, subnormal).result
+    if dtype.name.endswith("FNUZ"):  # its zero has no sign
+        is_zero = arith.CmpIOp(arith.CmpIPredicate.eq, found, _integer(0)).result
+        sign = arith.SelectOp(is_zero, _integer(0), sign).result
+    signed = arith.OrIOp(found, arith.ShLIOp(sign, _integer(7)).result).result
+    is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, value, value).result
+    signed = arith.SelectOp(is_nan, _integer(dtype.nan_code), signed).result
+    byte = arith.TruncIOp(ir.IntegerType.get_signless(8), signed).result
+    return arith.BitcastOp(ops.element_type(dtype), byte).result
