@@ -54,6 +54,8 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
         4,
     ),
     (P(n=4, k=32, c=16, image=(12, 12), filter=(3, 3), dtype="bf16", elementwise="relu"), 1),
+    (P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="f8E4M3FN"), 4),
+    (P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), compute="bf8,fp8"), 4),
 )  # fmt: skip
 
 

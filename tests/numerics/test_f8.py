@@ -92,7 +92,7 @@ def test_composable_kernels_compute(target, words):
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_89"])
 def test_nvidia_takes_bf16(target):
-    problem = ConvProblem(n=1, k=16, c=16, image=(4,), filter=(1,), dtype="f8E4M3FN")
+    problem = ConvProblem(n=16, k=64, c=64, image=(8, 8), filter=(3, 3), dtype="f8E4M3FN")
     assert "bf16" in " ".join(compile(problem, target).main_kernel.mma)
 
 
