@@ -24,8 +24,8 @@ class EmulateF8:
     """Multiply 8-bit floats as bf16, which holds each of them, and convert in integer arithmetic.
 
     The contraction's operands become bf16 in front of their padding, so that matrix instructions of
-    bf16 do for chips that have none of 8 bits. IREE 3.13's own emulation rounds some values wrongly
-    on the way down, and on the way up makes -480 of the code 0xff of f8E4M3FN, a NaN.
+    bf16 do for chips that have none of 8 bits. IREE 3.13's own emulation makes 0 of what should be
+    rounded up to the smallest normal number, and -480 of the code 0xff of f8E4M3FN, a NaN.
     """
 
     name: ClassVar[str] = "emulate-f8"
