@@ -22,10 +22,15 @@ PAIRS = [f"{a},{b}" for a, b in product(DTYPES, repeat=2) if a[-4:] == b[-4:] ==
     f"{a},{b}" for a, b in product(DTYPES, repeat=2) if "FNUZ" not in a + b
 ]
 EXECUTED = [name for name, row in TARGETS.items() if row.backend != "cuda"]
+# gfx942 and gfx1201 have one kind each and emulate the other; the rest is as these.
+FEW = ("cpu", "gfx942", "gfx1201")
+SPREAD = [
+    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name) for name in EXECUTED
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", EXECUTED)
+@pytest.mark.parametrize("target", SPREAD)
 def test_every_code(dtype, target):
     """256 channels of one pixel hold all codes; each weight is one of them times 1."""
     problem = ConvProblem(n=1, k=1, c=256, image=(1,), filter=(1,), dtype=dtype, weight_dtype="f32")
@@ -40,7 +45,7 @@ def test_every_code(dtype, target):
 
 @pytest.mark.parametrize("compute", ["f8E5M2,f8E4M3FN", "f8E5M2FNUZ,f8E4M3FNUZ"])
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
-@pytest.mark.parametrize("target", EXECUTED)
+@pytest.mark.parametrize("target", SPREAD)
 def test_every_value_narrowed(target, dtype, compute):
     """All values of 16 bits, as ml_dtypes converts them once saturated: input, output gradient.
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import ModelRefused, UnsupportedTarget
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import (
@@ -126,6 +127,9 @@ def test_matrix_rates_are_those_of_the_targets_table(chip):
     suffix = {"i8": "iu8" if chip.startswith("gfx1") else "i8"}
     for row in find_target(chip).mma:
         name = f"{row.instruction}_{suffix.get(row.dtype, row.dtype)}"
+        if DTYPES[row.dtype].is_f8:
+            words = ("bf8" if "E5M2" in operand else "fp8" for operand in row.operands)
+            name = "_".join((row.instruction, *words))
         assert matrix_work(chip, name) == (row.subgroup_cycles, 2 * row.m * row.n * row.k)
 
 
