@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.dtypes import DTYPES
@@ -26,6 +27,7 @@ def multiplied(problem: ConvProblem, target: Target) -> tuple[str, str]:
     return (WIDER, WIDER) if is_emulated(problem, target) else (a, b)
 
 
+@lru_cache(maxsize=64)
 def operand_bytes(problem: ConvProblem, target: Target) -> int:
     """Size of an element of either."""
     return DTYPES[multiplied(problem, target)[1]].bytes

@@ -16,7 +16,7 @@ from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles
 from conv_compiler.gpu_reduction import reduction_seconds
 from conv_compiler.gpu_tiles import Form, merged, summed_length, tiles, trips, vector_threads
-from conv_compiler.model.counts import Counts, KernelCounts
+from conv_compiler.model.counts import Counts, KernelCounts, counted
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
@@ -47,29 +47,43 @@ DWORD = 4
 class Copy:
     """How a thread brings its share of one operand's tile to LDS, a trip."""
 
-    elements: int  # of the tile, a thread
     loads: int
     rows: int  # of gemm_k
+    dwords: float  # registers that hold the share
+    line_bytes: float  # of the cache lines it reads
     writes: int
-    bytes: int  # of an element
-
-    @property
-    def dwords(self) -> float:
-        """Registers that hold the share."""
-        return self.elements * self.bytes / DWORD
+    write_bytes: int  # a write's width, as LDS has it
+    write_conflicts: float  # cycles lost
 
 
-def _copy(
-    tiling: GpuTiling, side: int, piece: tuple[int, int], channels: int, threads: int, size: int
+@lru_cache(maxsize=4096)
+def copy_of(
+    tile: tuple[int, int],
+    piece: tuple[int, int],
+    channels: int,
+    threads: int,
+    lds_row: int,
+    size: int,
 ) -> Copy:
-    elements = tiling.workgroup[side] * tiling.workgroup[2] // threads
-    vector = piece[0] if channels % piece[0] == 0 else 1
+    """A thread's share of a `tile` (m or n, gemm_k) in pieces of the same axes, of elements of
+    `size` bytes; `channels` lie side by side in memory, `lds_row` of gemm_k in LDS."""
+    extent, depth = tile
+    elements = extent * depth // threads
+    loads = elements // (piece[0] if channels % piece[0] == 0 else 1)
+    if channels > 1:
+        rows, beside = math.ceil(extent / channels), min(extent, channels)
+        lines = depth * rows * math.ceil(beside * size / LINE_BYTES) / threads
+    else:
+        lines = loads * LEAST_LOAD_BYTES / LINE_BYTES
+    writes = max(1, elements // piece[1])
     return Copy(
-        elements=elements,
-        loads=elements // vector,
+        loads=loads,
         rows=max(1, elements // piece[0]),
-        writes=max(1, elements // piece[1]),
-        bytes=size,
+        dwords=elements * size / DWORD,
+        line_bytes=lines * LINE_BYTES,
+        writes=writes,
+        write_bytes=_width_class(piece[1] * size),
+        write_conflicts=writes * lds_write_cycles(piece, lds_row, size)[1] / LDS_LANES,
     )
 
 
@@ -93,39 +107,47 @@ def _width_class(bytes_: float) -> int:
     return next((size for size in (4, 8, 16) if bytes_ <= size), 16)
 
 
+@lru_cache(maxsize=64)
+def side_by_side(problem: ConvProblem, merged_groups: int) -> tuple[int, int]:
+    """Channels that lie side by side in memory: of the output gradient, of the input."""
+    problem = merged(problem, merged_groups)
+    row = problem.layout_row.grouped
+    return (
+        problem.k if _is_last(row.output, "K", problem.g) else 1,
+        problem.c if _is_last(row.input, "C", problem.g) else 1,
+    )
+
+
 @lru_cache(maxsize=4096)
 def mma_body(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, uneven: bool = False
 ) -> tuple[tuple[Counts, Counts], int]:
     """What a wave of the matrix kernel executes a trip, up to and from its second barrier, and the
     loads of a trip; `uneven` where the last part of a split has fewer pixels than the others."""
-    problem = merged(problem, tiling.merged_groups)
     size, lanes = operand_bytes(problem, target), target.subgroup_size
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
-    threads = subgroups_m * subgroups_n * lanes
-    row = problem.layout_row.grouped
-    channels_k = problem.k if _is_last(row.output, "K", problem.g) else 1
-    channels_c = problem.c if _is_last(row.input, "C", problem.g) else 1
-    a = _copy(tiling, 0, tiling.copy_a, channels_k, threads, size)
-    b = _copy(tiling, 1, tiling.copy_b, channels_c, threads, size)
-    per_row = address_costs(problem, (tiling.outside, tiling.inside), tiling.taps_in_rows)
+    threads, row = subgroups_m * subgroups_n * lanes, mma.unit(mma.k)
+    channels_k, channels_c = side_by_side(problem, tiling.merged_groups)
+    a = copy_of((m, k), tiling.copy_a, channels_k, threads, row, size)
+    b = copy_of((n, k), tiling.copy_b, channels_c, threads, row, size)
+    image, gradient = (a, b) if tiling.taps_in_rows else (b, a)
+    form = (tiling.outside, tiling.inside)
+    address_a, address_b = address_costs(problem, form, tiling.taps_in_rows)
     steps = k // mma.k
     own_m, own_n = m // subgroups_m // mma.m, n // subgroups_n // mma.n
     matrix = own_m * own_n * steps
-    valu: float = TRIP_VALU
-    for copy, address in zip((a, b), per_row, strict=True):
-        valu += copy.rows * address + (copy.loads - copy.rows) * SCALAR_LOAD
-        # Elements of neighbouring k come from different loads and share a register.
-        valu += copy.dwords * (DWORD / size - 1)
+    loads = a.loads + b.loads
+    valu: float = TRIP_VALU + a.rows * address_a + b.rows * address_b
+    valu += (loads - a.rows - b.rows) * SCALAR_LOAD
+    # Elements of neighbouring k come from different loads and share a register.
+    valu += (a.dwords + b.dwords) * (DWORD / size - 1)
     if any((*problem.pad_low, *problem.pad_high)):
-        # Zeros where the window leaves its operand.
-        valu += (a if tiling.taps_in_rows else b).dwords
+        valu += image.dwords  # zeros where the window leaves its operand
     if uneven:
-        valu += (b if tiling.taps_in_rows else a).dwords  # and where the last part has no pixels
+        valu += gradient.dwords  # and where the last part has no pixels
     fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
     fragment = min(mma.m, mma.n) * mma.k * size / lanes
-    reads = fragments * steps / fragment
-    compute = Counts(
+    compute = counted(
         matrix=matrix,
         matrix_cycles=matrix * mma.subgroup_cycles,
         matrix_flops=2 * matrix * mma.m * mma.n * mma.k,
@@ -133,32 +155,23 @@ def mma_body(
         valu_slots=valu,
         salu=TRIP_SALU,
         barriers=1,
-        loads=a.loads + b.loads,
-        load_dwords=sum(max(c.dwords, c.loads) for c in (a, b)),
-        load_bytes=sum(c.dwords for c in (a, b)) * DWORD * lanes,
-        line_bytes=sum(
-            k * math.ceil(extent / channels) * math.ceil(min(extent, channels) * size / LINE_BYTES)
-            if channels > 1
-            else copy.loads * LEAST_LOAD_BYTES * threads / LINE_BYTES
-            for copy, extent, channels in ((a, m, channels_k), (b, n, channels_c))
-        )
-        * LINE_BYTES
-        * lanes
-        / threads,
-        **{f"lds_reads_{_width_class(fragment)}": reads},
+        loads=loads,
+        load_dwords=max(a.dwords, a.loads) + max(b.dwords, b.loads),
+        load_bytes=(a.dwords + b.dwords) * DWORD * lanes,
+        line_bytes=(a.line_bytes + b.line_bytes) * lanes,
+        **{f"lds_reads_{_width_class(fragment)}": fragments * steps / fragment},
     )
-    writes = {4: 0.0, 8: 0.0, 16: 0.0}
-    conflicts = 0.0
-    for copy, piece in ((a, tiling.copy_a), (b, tiling.copy_b)):
-        writes[_width_class(piece[1] * size)] += copy.writes
-        lost = lds_write_cycles(piece, mma.unit(mma.k), size)[1]
-        conflicts += copy.writes * lost * lanes / LDS_LANES
-    store = Counts(
+    writes = {4: 0, 8: 0, 16: 0}
+    writes[a.write_bytes] += a.writes
+    writes[b.write_bytes] += b.writes
+    store = counted(
         barriers=1,
-        lds_conflict_cycles=conflicts,
-        **{f"lds_writes_{width}": n for width, n in writes.items()},
+        lds_conflict_cycles=(a.write_conflicts + b.write_conflicts) * lanes,
+        lds_writes_4=writes[4],
+        lds_writes_8=writes[8],
+        lds_writes_16=writes[16],
     )
-    return (compute, store), a.loads + b.loads
+    return (compute, store), loads
 
 
 def mma_counts(
@@ -170,7 +183,7 @@ def mma_counts(
     body, loads = mma_body(problem, target, tiling, mma, uneven)
     lanes = target.subgroup_size
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
-    outside = Counts(
+    outside = counted(
         valu=2 * sums,
         valu_slots=2 * sums,
         stores=sums,
@@ -206,7 +219,7 @@ def vector_counts(
     address = POINTWISE if problem.is_pointwise else FLAT
     loads = (m + n) * k
     valu = k * (m * address[0] + n * address[1] + m * n + m + n)
-    trip = Counts(
+    trip = counted(
         valu=valu,
         valu_slots=valu,
         vector_flops=2 * m * n * k * target.subgroup_size,
@@ -216,7 +229,7 @@ def vector_counts(
         load_bytes=loads * operand_bytes(problem, target) * target.subgroup_size,
         line_bytes=loads * operand_bytes(problem, target) * target.subgroup_size,
     )
-    outside = Counts(valu=m * n, valu_slots=m * n, stores=m * n, store_dwords=m * n)
+    outside = counted(valu=m * n, valu_slots=m * n, stores=m * n, store_dwords=m * n)
     return KernelCounts(
         body=(trip,), trips=trips(problem, tiling, split_k), outside=outside, source="predicted"
     )

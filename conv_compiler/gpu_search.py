@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import operand_bytes
@@ -50,21 +51,34 @@ def rough_cycles(
     serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
     serial += pipes["LDS"] / chip.simds
     serial += (trip.barriers + store.barriers) * chip.lds_latency_cycles
-    address = address_costs(problem, ((), ()), tiling.taps_in_rows)
-    rows = [
+    rows_a, rows_b = (
         max(1, tiling.workgroup[side] * k // (waves * target.subgroup_size) // piece[0])
         for side, piece in ((0, tiling.copy_a), (1, tiling.copy_b))
-    ]
+    )
+    others = max(pipes.values())
     grid = tiles(problem, tiling)
-    for form in chip_forms(problem, target, tiling):
-        costs = address_costs(problem, form, tiling.taps_in_rows)
-        changed = zip(costs, address, rows, strict=True)
-        more = chip.valu_cycles * sum((new - old) * count for new, old, count in changed)
-        busy = max(vector + waves * more, *pipes.values()) / chip.simds
+    for form, (more_a, more_b), trips in _forms(problem, target, tiling.taps_in_rows, k):
+        more = chip.valu_cycles * (more_a * rows_a + more_b * rows_b)
+        busy = max(vector + waves * more, others) / chip.simds
         alone = max(serial + per_simd * more, chip.load_cycles)
-        steps = grid * form_trips(problem, form, k, tiling.taps_in_rows, 1)
+        steps = grid * trips
         cycles = busy + max(0.0, alone - busy) / beside
         yield steps * cycles / min(chip.units, max(1.0, steps / 2)), tiling, form
+
+
+@lru_cache(maxsize=64)
+def _forms(
+    problem: ConvProblem, target: Target, taps_in_rows: bool, k: int
+) -> tuple[tuple[Form, tuple[int, int], int], ...]:
+    """Each form with its trips over tiles of `k`, and what it costs a row of gemm_k (operands a and
+    b) more than all loops inside."""
+    plain_a, plain_b = address_costs(problem, ((), ()), taps_in_rows)
+    found = []
+    for form in chip_forms(problem, target, taps_in_rows):
+        cost_a, cost_b = address_costs(problem, form, taps_in_rows)
+        trips = form_trips(problem, form, k, taps_in_rows, 1)
+        found.append((form, (cost_a - plain_a, cost_b - plain_b), trips))
+    return tuple(found)
 
 
 def full_split(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> int:

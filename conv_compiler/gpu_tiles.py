@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,8 +52,10 @@ def mma_tiling(
     subgroups: tuple[int, int],
     *,
     taps_in_rows: bool = False,
+    merged_groups: int = 1,
 ) -> GpuTiling | None:
     """A whole tiling for a workgroup tile, or None when registers or copies do not work out."""
+    problem = merged(problem, merged_groups)
     threads = math.prod(subgroups) * target.subgroup_size
     if tile[0] * tile[1] // threads > target.vgprs_per_lane // ACCUMULATOR_SHARE:
         return None
@@ -73,6 +76,7 @@ def mma_tiling(
             not taps_in_rows and problem.c % tile[1] == 0 and math.prod(problem.filter) > 1
         ),
         taps_in_rows=taps_in_rows,
+        merged_groups=merged_groups,
     )
 
 
@@ -141,12 +145,13 @@ def mma_tilings(
         shapes = _shared(mma, tile) if tile else _listed(mma, operand_bytes(problem, target))
         ways = [(groups, False) for groups in merges(problem, target)]
         ways += [(1, True)] * can_have_taps_in_rows(problem, target)
-        for shape, subgroups in shapes:
-            for groups, in_rows in ways:
-                gemm = merged(problem, groups)
-                tiling = mma_tiling(gemm, target, mma, shape, subgroups, taps_in_rows=in_rows)
-                if tiling:
-                    yield mma, replace(tiling, merged_groups=groups)
+        for (shape, subgroups), (groups, in_rows) in itertools.product(shapes, ways):
+            if tiling := mma_tiling(
+                *(problem, target, mma, shape, subgroups),
+                taps_in_rows=in_rows,
+                merged_groups=groups,
+            ):
+                yield mma, tiling
 
 
 def _listed(mma: Mma, size: int) -> Iterator[tuple[tuple[int, int, int], tuple[int, int]]]:
@@ -188,12 +193,12 @@ def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form
     return tuple(forms)
 
 
-def chip_forms(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[Form, ...]:
+def chip_forms(problem: ConvProblem, target: Target, taps_in_rows: bool) -> tuple[Form, ...]:
     """The forms worth trying: all, where the chip has a scalar unit for outer loops' arithmetic.
 
     On an H200, which has none, each of them was slower than all inside (docs/gpu.md).
     """
-    forms = summed_forms(problem, tiling.taps_in_rows)
+    forms = summed_forms(problem, taps_in_rows)
     return forms if target.backend == "rocm" else forms[:1]
 
 

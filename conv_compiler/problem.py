@@ -83,6 +83,10 @@ class ConvProblem:
     elementwise: str = ""
     compute: str = ""
 
+    def __hash__(self) -> int:
+        # Of what tells most problems apart: a choice looks them up thousands of times.
+        return hash((self.n, self.g, self.k, self.c, self.image, self.filter))
+
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
             raise UnsupportedProblem(
@@ -169,7 +173,7 @@ class ConvProblem:
         """Row of the input and of the output gradient."""
         return DTYPES[self.dtype]
 
-    @property
+    @cached_property
     def operand_dtypes(self) -> tuple[str, ...]:
         """Names of what is multiplied: of the output gradient, of the input."""
         return compute_pair(self.compute, self.dtype)
@@ -257,7 +261,7 @@ class ConvProblem:
         """Length of the sum behind one weight: batch times output pixels."""
         return self.n * math.prod(self.out_image)
 
-    @property
+    @cached_property
     def is_pointwise(self) -> bool:
         """Whether input and output pixels pair off one to one (1x1, stride 1, no pads)."""
         unit = (1,) * self.ndim

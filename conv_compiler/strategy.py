@@ -37,6 +37,10 @@ class GpuTiling:
     taps_in_rows: bool = False
     merged_groups: int = 1
 
+    def __hash__(self) -> int:
+        # Of what tells most tilings apart: a choice looks them up thousands of times.
+        return hash((self.workgroup, self.subgroups, self.copy_a, self.copy_b, self.outside))
+
 
 @dataclass(frozen=True, kw_only=True)
 class CpuTiling:

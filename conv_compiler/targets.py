@@ -33,6 +33,9 @@ class Mma:
     side: int = 0
     dtype_b: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # a choice looks rows up thousands of times
+
     @property
     def operands(self) -> tuple[str, str]:
         """Data types of A and B."""
@@ -142,6 +145,9 @@ class Target:
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
     flushed: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # the table of instructions would be hashed each time
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
