@@ -31,7 +31,8 @@ def compile(
     `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best; `split_k`
     a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
     scratch memory, spill or lose its software pipeline gives way to the next, and the artifact has
-    it among the rejected. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, or
+    it among the rejected. Where `compute` leaves the kind of 8-bit floats to the chip, the
+    artifact's problem names it. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, or
     StrategyNotApplied when no machine code is what its strategy promises.
     """
     row = find_target(target)

@@ -15,6 +15,9 @@ class DType:
 
     `mantissa_bits` counts the explicit fraction bits (0 for integers); the unit roundoff of a
     float row is 2**-(mantissa_bits + 1). `accumulator` names the row sums are kept in.
+
+    Of 8-bit floats: `fnuz` have no infinity, no negative zero and one NaN; `nan_code` is that of a
+    NaN without a sign, where it can have one; `infinity_code` is 0 where there is no infinity.
     """
 
     name: str
@@ -23,6 +26,9 @@ class DType:
     bits: int
     mantissa_bits: int
     accumulator: str
+    fnuz: bool = False
+    nan_code: int = 0
+    infinity_code: int = 0
 
     @property
     def is_integer(self) -> bool:
@@ -42,11 +48,6 @@ class DType:
         import ml_dtypes
 
         return 1 - int(ml_dtypes.finfo(self.to_numpy()).minexp)
-
-    @property
-    def nan_code(self) -> int:
-        """The code of an 8-bit float's NaN, or of that without a sign."""
-        return 0x80 if self.name.endswith("FNUZ") else 0x7F if self.name == "f8E4M3FN" else 0x7E
 
     @property
     def is_f8(self) -> bool:
@@ -97,7 +98,7 @@ DTYPES = MappingProxyType(
                 mantissa_bits=7,
                 accumulator="f32",
             ),
-            # OCP's (OFP8 revision 1.0); FNUZ, of gfx942: one NaN, no infinity, no negative zero.
+            # OCP's (OFP8 revision 1.0), and those of gfx942.
             *(
                 DType(
                     name=name,
@@ -106,12 +107,15 @@ DTYPES = MappingProxyType(
                     bits=8,
                     mantissa_bits=mantissa,
                     accumulator="f32",
+                    fnuz=fnuz,
+                    nan_code=nan,
+                    infinity_code=infinity,
                 )
-                for name, mantissa in (
-                    ("f8E4M3FN", 3),
-                    ("f8E5M2", 2),
-                    ("f8E4M3FNUZ", 3),
-                    ("f8E5M2FNUZ", 2),
+                for name, mantissa, fnuz, nan, infinity in (
+                    ("f8E4M3FN", 3, False, 0x7F, 0),
+                    ("f8E5M2", 2, False, 0x7E, 0x7C),
+                    ("f8E4M3FNUZ", 3, True, 0x80, 0),
+                    ("f8E5M2FNUZ", 2, True, 0x80, 0),
                 )
             ),
             DType(name="i8", mlir="i8", numpy="int8", bits=8, mantissa_bits=0, accumulator="i32"),
@@ -152,7 +156,7 @@ def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
         return (dtype, dtype)
     pair = tuple(text.replace("@", ",").replace(" ", "").split(","))
     known = [name for name, row in DTYPES.items() if row.is_f8]
-    kinds = {"chip" if name in F8_NAMES else name.endswith("FNUZ") for name in pair}
+    kinds = {DTYPES[name].fnuz if name in DTYPES else "chip" for name in pair}
     if len(pair) != 2 or not set(pair) <= {*known, *F8_NAMES} or len(kinds) > 1:
         raise UnsupportedProblem(
             f"compute {text}: not two 8-bit floats of one kind; write bf8,fp8 for the chip's own, "

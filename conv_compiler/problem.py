@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +24,8 @@ from conv_compiler.layouts import Layout, find_layout
 DIRECTIONS = ("bwd_weight",)
 _MAX_INDEX = 2**62
 _MAX_SIZE = 2**31 - 1
+# Of an elementwise op's text, as file names may have them.
+_NAME_CHARACTERS = str.maketrans("(,:", "---", ")")
 
 
 def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
@@ -175,8 +176,17 @@ class ConvProblem:
 
     @cached_property
     def operand_dtypes(self) -> tuple[str, ...]:
-        """Names of what is multiplied: of the output gradient, of the input."""
-        return compute_pair(self.compute, self.dtype)
+        """Names of what is multiplied: of the output gradient, of the input.
+
+        Raises UnsupportedProblem where the target is yet to name them.
+        """
+        pair = compute_pair(self.compute, self.dtype)
+        if set(pair) & set(F8_NAMES):
+            raise UnsupportedProblem(
+                f"compute {self.compute}: which 8-bit floats these are is the target's to say; "
+                f"name them, or take problem.for_kind(target.has_fnuz)"
+            )
+        return pair
 
     @property
     def operand_type(self) -> DType:
@@ -185,9 +195,10 @@ class ConvProblem:
 
     def for_kind(self, fnuz: bool) -> ConvProblem:
         """The problem with `bf8` and `fp8` of `compute` as the 8-bit floats of a kind of chips."""
-        if not set(self.operand_dtypes) & set(F8_NAMES):
+        pair = compute_pair(self.compute, self.dtype)
+        if not set(pair) & set(F8_NAMES):
             return self
-        return replace(self, compute=",".join(F8_NAMES[name][fnuz] for name in self.operand_dtypes))
+        return replace(self, compute=",".join(F8_NAMES[name][fnuz] for name in pair))
 
     @property
     def weight_type(self) -> DType:
@@ -303,7 +314,7 @@ class ConvProblem:
         if self.compute:
             parts.append(self.compute.replace(",", "-"))
         if self.elementwise:
-            parts.append(re.sub(r"[(,:]", "-", self.elementwise).rstrip(")").replace(")", ""))
+            parts.append(self.elementwise.translate(_NAME_CHARACTERS))
         return "_".join(parts)
 
     def with_batch(self, n: int) -> ConvProblem:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import UnsupportedTarget
 
 
@@ -170,7 +171,7 @@ class Target:
     @property
     def has_fnuz(self) -> bool:
         """Whether its 8-bit floats are those without negative zero."""
-        return any(row.dtype.endswith("FNUZ") for row in self.mma)
+        return any(DTYPES[row.dtype].fnuz for row in self.mma)
 
 
 @dataclass(frozen=True, kw_only=True)

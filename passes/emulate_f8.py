@@ -109,11 +109,12 @@ def _widen(value: ir.Value, dtype: DType) -> ir.Value:
     found = arith.SelectOp(is_normal, normal, arith.BitcastOp(bits, multiple).result).result
     sign = arith.ShLIOp(arith.ShRUIOp(code, _integer(7)).result, _integer(31)).result
     signed = arith.OrIOp(found, sign).result
-    if dtype.name == "f8E5M2":  # its largest exponent is that of infinity and NaN, as in f32
+    if dtype.infinity_code:  # and NaN above it: the largest exponent, as in f32
         special = arith.OrIOp(arith.OrIOp(shifted, _integer(0x7F800000)).result, sign).result
-        signed = arith.SelectOp(_compare("uge", size, 0x7C), special, signed).result
+        is_special = _compare("uge", size, dtype.infinity_code)
+        signed = arith.SelectOp(is_special, special, signed).result
     else:
-        one = size if dtype.name == "f8E4M3FN" else code
+        one = code if dtype.fnuz else size
         signed = arith.SelectOp(_compare("eq", one, dtype.nan_code), _integer(0x7FC00000), signed)
         signed = signed.result
     return arith.BitcastOp(f32, signed).result
@@ -156,7 +157,7 @@ def _narrow(value: ir.Value, dtype: DType) -> ir.Value:
     least = arith.ConstantOp(f32, ir.FloatAttr.get(f32, 2.0 ** (1 - bias))).result
     is_normal = arith.CmpFOp(arith.CmpFPredicate.OGE, size, least).result
     found = arith.SelectOp(is_normal, normal, subnormal).result
-    if dtype.name.endswith("FNUZ"):  # its zero has no sign
+    if dtype.fnuz:  # its zero has no sign
         is_zero = arith.CmpIOp(arith.CmpIPredicate.eq, found, _integer(0)).result
         sign = arith.SelectOp(is_zero, _integer(0), sign).result
     signed = arith.OrIOp(found, arith.ShLIOp(sign, _integer(7)).result).result

@@ -96,6 +96,15 @@ def wanted(args: argparse.Namespace) -> Wanted:
 _BUILD = ("split_k", "batch", "target", "strategy", "tile", "schedule")
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """`--device`."""
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -10,6 +10,7 @@ from typing import Any
 
 from conv_compiler.commands.arguments import (
     add_build,
+    add_device,
     add_json,
     add_problems,
     artifact_path,
@@ -43,11 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="NPY", help="gradient of the weight"
     )
-    parser.add_argument(
-        "--device",
-        metavar="D",
-        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
-    )
+    add_device(parser)
     add_json(parser)
 
 

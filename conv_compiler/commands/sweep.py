@@ -5,12 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.commands.arguments import add_build, add_json, add_problems, jobs, wanted
+from conv_compiler.commands.arguments import (
+    add_build,
+    add_device,
+    add_json,
+    add_problems,
+    jobs,
+    wanted,
+)
 from conv_compiler.frontends.flags import size
 from conv_compiler.report import progress, show
 
 if TYPE_CHECKING:
     from conv_compiler.commands.arguments import Job
+    from conv_compiler.strategy import Strategy
     from conv_compiler.sweep import Trial
 
 # Of strategies whose time is modelled, so many of the best are run on the virtual GPU.
@@ -21,11 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
-    parser.add_argument(
-        "--device",
-        metavar="D",
-        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
-    )
+    add_device(parser)
     parser.add_argument(
         "--checks",
         type=size,
@@ -43,19 +47,22 @@ def run(args: argparse.Namespace) -> int:
     found = jobs(args)
     if len({(job.problem, job.target) for job in found}) > 1:
         raise UnsupportedProblem("problem: several given, counting targets; sweep takes one")
-    rows, refused = _rows(args, found)
+    rows = _rows(args, found)
     if args.json:
         show(rows, (), True)
     else:
-        _print(found[0], rows, refused)
-    wrong = [row for row in rows if row["passed"] is False]
+        _print(found[0], rows)
+    wrong = [row for row in rows if row.get("passed") is False]
     if wrong:
         raise Mismatch(f"{len(wrong)} of {len(rows)} wrong: {wrong[0]['strategy']}")
     return 0
 
 
-def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> tuple[list[dict[str, Any]], int]:
-    """A row for each strategy that compiled, fastest first, and how many did not."""
+def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> list[dict[str, Any]]:
+    """A row for each strategy: those that compiled, fastest first, then those with an `error`.
+
+    Raises the first of these where none compiled.
+    """
     from conv_compiler.errors import CompileFailed, ConvError, StrategyNotApplied
     from conv_compiler.sweep import admissible, trial
     from conv_compiler.verify import verify_artifact
@@ -63,16 +70,16 @@ def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> tuple[list[dict[s
     problem, target = found[0].problem, found[0].target
     strategies = admissible(problem, target, wanted(args), [job.split_k for job in found])
     timed: list[Trial] = []
-    refused: list[ConvError] = []
+    refused: list[tuple[Strategy, ConvError]] = []
     with progress(len(strategies), "sweep") as step:
         for strategy in strategies:
             step(strategy.text)
             try:
                 timed.append(trial(problem, target, strategy, args.device))
             except (CompileFailed, StrategyNotApplied) as error:
-                refused.append(error)
+                refused.append((strategy, error))
     if not timed:
-        raise refused[0]
+        raise refused[0][1]
     timed.sort(key=lambda trial: trial.seconds)
     rows = []
     for number, one in enumerate(timed):
@@ -80,8 +87,7 @@ def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> tuple[list[dict[s
         report = verify_artifact(one.artifact, device=args.device) if number < checks else None
         rows.append(
             {
-                "strategy": one.strategy.text.removesuffix(f" split_k={one.strategy.split_k}"),
-                "split_k": one.strategy.split_k,
+                **_named(one.strategy),
                 "seconds": one.seconds,
                 "time": "measured" if one.measured else "modelled",
                 "tflops": problem.flops / one.seconds / 1e12,
@@ -91,10 +97,17 @@ def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> tuple[list[dict[s
                 "vmfb": str(one.artifact.vmfb),
             }
         )
-    return rows, len(refused)
+    return rows + [{**_named(strategy), "error": str(error)} for strategy, error in refused]
 
 
-def _print(job: Job, rows: list[dict[str, Any]], refused: int) -> None:
+def _named(strategy: Strategy) -> dict[str, Any]:
+    return {
+        "strategy": strategy.text.removesuffix(f" split_k={strategy.split_k}"),
+        "split_k": strategy.split_k,
+    }
+
+
+def _print(job: Job, rows: list[dict[str, Any]]) -> None:
     """Lines as ckProfiler's, each with how its time was found and whether it is right."""
 
     def speed(row: dict[str, Any]) -> str:
@@ -104,11 +117,14 @@ def _print(job: Job, rows: list[dict[str, Any]], refused: int) -> None:
         return f"{row['strategy']}, SplitK {row['split_k']}"
 
     print(f"{job.problem.name} on {job.target.name}")
-    for row in rows:
+    valid = [row for row in rows if "error" not in row]
+    for row in valid:
         print(
             f"Perf: {row['seconds'] * 1e3:10.4f} ms, {speed(row)}, {named(row)} "
             f"({row['time']}, {row['verdict']})"
         )
-    best = rows[0]
-    print(f"valids: {len(rows)}, refused by their own proof: {refused}")
+    for row in rows[len(valid) :]:
+        print(f"refused: {named(row)}: {row['error']}")
+    best = valid[0]
+    print(f"valids: {len(valid)}, refused by their own proof: {len(rows) - len(valid)}")
     print(f"Best Perf: {best['seconds'] * 1e3:.4f} ms, {speed(best)}, {named(best)}")

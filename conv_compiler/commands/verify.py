@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs, wanted
+from conv_compiler.commands.arguments import (
+    Job,
+    add_build,
+    add_device,
+    add_json,
+    add_problems,
+    jobs,
+    wanted,
+)
 from conv_compiler.commands.batch import Row, require, rows_of
 from conv_compiler.commands.table import PROBLEM, artifact_row
 from conv_compiler.frontends.flags import size
@@ -35,11 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the data (0)")
     parser.add_argument("--runs", type=size, default=2, metavar="R", help="must agree bitwise (2)")
-    parser.add_argument(
-        "--device",
-        metavar="D",
-        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
-    )
+    add_device(parser)
     add_json(parser)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conv_compiler.f8 import multiplied
 from conv_compiler.model.estimate import chip_lanes
 from conv_compiler.model.facts import chip_facts
 
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 
-def peak_flops(dtype: str, target: Target) -> float:
-    """Operations a second of the chip's fastest matrix instruction of a type.
+def peak_flops(operands: tuple[str, str], target: Target) -> float:
+    """Operations a second of the chip's fastest matrix instruction of two types.
 
     Where it has none, of vector fma: one a lane and issue.
     """
     chip = chip_facts(target)
-    rates = [2 * row.m * row.n * row.k / row.subgroup_cycles for row in target.mma_for(dtype)]
+    rates = [2 * row.m * row.n * row.k / row.subgroup_cycles for row in target.mma_for(*operands)]
     a_cycle = max(rates, default=2 * chip_lanes(chip) / chip.valu_cycles)
     return a_cycle * chip.simds * chip.units * target.clock_ghz * 1e9
 
@@ -29,6 +30,6 @@ def least_seconds(problem: ConvProblem, target: Target) -> float:
     Caches that hold a tensor from one call to the next are left out, as in the model of a kernel.
     Raises UnsupportedTarget for chips without facts.
     """
-    arithmetic = problem.flops / peak_flops(problem.dtype, target)
+    arithmetic = problem.flops / peak_flops(multiplied(problem, target), target)
     memory = problem.bytes / target.memory_gb_per_s / 1e9
     return max(arithmetic, memory) + chip_facts(target).launch_seconds

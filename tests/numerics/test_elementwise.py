@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from conv_compiler.compile import compile
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.problem import ConvProblem
+from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify, verify_artifact
 from tests.problems import elementwise_texts, for_drawn, problems_with_split
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+# On small integers with the parameters of `test_every_op`.
+EXACT = ("scale", "bilinear", "add", "scale_add", "relu")
 # CK's example of MultipleD, smaller: 3D, grouped, padded.
 PROBLEM = ConvProblem(
     n=2, g=2, k=24, c=16, image=(3, 5, 4), filter=(3, 3, 3), pad_low=(1, 1, 1), dtype="bf16"
@@ -59,8 +64,22 @@ def test_every_op(name, target, split_k):
     assert report.tolerance.exact == (name in EXACT)
 
 
-# On small integers with the parameters above.
-EXACT = ("scale", "bilinear", "add", "scale_add", "relu")
+@pytest.mark.parametrize(
+    ("weight", "op", "most"), [("i8", "scale(1000)", 127), ("i32", "scale(1073741824)", 2**31 - 1)]
+)
+@pytest.mark.parametrize("split_k", [1, 3])
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_integers_saturate(target, split_k, weight, op, most):
+    """Sums of both signs, each beyond what the weight's type holds."""
+    problem = ConvProblem(
+        n=4, k=32, c=32, image=(4,), filter=(1,), dtype="i8", weight_dtype=weight, elementwise=op
+    )
+    kernel = load(compile(problem, target, split_k=split_k), None if target == "cpu" else "vgpu")
+    image = np.full(problem.input_shape, 2, np.int8)
+    signs = np.resize(np.array([1, -1], np.int8), problem.output_shape)  # one sign a channel
+    found = kernel(image, signs)
+    want = np.where(signs.reshape(-1, problem.k)[0] > 0, most, -most - 1)
+    np.testing.assert_array_equal(found.reshape(problem.k, -1), np.tile(want[:, None], problem.c))
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "i8"])

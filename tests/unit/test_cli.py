@@ -350,11 +350,6 @@ def test_list(what: str, capfd) -> None:
     assert len(json.loads(capfd.readouterr().out)) == len(lines) - 1
 
 
-def test_the_types_of_the_docs_are_those_of_the_tables(capfd) -> None:
-    assert main(["list", "dtypes"]) == 0
-    assert capfd.readouterr().out in (Path(__file__).parents[2] / "docs" / "types.md").read_text()
-
-
 def test_demo_on_two_small_layers(tmp_path: Path, capfd) -> None:
     path = tmp_path / "layers.txt"
     path.write_text(

@@ -108,13 +108,19 @@ def test_matrix_rates_give_the_published_peaks(chip, name, tflops):
 )
 def test_the_peak_of_a_type(chip, dtype, tflops):
     """gfx1100 has no f32 matrix instruction: one vector fma a lane and cycle."""
-    assert peak_flops(dtype, find_target(chip)) / 1e12 == pytest.approx(tflops, rel=0.03)
+    assert peak_flops((dtype, dtype), find_target(chip)) / 1e12 == pytest.approx(tflops, rel=0.03)
 
 
 def test_the_least_time_is_arithmetic_or_memory_and_a_launch():
     square = ConvProblem(n=32, k=1024, c=1024, image=(56, 56), filter=(3, 3), pad_low=(1, 1))
-    arithmetic = square.flops / peak_flops("f16", GFX942)
+    arithmetic = square.flops / peak_flops(("f16", "f16"), GFX942)
     assert least_seconds(square, GFX942) == arithmetic + CHIPS["gfx942"].launch_seconds
+    halved = replace(square, compute="f8E5M2FNUZ,f8E4M3FNUZ")
+    assert least_seconds(halved, GFX942) == arithmetic / 2 + CHIPS["gfx942"].launch_seconds
+    # gfx90a multiplies 8-bit floats as bf16.
+    assert least_seconds(halved, find_target("gfx90a")) == least_seconds(
+        replace(square, dtype="bf16"), find_target("gfx90a")
+    )
     thin = replace(square, k=8, c=8)
     memory = thin.bytes / GFX942.memory_gb_per_s / 1e9
     assert least_seconds(thin, GFX942) == memory + CHIPS["gfx942"].launch_seconds

@@ -1,4 +1,4 @@
-"""What README.md shows works as it stands there."""
+"""What README.md shows works as it stands there, and tables in docs are those of the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from conv_compiler.cli import main
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
 COMMANDS = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
 
 
@@ -34,3 +35,8 @@ def test_the_commands(line: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert program == "conv-compiler"
     assert main(words) == 0
     assert capfd.readouterr().out
+
+
+def test_the_types_of_the_docs(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "dtypes"]) == 0
+    assert capfd.readouterr().out in (ROOT / "docs" / "types.md").read_text()

@@ -72,7 +72,7 @@ def test_one_problem_at_a_time(capfd):
     assert "sweep takes one" in capfd.readouterr().err
 
 
-def test_what_does_not_compile_is_counted(monkeypatch, capfd):
+def test_what_does_not_compile_is_told(monkeypatch, capfd):
     import conv_compiler.sweep as module
 
     whole = module.compile
@@ -85,7 +85,13 @@ def test_what_does_not_compile_is_counted(monkeypatch, capfd):
     monkeypatch.setattr(module, "compile", some)
     words = ["sweep", *WORDS, "--strategy", "cpu_loops"]
     assert main([*words, "--split-k", "1,2"]) == 0
-    assert "valids: 1, refused by their own proof: 1" in capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert "valids: 1, refused by their own proof: 1" in out
+    assert re.search(r"^refused: cpu_loops .*, SplitK 1: kernel main: 3 spills; use", out, re.M)
+    assert main([*words, "--split-k", "1,2", "--json"]) == 0
+    right, refused = json.loads(capfd.readouterr().out)
+    assert (right["passed"], right["split_k"], refused["split_k"]) == (True, 2, 1)
+    assert "3 spills" in refused["error"]
     assert main([*words, "--split-k", "1"]) == 2
     assert "kernel main: 3 spills" in capfd.readouterr().err
 

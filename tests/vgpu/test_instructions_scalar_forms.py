@@ -228,6 +228,17 @@ def test_scalar_float_comparisons(order: str, kind: str) -> None:
             assert bool(wave.scc[0]) == FLOAT_ORDER[order](float(a), float(b)), (a, b)
 
 
+@pytest.mark.parametrize("kind", ["f32", "f16"])
+def test_scalar_float_comparison_with_a_constant(kind: str) -> None:
+    """The inline constant 1.0 has the comparison's type."""
+    one = np.array(1, np.dtype(f"f{int(kind[1:]) // 8}"))
+    for number, same in ((one, True), (np.nextafter(one, one + one), False)):
+        wave = Wave("gfx1201")
+        wave.s[0] = int(number.view(f"u{one.itemsize}"))
+        wave.run(instruction(f"s_cmp_eq_{kind}", a=sgpr(0), b=sgpr(242)))
+        assert bool(wave.scc[0]) == same
+
+
 @pytest.mark.parametrize("invert", [False, True])
 def test_test_of_a_bit(invert: bool) -> None:
     for a in values(32):
