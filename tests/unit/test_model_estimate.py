@@ -119,7 +119,7 @@ def test_the_least_time_is_arithmetic_or_memory_and_a_launch():
     assert least_seconds(halved, GFX942) == arithmetic / 2 + CHIPS["gfx942"].launch_seconds
     # gfx90a multiplies 8-bit floats as bf16.
     assert least_seconds(halved, find_target("gfx90a")) == least_seconds(
-        replace(square, dtype="bf16"), find_target("gfx90a")
+        replace(square, dtype="bf16", weight_dtype="bf16"), find_target("gfx90a")
     )
     thin = replace(square, k=8, c=8)
     memory = thin.bytes / GFX942.memory_gb_per_s / 1e9
