@@ -114,22 +114,21 @@ def unit_time(
     A workgroup takes `alone` cycles by itself, part of it on the pipe it uses most and the rest on
     other pipes or waiting. Residents share that pipe as customers of a closed queueing network
     share a station (exact mean value analysis), so they hide one another's waits as far as chance
-    allows: never all, as in step, and never none.
+    allows: never all, as in step, and never none. As many share it at a time as there is room for,
+    or fewer where that leaves no last round of very few.
     """
     # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
     together = unit_cycles(counts.wave, chip.simds, launch, chip)
     busiest = max(together.values()) / chip.simds
-
-    def round_of(residents: int) -> float:
-        queue = time = 0.0
-        for customers in range(1, residents + 1):
-            at_pipe = busiest * (1 + queue)
-            time = alone - busiest + at_pipe
-            queue = customers * at_pipe / time if time else 0.0
-        return time
-
-    rounds, rest = divmod(lie.busiest, lie.resident)
-    return rounds * round_of(lie.resident) + round_of(rest)
+    rounds, queue = [0.0], 0.0  # the time of a round by the number of its residents
+    for customers in range(1, lie.resident + 1):
+        at_pipe = busiest * (1 + queue)
+        rounds.append(alone - busiest + at_pipe)
+        queue = customers * at_pipe / rounds[-1] if rounds[-1] else 0.0
+    return min(
+        lie.busiest // held * rounds[held] + rounds[lie.busiest % held]
+        for held in range(1, lie.resident + 1)
+    )
 
 
 def covered(trip: float, distance: float, latency: float) -> float:
