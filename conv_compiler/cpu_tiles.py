@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
-from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
+from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS, summed_loops
 from conv_compiler.f8 import operand_bytes
 from conv_compiler.host import VectorUnit, host_cores, host_unit
 from conv_compiler.strategy import CpuTiling
@@ -72,7 +72,7 @@ def loop_order(problem: ConvProblem, lanes: str) -> tuple[tuple[str, ...], tuple
     sizes = loop_sizes(problem)
     channels = [loop for loop in ("g", "k", "c") if loop != lanes]
     parallel = (*channels, *FILTER_LOOPS[-problem.ndim :], lanes)
-    summed = ("n", *OUTPUT_LOOPS[-problem.ndim :])
+    summed = summed_loops(problem)
     return tuple(p for p in parallel if sizes[p] > 1), tuple(p for p in summed if sizes[p] > 1)
 
 

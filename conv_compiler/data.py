@@ -33,12 +33,12 @@ def _exact_limit(accumulator: DType) -> int:
 
 
 def _integers(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The widest range of integers that keeps sums exact and mostly within the weight's own range.
+    """The widest range of integers that keeps sums exact and mostly within the result's own range.
 
-    Where even +-1 would not, d_output is mostly zeros.
+    Where even +-1 would not, the second operand is mostly zeros.
     """
     limit = _exact_limit(problem.accumulator_type)
-    weight = problem.weight_type
+    weight = problem.result_type
     spread = _exact_limit(weight) / (3 if weight.is_integer else 4)
     widest = _WIDEST_INTEGER if problem.data_type.is_integer else _WIDEST_FLOAT
     top = 1
@@ -48,11 +48,12 @@ def _integers(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Ar
         if problem.gemm_k * a * a <= limit and typical <= spread:
             top = a
     numpy = problem.data_type.to_numpy()
-    image = rng.integers(-top, top + 1, problem.input_shape, dtype=np.int8)
-    gradient = rng.integers(-top, top + 1, problem.output_shape, dtype=np.int8)
+    first, second = (
+        rng.integers(-top, top + 1, shape, dtype=np.int8) for shape in problem.operand_shapes
+    )
     if (share := limit / (2 * problem.gemm_k)) < 1:
-        gradient *= rng.random(problem.output_shape, dtype=np.float32) < share
-    return image.astype(numpy), gradient.astype(numpy)
+        second *= rng.random(second.shape, dtype=np.float32) < share
+    return first.astype(numpy), second.astype(numpy)
 
 
 def _random(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -60,9 +61,10 @@ def _random(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Arra
     if problem.data_type.is_integer:
         return _integers(problem, rng)
     numpy = problem.data_type.to_numpy()
-    image = rng.random(problem.input_shape, dtype=np.float32) * 2 - 1
-    gradient = rng.random(problem.output_shape, dtype=np.float32) * 2 - 1
-    return image.astype(numpy), gradient.astype(numpy)
+    first, second = (
+        rng.random(shape, dtype=np.float32) * 2 - 1 for shape in problem.operand_shapes
+    )
+    return first.astype(numpy), second.astype(numpy)
 
 
 DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[Array, Array]]] = (
@@ -70,16 +72,22 @@ DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[A
 )
 
 
-def is_exact(problem: ConvProblem, input: Array, d_output: Array) -> bool:
+# Axes of the second operand that a sum does not run over, by direction.
+_KEPT = {"bwd_weight": "GK", "bwd_data": "GC", "fwd": "GK"}
+
+
+def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
     """Whether integer-valued arrays sum exactly in the accumulator, in any order.
 
-    No partial sum can pass the largest |input| times the sum of |d_output| over one output channel.
+    No partial sum can pass the largest |first| times the sum of |second| over one channel.
     """
-    letters = problem.layout_row.grouped.output
-    gradient = np.abs(d_output.astype(np.float64)).reshape(problem.shape(letters))
-    per_channel = reorder(gradient, letters, "GKN*", problem.ndim)
-    sums = per_channel.reshape(problem.g * problem.k, -1).sum(axis=1)
-    largest = np.abs(input.astype(np.float64)).max() * sums.max()
+    letters: str = getattr(problem.layout_row.grouped, problem.tensors[1])
+    kept = _KEPT[problem.direction]
+    sizes = np.abs(second.astype(np.float64)).reshape(problem.shape(letters))
+    order = kept + "".join(letter for letter in letters if letter not in kept)
+    per_channel = reorder(sizes, letters, order, problem.ndim)
+    sums = per_channel.reshape(math.prod(per_channel.shape[:2]), -1).sum(axis=1)
+    largest = np.abs(first.astype(np.float64)).max() * sums.max()
     return bool(largest <= _exact_limit(problem.accumulator_type))
 
 
@@ -101,7 +109,7 @@ def _d(problem: ConvProblem, data: str, rng: np.random.Generator) -> Array:
 
 
 def inputs(problem: ConvProblem, data: str = "integers", seed: int = 0) -> tuple[Array, ...]:
-    """(input, d_output) in the problem's shapes and type, and d where its elementwise op takes one.
+    """The operands in the problem's shapes and type, and d where its elementwise op takes one.
 
     `data` is a row of DATA.
 

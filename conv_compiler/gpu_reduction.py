@@ -97,7 +97,7 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> flo
         waves=1,
         vgprs=VGPRS,
         read_bytes=partials,
-        written_bytes=weights * problem.weight_type.bytes,
+        written_bytes=weights * problem.result_type.bytes,
         warm_bytes=partials,
     )
     return estimate(counts, launch, target, rank_facts(target)).seconds

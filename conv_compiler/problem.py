@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.dtypes import (
@@ -21,7 +22,16 @@ from conv_compiler.elementwise import Fused, parse
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
 
-DIRECTIONS = ("bwd_weight",)
+# What each direction computes: (its two operands, its result); d_ stands for a gradient.
+DIRECTIONS = MappingProxyType(
+    {
+        "bwd_weight": (("input", "d_output"), "d_weight"),
+        "bwd_data": (("d_output", "weight"), "d_input"),
+        "fwd": (("input", "weight"), "output"),
+    }
+)
+# Under which a compiled module states its direction, for whoever runs it without the problem.
+STATED_DIRECTION = "conv_compiler.direction"
 _MAX_INDEX = 2**62
 _MAX_SIZE = 2**31 - 1
 # Of an elementwise op's text, as file names may have them.
@@ -46,21 +56,26 @@ def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ConvProblem:
-    """The weight gradient of one grouped convolution.
+    """One grouped convolution, or one of its two gradients.
 
-    d_weight[g, k, f, c] = sum over n and o of
-    d_output[n, o, g, k] * input[n, o * stride + f * dilation - pad_low, g, c],
-    with input 0 outside the image. Sizes are elements; `c` and `k` are channels per group; the
+    With i = o * stride + f * dilation - pad_low, and 0 for pixels i outside the image:
+    - `bwd_weight`: d_weight[g, k, f, c] = sum of d_output[n, o, g, k] * input[n, i, g, c];
+    - `bwd_data`: d_input[n, i, g, c] = sum of d_output[n, o, g, k] * weight[g, k, f, c];
+    - `fwd`: output[n, o, g, k] = sum of input[n, i, g, c] * weight[g, k, f, c].
+    Sizes are elements; `c` and `k` are channels per group; the
     spatial tuples run from the outermost dimension (D, H, W) to the innermost. An int given for
     stride, dilation or a pad is repeated over the dimensions; left out, strides and dilations are
     1, pads are 0, and `pad_high` is `pad_low`.
 
+    `dtype` is the type of both operands, `weight_dtype` that of the result, in every direction.
+
     `elementwise` names an op of `conv_compiler.elementwise`, such as `bilinear(0.5,2)`, that is
     applied to the sums before they are rounded to the weight's type. Its tensor d, where it takes
-    one, has the weight's shape and type, or f32 with `:f32` behind the op.
+    one, has the weight's shape and type, or f32 with `:f32` behind the op. For weight gradients.
 
-    `compute` names two 8-bit floats, of the output gradient and of the input, to which the data are
-    converted before they are multiplied: to the nearest even, saturated to the largest number.
+    `compute` names two 8-bit floats, of the output gradient and of the input (in other directions
+    of the weight and of the other operand), to which the data are converted before they are
+    multiplied: to the nearest even, saturated to the largest number.
     `bf8,fp8` are those that the target has (`for_kind`).
 
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
@@ -122,6 +137,10 @@ class ConvProblem:
         for name, value in settings.items():
             object.__setattr__(self, name, value)
         check_pair(self.dtype, self.weight_dtype)
+        if self.elementwise and self.direction != "bwd_weight":
+            raise UnsupportedProblem(
+                f"elementwise {self.elementwise}: not built for {self.direction}; leave it out"
+            )
         if self.fused and self.fused.d_dtype not in ("", "f32", self.weight_dtype):
             raise UnsupportedProblem(
                 f"elementwise {self.elementwise}: d is the weight's {self.weight_dtype} or f32; "
@@ -201,8 +220,8 @@ class ConvProblem:
         return replace(self, compute=",".join(F8_NAMES[name][fnuz] for name in pair))
 
     @property
-    def weight_type(self) -> DType:
-        """Row of the weight gradient."""
+    def result_type(self) -> DType:
+        """Row of what is computed."""
         return DTYPES[self.weight_dtype]
 
     @property
@@ -258,19 +277,43 @@ class ConvProblem:
         return self.shape(self.layout_row.output)
 
     @property
+    def tensors(self) -> tuple[str, str, str]:
+        """Which tensors the two operands and the result are: `input`, `weight` or `output`."""
+        (first, second), result = DIRECTIONS[self.direction]
+        return first.removeprefix("d_"), second.removeprefix("d_"), result.removeprefix("d_")
+
+    @property
+    def operand_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shapes of the two operands as the user holds them."""
+        first, second, _ = self.tensors
+        return getattr(self, f"{first}_shape"), getattr(self, f"{second}_shape")
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the result as the user holds it."""
+        shape: tuple[int, ...] = getattr(self, f"{self.tensors[2]}_shape")
+        return shape
+
+    @property
     def gemm_m(self) -> int:
-        """GEMM rows per group: output channels."""
+        """GEMM rows per group of a weight gradient: output channels."""
         return self.k
 
     @property
     def gemm_n(self) -> int:
-        """GEMM columns per group: filter taps times input channels."""
+        """GEMM columns per group of a weight gradient: filter taps times input channels."""
         return self.c * math.prod(self.filter)
 
     @property
     def gemm_k(self) -> int:
-        """Length of the sum behind one weight: batch times output pixels."""
-        return self.n * math.prod(self.out_image)
+        """Length of the longest sum behind one element of the result."""
+        taps = math.prod(self.filter)
+        lengths = {
+            "bwd_weight": self.n * math.prod(self.out_image),
+            "bwd_data": self.k * taps,
+            "fwd": self.c * taps,
+        }
+        return lengths[self.direction]
 
     @cached_property
     def is_pointwise(self) -> bool:
@@ -281,15 +324,15 @@ class ConvProblem:
     @property
     def flops(self) -> int:
         """Arithmetic operations, two a multiply-add (Composable Kernel's count)."""
-        return 2 * self.g * self.gemm_m * self.gemm_n * self.gemm_k
+        pixels = self.n * math.prod(self.out_image)
+        return 2 * self.g * self.gemm_m * self.gemm_n * pixels
 
     @property
     def bytes(self) -> int:
-        """Input, output gradient, weight gradient and d where there is one, each moved once."""
-        data = math.prod(self.input_shape) + math.prod(self.output_shape)
-        weight = math.prod(self.weight_shape)
-        a_weight = self.weight_type.bytes + (self.d_type.bytes if self.takes_d else 0)
-        return data * self.data_type.bytes + weight * a_weight
+        """Operands, result and d where there is one, each moved once."""
+        data = sum(map(math.prod, self.operand_shapes))
+        an_element = self.result_type.bytes + (self.d_type.bytes if self.takes_d else 0)
+        return data * self.data_type.bytes + math.prod(self.result_shape) * an_element
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What the right answer is: each convolution by definition, in float64 or int64.
+"""What the right answer is: each direction by definition, in float64 or int64.
 
 Two forms that are tested against each other: `plain` walks filter taps and output pixels as the
 formula reads, `blocked` gives each tap to BLAS and is fast enough for the layers of real models.
@@ -52,16 +52,31 @@ def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array
     if array.shape != shape:
         raise InvalidArray(f"{name} {array.shape}: not the shape of the problem; give {shape}")
     if problem.compute:
-        row = DTYPES[problem.operand_dtypes[name == "input"]]
+        row = DTYPES[problem.operand_dtypes[name == problem.tensors[0]]]
         array = array.clip(-row.largest, row.largest).astype(row.to_numpy())
     letters: str = getattr(problem.layout_row.grouped, name)
     return reorder(array.reshape(problem.shape(letters)), letters, order, problem.ndim)
 
 
-def _weight(problem: ConvProblem, weight: Array, order: str) -> Array:
-    """A weight with axes in `order` as the user holds it."""
-    letters = problem.layout_row.grouped.weight
-    return reorder(weight, order, letters, problem.ndim).reshape(problem.weight_shape)
+def _tensors(
+    problem: ConvProblem, operands: tuple[Array, Array], orders: dict[str, str], exact: Any
+) -> tuple[dict[str, Array], Callable[[], Array]]:
+    """(the three tensors by name, axes in `orders`; what gives the result as the user holds it).
+
+    The result is zeros of type `exact`, to be filled.
+    """
+    *names, result = problem.tensors
+    found = {
+        name: _operand(problem, name, array, orders[name])
+        for name, array in zip(names, operands, strict=True)
+    }
+    found[result] = sums = np.zeros(problem.shape(orders[result]), exact)
+
+    def held() -> Array:
+        letters: str = getattr(problem.layout_row.grouped, result)
+        return reorder(sums, orders[result], letters, problem.ndim).reshape(problem.result_shape)
+
+    return found, held
 
 
 def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array:
@@ -75,17 +90,22 @@ def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array
     if problem.fused:
         d = None if d is None else d.astype(np.float64)
         sums = problem.fused.on_arrays(sums.astype(np.float64), d)
-    if problem.weight_type.is_integer:
-        top = 2 ** (problem.weight_type.bits - 1)
+    if problem.result_type.is_integer:
+        top = 2 ** (problem.result_type.bits - 1)
         sums = np.rint(sums).clip(-top, top - 1).astype(np.int64)
     return sums
 
 
-def _plain_bwd_weight(problem: ConvProblem, input: Array, d_output: Array) -> Array:
+# Axes of the tensors at one tap and pixel.
+_AT_A_PIXEL = {"input": "gnc", "output": "gnk", "weight": "gkc"}
+
+
+def _plain(problem: ConvProblem, *operands: Array) -> Array:
     exact = np.int64 if problem.data_type.is_integer else np.float64
-    image = _operand(problem, "input", input, "*GNC").astype(exact)
-    gradient = _operand(problem, "output", d_output, "*GNK").astype(exact)
-    weight = np.zeros(problem.shape("*GKC"), exact)
+    orders = {name: f"*{axes.upper()}" for name, axes in _AT_A_PIXEL.items()}
+    tensors, held = _tensors(problem, (operands[0], operands[1]), orders, exact)
+    first, second, result = problem.tensors
+    product = f"{_AT_A_PIXEL[first]},{_AT_A_PIXEL[second]}->{_AT_A_PIXEL[result]}"
     for tap in np.ndindex(*problem.filter):
         for pixel in np.ndindex(*problem.out_image):
             at = tuple(
@@ -95,8 +115,10 @@ def _plain_bwd_weight(problem: ConvProblem, input: Array, d_output: Array) -> Ar
                 )
             )
             if all(0 <= p < size for p, size in zip(at, problem.image, strict=True)):
-                weight[tap] += np.einsum("gnk,gnc->gkc", gradient[pixel], image[at])
-    return _weight(problem, weight, "*GKC")
+                place = {"input": at, "output": pixel, "weight": tap}
+                a, b = (tensors[name][place[name]].astype(exact) for name in (first, second))
+                tensors[result][place[result]] += np.einsum(product, a, b)
+    return held()
 
 
 def _window(problem: ConvProblem, axis: int, tap: int) -> tuple[slice, slice]:
@@ -111,47 +133,60 @@ def _window(problem: ConvProblem, axis: int, tap: int) -> tuple[slice, slice]:
     return slice(first, last + 1), slice(start, start + (last - first) * stride + 1, stride)
 
 
-def _blocked_bwd_weight(problem: ConvProblem, input: Array, d_output: Array) -> Array:
-    image = _operand(problem, "input", input, "GN*C")
-    gradient = _operand(problem, "output", d_output, "GN*K")
-    weight = np.zeros(problem.shape("*GKC"), np.float64)
+def _pixels(array: Array) -> Array:
+    """[g, pixels, channel] of [g, n, spatial..., channel]."""
+    return array.reshape(array.shape[0], -1, array.shape[-1])
+
+
+# What a tap adds to the result, by direction: of image pixels, output pixels and the tap's weights
+# [g, k, c].
+_PRODUCTS: MappingProxyType[str, Callable[[Array, Array, Array], Array]] = MappingProxyType(
+    {
+        "bwd_weight": lambda image, output, _: _pixels(output).swapaxes(1, 2) @ _pixels(image),
+        "bwd_data": lambda _, output, weight: _pixels(output) @ weight,
+        "fwd": lambda image, _, weight: _pixels(image) @ weight.swapaxes(1, 2),
+    }
+)
+
+
+def _blocked(problem: ConvProblem, *operands: Array) -> Array:
+    orders = {"input": "GN*C", "output": "GN*K", "weight": "*GKC"}
+    tensors, held = _tensors(problem, (operands[0], operands[1]), orders, np.float64)
+    image, output, weight = (tensors[name] for name in orders)
     pixels = max(math.prod(problem.image) * problem.c, math.prod(problem.out_image) * problem.k)
     batch = max(1, _BLOCK_ELEMENTS // (problem.g * pixels))
     for first in range(0, problem.n, batch):
         # float64 holds every product and sum of 8-bit integers exactly up to gemm_k 2**39.
-        images = image[:, first : first + batch].astype(np.float64)
-        gradients = gradient[:, first : first + batch].astype(np.float64)
+        # What is float64 already, as the result is, is not copied.
+        images = image[:, first : first + batch].astype(np.float64, copy=False)
+        outputs = output[:, first : first + batch].astype(np.float64, copy=False)
         for tap in np.ndindex(*problem.filter):
             windows = [_window(problem, axis, f) for axis, f in enumerate(tap)]
-            rows = gradients[(slice(None), slice(None), *(out for out, _ in windows))]
-            columns = images[(slice(None), slice(None), *(pixel for _, pixel in windows))]
-            rows = rows.reshape(problem.g, -1, problem.k)
-            columns = columns.reshape(problem.g, -1, problem.c)
-            weight[tap] += rows.swapaxes(1, 2) @ columns
-    return _weight(problem, weight, "*GKC")
+            at = {
+                "input": images[(slice(None), slice(None), *(pixel for _, pixel in windows))],
+                "output": outputs[(slice(None), slice(None), *(out for out, _ in windows))],
+                "weight": weight[tap].astype(np.float64, copy=False),
+            }
+            result = at[problem.tensors[2]]
+            result += _PRODUCTS[problem.direction](*at.values()).reshape(result.shape)
+    return held()
 
 
-Definition = Callable[["ConvProblem", "Array", "Array"], "Array"]
-
-PLAIN: MappingProxyType[str, Definition] = MappingProxyType({"bwd_weight": _plain_bwd_weight})
-BLOCKED: MappingProxyType[str, Definition] = MappingProxyType({"bwd_weight": _blocked_bwd_weight})
-
-
-def plain(problem: ConvProblem, input: Array, d_output: Array, d: Array | None = None) -> Array:
+def plain(problem: ConvProblem, first: Array, second: Array, d: Array | None = None) -> Array:
     """The definition, for small problems.
 
-    Arrays have the problem's shapes and any type; the result has the weight's shape and is float64,
-    or int64 for integers. `d` is what the elementwise op takes. Raises InvalidArray for a wrong
-    shape.
+    The operands are those of the direction in DIRECTIONS. Arrays have the problem's shapes and any
+    type; the result has its shape and is float64, or int64 for integers. `d` is what the
+    elementwise op takes. Raises InvalidArray for a wrong shape.
     """
-    return finished(problem, PLAIN[problem.direction](problem, input, d_output), d)
+    return finished(problem, _plain(problem, first, second), d)
 
 
-def exact_sums(problem: ConvProblem, input: Array, d_output: Array) -> Array:
+def exact_sums(problem: ConvProblem, first: Array, second: Array) -> Array:
     """The sums before the elementwise op, tap by tap through BLAS."""
-    return BLOCKED[problem.direction](problem, input, d_output)
+    return _blocked(problem, first, second)
 
 
-def reference(problem: ConvProblem, input: Array, d_output: Array, d: Array | None = None) -> Array:
+def reference(problem: ConvProblem, first: Array, second: Array, d: Array | None = None) -> Array:
     """The same as `plain`, tap by tap through BLAS."""
-    return finished(problem, exact_sums(problem, input, d_output), d)
+    return finished(problem, exact_sums(problem, first, second), d)

@@ -29,6 +29,7 @@ from conv_compiler.errors import (
     InvalidArtifact,
     LaunchFailed,
 )
+from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
 
 if TYPE_CHECKING:
     from conv_compiler.artifact import Artifact
@@ -86,7 +87,8 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
 class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
-    A kernel whose elementwise op takes a tensor d has it as third operand.
+    Operands and result are those of the problem's direction (`problem.DIRECTIONS`). A kernel whose
+    elementwise op takes a tensor d has it as third operand.
 
     numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
     result. Calls return when the device is done.
@@ -108,9 +110,11 @@ class Kernel:
             operands, (result,) = (
                 re.findall(r"tensor<([^>]*)>", part) for part in (arguments, results)
             )
-            names = ("input", "d_output", "d", *(f"operand {i}" for i in range(3, len(operands))))
-            self.operands = tuple(map(Tensor.parse, names, operands))
-            self.result = Tensor.parse("d_weight", result)
+            # A module of plain iree-compile states none, and is taken for a weight gradient.
+            names, made = DIRECTIONS[function.reflection.get(STATED_DIRECTION, "bwd_weight")]
+            more = (f"operand {i}" for i in range(3, len(operands)))
+            self.operands = tuple(map(Tensor.parse, (*names, "d", *more), operands))
+            self.result = Tensor.parse(made, result)
         except (RuntimeError, ValueError, KeyError, AttributeError) as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
@@ -237,14 +241,16 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
 
 def run(
     artifact: Artifact | Path | str,
-    input: Any,
-    d_output: Any,
+    first: Any,
+    second: Any,
     device: str | None = None,
     *,
     d: Any = None,
 ) -> Any:
-    """d_weight of one call; see `load` and `Kernel` for devices, arrays and errors.
+    """The result of one call, such as d_weight of input and d_output.
+
+    See `load` and `Kernel` for devices, arrays and errors.
 
     `d` is the tensor that the problem's elementwise op takes, if it does.
     """
-    return load(artifact, device)(input, d_output, *(() if d is None else (d,)))
+    return load(artifact, device)(first, second, *(() if d is None else (d,)))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from conv_compiler import cpu, gpu, gpu_tiles
+from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
 from conv_compiler.strategy import GpuTiling, Strategy, Wanted, tile_text
@@ -107,6 +108,7 @@ def candidates(
     unknown name, one of another backend, one that has no tiling for the problem, and a tile that
     none has; UnsupportedTarget when nothing at all fits.
     """
+    asked, problem = problem, roles(problem)
     rows = [row for row in STRATEGIES.values() if target.backend in row.backends]
     if strategy:
         rows = [row for row in rows if row.name == _row(strategy).name]
@@ -136,7 +138,7 @@ def candidates(
         )
     if not found:
         raise UnsupportedTarget(
-            f"target {target.name}: no strategy computes {problem.name} on it; "
+            f"target {target.name}: no strategy computes {asked.name} on it; "
             "see conv-compiler list dtypes"
         )
 
@@ -160,7 +162,7 @@ def choose(
     -1, as Composable Kernel writes it), or "occupancy" for Composable Kernel's own rule. There is
     one to try if it was given whole or has a script of the user's: that was written for one tile.
     """
-    problem = problem.for_kind(target.has_fnuz)
+    problem = roles(problem.for_kind(target.has_fnuz))
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
     wanted = Wanted.of(strategy)
     if isinstance(wanted, Strategy):

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from conv_compiler.directions import roles
 from conv_compiler.errors import CompileFailed, NotPipelined, OutOfRegisters, StrategyNotApplied
 from conv_compiler.facts import KernelFacts, amd_facts, text_facts
 from conv_compiler.gpu_tiles import trips
@@ -49,7 +50,6 @@ def stage_texts(
     from conv_compiler.schedule import attach
 
     problem = problem.for_kind(target.has_fnuz)
-
     row = STRATEGIES[strategy.name]
     texts: dict[str, str] = {}
     try:
@@ -58,6 +58,7 @@ def stage_texts(
             texts["payload"] = str(module)
             if last == "payload":
                 return texts
+            problem = roles(problem)
             for step in row.passes(problem, target, strategy):
                 step.apply(module)
             module.operation.verify()
@@ -188,7 +189,7 @@ def prove(
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
     # IREE pipelines no loop of as few trips as stages.
-    if tiling.stages > 1 and trips(problem, tiling, strategy.split_k) > tiling.stages:
+    if tiling.stages > 1 and trips(roles(problem), tiling, strategy.split_k) > tiling.stages:
         for kernel in main:
             if kernel.pipelined is False:
                 raise NotPipelined(

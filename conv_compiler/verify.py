@@ -75,7 +75,7 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     roundings = min(n, _CONFIDENCE * math.sqrt(n))
     sums = math.sqrt(n) * 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
     return Tolerance(
-        relative=2.0 ** -(problem.weight_type.mantissa_bits + 1), absolute=roundings * sums
+        relative=2.0 ** -(problem.result_type.mantissa_bits + 1), absolute=roundings * sums
     )
 
 
@@ -99,9 +99,9 @@ def after_elementwise(
         return allowed
     off = [fused.on_arrays(exact[0] + sign * allowed.absolute, exact[1]) for sign in (-1, 1)]
     roundings = _ELEMENTWISE_ROUNDINGS * 2.0**-24 * fused.magnitude(*exact)
-    step = 1.0 if problem.weight_type.is_integer else 0.0
+    step = 1.0 if problem.result_type.is_integer else 0.0
     return Tolerance(
-        relative=2.0 ** -(problem.weight_type.mantissa_bits + 1) if not step else 0.0,
+        relative=2.0 ** -(problem.result_type.mantissa_bits + 1) if not step else 0.0,
         absolute=np.maximum(*(np.abs(x - want) for x in off)) + roundings + step,
     )
 
@@ -124,7 +124,7 @@ def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -
     where equality is asked for; `worst` says where the worst wrong weight lies. Raises InvalidArray
     for another shape or type.
     """
-    dtype = problem.weight_type.to_numpy()
+    dtype = problem.result_type.to_numpy()
     if got.shape != want.shape or got.dtype != dtype:
         raise InvalidArray(
             f"d_weight {got.shape} {got.dtype}: not the problem's; expected {want.shape} {dtype}"

@@ -88,10 +88,13 @@ def problems(
 
 @st.composite
 def problems_with_split(
-    draw: st.DrawFn, ndim: int | None = None, types: tuple[str, str] | None = None
+    draw: st.DrawFn,
+    ndim: int | None = None,
+    types: tuple[str, str] | None = None,
+    direction: str = "bwd_weight",
 ) -> tuple[ConvProblem, int | str]:
     """A problem and a split-K: "auto", or a number of parts that may not divide gemm_k."""
-    problem = draw(problems(ndim, types))
+    problem = replace(draw(problems(ndim, types)), direction=direction)
     most = min(problem.gemm_k, 12)
     return problem, draw(st.one_of(st.just("auto"), st.integers(1, most)))
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from conv_compiler.dtypes import DTYPES
 
 if TYPE_CHECKING:
+    from iree.compiler import ir
+
     from conv_compiler.problem import ConvProblem
 
 # Loop names: spatial dimensions take the letters of Composable Kernel, last dimension last.
@@ -14,28 +16,51 @@ FILTER_LOOPS = ("z", "y", "x")
 OUTPUT_LOOPS = ("do", "ho", "wo")
 
 
-def loop_names(ndim: int) -> tuple[str, ...]:
-    """Loops of the contraction, outermost first; those from `n` on are reductions."""
-    return ("g", "k", *FILTER_LOOPS[-ndim:], "c", "n", *OUTPUT_LOOPS[-ndim:])
+def summed_loops(problem: ConvProblem) -> tuple[str, ...]:
+    """The reductions, outermost first: as their axes lie in the gradient.
+
+    It is operand 0 in the end (`passes/form_dispatch.py`), and IREE orders loops by that.
+    """
+    pixels, letters = OUTPUT_LOOPS[-problem.ndim :], problem.layout_row.grouped.output
+    return ("n", *pixels) if letters.index("N") < letters.index("*") else (*pixels, "n")
 
 
-def build_bwd_weight(problem: ConvProblem) -> None:
-    """Add `@main(input, d_output) -> d_weight` at the insertion point in force.
+def loop_names(problem: ConvProblem) -> tuple[str, ...]:
+    """Loops of the contraction, outermost first, reductions last."""
+    return ("g", "k", *FILTER_LOOPS[-problem.ndim :], "c", *summed_loops(problem))
 
-    Where the problem's elementwise op takes a tensor d, that is a third argument.
+
+def build_bwd_weight(
+    problem: ConvProblem, image: ir.Value, gradient: ir.Value, *extra: ir.Value
+) -> ir.Value:
+    """d_weight of input and d_output, and of d where the problem's elementwise op takes it."""
+    image, gradient = grouped(problem, "input", image), grouped(problem, "output", gradient)
+    weight = finished(problem, contracted(problem, image, gradient), extra)
+    return folded(problem, "weight", weight)
+
+
+def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
+    """A tensor of the problem, `input`, `weight` or `output`, with the group as an axis."""
+    from conv_compiler.build import ops
+
+    if not problem.layout_row.folded:
+        return value
+    letters: str = getattr(problem.layout_row, name)
+    channel, size = ("C", problem.c) if name == "input" else ("K", problem.k)
+    return ops.split_axis(value, _axis(letters, channel, problem.ndim), (problem.g, size))
+
+
+def contracted(problem: ConvProblem, image: ir.Value, gradient: ir.Value) -> ir.Value:
+    """The sums of a weight gradient, in the accumulator's type and the weight's grouped axes.
+
     Operand 0 of the contraction is the image: IREE's im2col recognises only that order.
     """
     from iree.compiler import ir
-    from iree.compiler.dialects import func
 
     from conv_compiler.build import ops
 
-    row, grouped = problem.layout_row, problem.layout_row.grouped
-    data = ops.element_type(problem.data_type)
-    accumulator = ops.element_type(problem.accumulator_type)
-    input_type = ir.RankedTensorType.get(problem.input_shape, data)
-    output_type = ir.RankedTensorType.get(problem.output_shape, data)
-    names = loop_names(problem.ndim)
+    row = problem.layout_row.grouped
+    names = loop_names(problem)
     dim = {name: ir.AffineDimExpr.get(i) for i, name in enumerate(names)}
     taps = [dim[name] for name in FILTER_LOOPS[-problem.ndim :]]
     pixels = [dim[name] for name in OUTPUT_LOOPS[-problem.ndim :]]
@@ -50,69 +75,57 @@ def build_bwd_weight(problem: ConvProblem) -> None:
             out += space if letter == "*" else [dim[letter.lower()]]
         return out
 
-    def pads(letters: str, amounts: tuple[int, ...]) -> list[int]:
+    def pads(amounts: tuple[int, ...]) -> list[int]:
         out: list[int] = []
-        for letter in letters:
+        for letter in row.input:
             out += list(amounts) if letter == "*" else [0]
         return out
 
-    def finished(weight: ir.Value, extra: tuple[ir.Value, ...]) -> ir.Value:
-        """The sums after the elementwise op, in the weight's type."""
-        type = ops.element_type(problem.weight_type)
-        if problem.fused is None:
-            return ops.convert_tensor(weight, type)
-        from conv_compiler.build.scalar import from_f32, to_f32
+    if problem.compute:
+        of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
+        gradient, image = ops.narrowed(gradient, of_gradient), ops.narrowed(image, of_image)
+    image = ops.pad(image, pads(problem.pad_low), pads(problem.pad_high))
+    return ops.generic(
+        [image, gradient],
+        ops.filled(problem.shape(row.weight), ops.element_type(problem.accumulator_type)),
+        [index(row.input, windows), index(row.output, pixels), index(row.weight, taps)],
+        len(names),
+        1 + problem.ndim,
+        ops.multiply_add,
+        {
+            "conv_compiler.role": ir.StringAttr.get("contraction"),
+            "conv_compiler.loops": ops.string_array(names),
+        },
+    )
 
-        formula, values = problem.fused.row.formula, problem.fused.values
-        if problem.layout_row.folded:
-            axis = grouped.weight.index("G")
-            extra = tuple(ops.split_axis(d, axis, (problem.g, problem.k)) for d in extra)
-        return ops.elementwise(
-            [weight, *extra],
-            type,
-            lambda *scalars: from_f32(formula(*map(to_f32, scalars), *values), type),
-            "epilogue",
-        )
 
-    def main(image: ir.Value, gradient: ir.Value, *extra: ir.Value) -> ir.Value:
-        if row.folded:
-            axis = _axis(row.input, "C", problem.ndim)
-            image = ops.split_axis(image, axis, (problem.g, problem.c))
-            axis = _axis(row.output, "K", problem.ndim)
-            gradient = ops.split_axis(gradient, axis, (problem.g, problem.k))
-        if problem.compute:
-            of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
-            gradient, image = ops.narrowed(gradient, of_gradient), ops.narrowed(image, of_image)
-        image = ops.pad(
-            image, pads(grouped.input, problem.pad_low), pads(grouped.input, problem.pad_high)
-        )
-        weight = ops.generic(
-            [image, gradient],
-            ops.filled(problem.shape(grouped.weight), accumulator),
-            [
-                index(grouped.input, windows),
-                index(grouped.output, pixels),
-                index(grouped.weight, taps),
-            ],
-            len(names),
-            1 + problem.ndim,
-            ops.multiply_add,
-            {
-                "conv_compiler.role": ir.StringAttr.get("contraction"),
-                "conv_compiler.loops": ops.string_array(names),
-            },
-        )
-        weight = finished(weight, extra)
-        if row.folded:
-            weight = ops.merge_axes(weight, grouped.weight.index("G"), 2)
-        return weight
+def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] = ()) -> ir.Value:
+    """The sums after the elementwise op, in the result's type."""
+    from conv_compiler.build import ops
 
-    main.__name__ = "main"
-    types = [input_type, output_type]
-    if problem.takes_d:
-        d_type = ops.element_type(problem.d_type)
-        types.append(ir.RankedTensorType.get(problem.weight_shape, d_type))
-    func.FuncOp.from_py_func(*types)(main)
+    type = ops.element_type(problem.result_type)
+    if problem.fused is None:
+        return ops.convert_tensor(sums, type)
+    from conv_compiler.build.scalar import from_f32, to_f32
+
+    formula, values = problem.fused.row.formula, problem.fused.values
+    extra = tuple(grouped(problem, "weight", d) for d in extra)
+    return ops.elementwise(
+        [sums, *extra],
+        type,
+        lambda *scalars: from_f32(formula(*map(to_f32, scalars), *values), type),
+        "epilogue",
+    )
+
+
+def folded(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
+    """The inverse of `grouped`."""
+    from conv_compiler.build import ops
+
+    if not problem.layout_row.folded:
+        return value
+    letters: str = getattr(problem.layout_row.grouped, name)
+    return ops.merge_axes(value, _axis(letters, "G", problem.ndim), 2)
 
 
 def _axis(letters: str, letter: str, ndim: int) -> int:

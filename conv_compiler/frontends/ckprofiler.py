@@ -1,12 +1,13 @@
 """ckProfiler lines: `ckProfiler grouped_conv_bwd_weight 1 2 0 1 0 1 2 32 4 64 64 3 3 ... all`.
 
-Arguments are positional, as in Composable Kernel's profiler/src/
-profile_grouped_conv_bwd_weight.cpp; channels are per group.
+Arguments are positional, as in Composable Kernel's profiler/src/profile_<operation>.cpp; channels
+are per group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -15,44 +16,83 @@ from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem import ConvProblem
 
 _Row = TypeVar("_Row")
+_Table = Mapping[str, _Row]
+_Types = tuple[str, str, str]
 
-OPERATIONS = ("grouped_conv_bwd_weight",)
-_UNBUILT_OPERATIONS = (
-    "conv_fwd",
-    "conv_bwd_data",
-    "grouped_conv_fwd",
-    "grouped_conv_bwd_data",
+_GROUPED = MappingProxyType({"0": "GNHWC_GKYXC_GNHWK", "1": "NHWGC_GKYXC_NHWGK"})
+_FOLDED = MappingProxyType({"0": "NCHW_KCYX_NKHW", "1": "NHWC_KYXC_NHWK"})
+_FLOATS = MappingProxyType(
+    {"0": ("f32", "f32", ""), "1": ("f16", "f16", ""), "2": ("bf16", "bf16", "")}
 )
-
-# Digit -> (data type, weight type, compute types); CK's int8 instances write int8 weights.
-DTYPES = MappingProxyType(
-    {
-        "0": ("f32", "f32", ""),
-        "1": ("f16", "f16", ""),
-        "2": ("bf16", "f32", ""),
-        "3": ("f16", "f16", "bf8,fp8"),
-        "4": ("i8", "i8", ""),
-        "5": ("bf16", "bf16", ""),
-    }
-)
-_UNBUILT_DTYPES = MappingProxyType({"6": "f32 as tf32"})
-
-# Digit -> layout, in the spelling of two dimensions.
-LAYOUTS = MappingProxyType(
-    {
-        "1": "GNHWC_GKYXC_GNHWK",
-        "2": "NHWGC_GKYXC_NHWGK",
-        "3": "NGCHW_GKYXC_NGKHW",
-        "4": "NGCHW_GKCYX_NGKHW",
-    }
-)
-
-_UNBUILT_LAYOUTS = MappingProxyType({"0": "GNCHW"})
+_WITH_I8 = MappingProxyType({**_FLOATS, "3": ("i8", "i8", "")})
 
 # Positional arguments before the sizes; those from `verify` to `time` say how ckProfiler measures.
 _HEAD = ("dtype", "layout", "verify", "init", "log", "time", "ndim")
+_UNUSED = ("index", "verify", "init", "log", "time")
 _SIZES = ("g", "n", "k", "c")
 _SPATIAL = ("filter", "image", "stride", "dilation", "pad_low", "pad_high")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One operation of ckProfiler.
+
+    `dtypes` maps digits to (data type, result's type, compute types), `layouts` to layouts in the
+    spelling of two dimensions; the unbuilt ones to what they mean. `split_k` tells whether the line
+    ends with a split: "needed", "allowed" or not ("").
+    """
+
+    direction: str
+    dtypes: _Table[_Types]
+    layouts: _Table[str]
+    head: tuple[str, ...] = _HEAD
+    split_k: str = ""
+    unbuilt_dtypes: Mapping[str, str] = field(default_factory=dict)
+    unbuilt_layouts: Mapping[str, str] = field(default_factory=dict)
+
+
+OPERATIONS = MappingProxyType(
+    {
+        "grouped_conv_bwd_weight": Operation(
+            direction="bwd_weight",
+            # CK's int8 instances write int8 weights.
+            dtypes=MappingProxyType(
+                {
+                    "0": ("f32", "f32", ""),
+                    "1": ("f16", "f16", ""),
+                    "2": ("bf16", "f32", ""),
+                    "3": ("f16", "f16", "bf8,fp8"),
+                    "4": ("i8", "i8", ""),
+                    "5": ("bf16", "bf16", ""),
+                }
+            ),
+            unbuilt_dtypes=MappingProxyType({"6": "f32 as tf32"}),
+            layouts=MappingProxyType(
+                {
+                    "1": "GNHWC_GKYXC_GNHWK",
+                    "2": "NHWGC_GKYXC_NHWGK",
+                    "3": "NGCHW_GKYXC_NGKHW",
+                    "4": "NGCHW_GKCYX_NGKHW",
+                }
+            ),
+            unbuilt_layouts=MappingProxyType({"0": "GNCHW"}),
+            split_k="needed",
+        ),
+        # Newer ckProfilers take a split at the end.
+        "grouped_conv_bwd_data": Operation(
+            direction="bwd_data", dtypes=_FLOATS, layouts=_GROUPED, split_k="allowed"
+        ),
+        "grouped_conv_fwd": Operation(
+            direction="fwd",
+            dtypes=_WITH_I8,
+            unbuilt_dtypes=MappingProxyType(dict.fromkeys("4567", "8-bit floats as the output")),
+            layouts=MappingProxyType({**_GROUPED, "2": "NGCHW_GKYXC_NGKHW"}),
+            head=("dtype", "index", *_HEAD[1:]),
+        ),
+        "conv_bwd_data": Operation(direction="bwd_data", dtypes=_WITH_I8, layouts=_FOLDED),
+        "conv_fwd": Operation(direction="fwd", dtypes=_WITH_I8, layouts=_FOLDED),
+    }
+)
 
 
 def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -63,37 +103,50 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     words = list(tokens)
     if words and words[0].rpartition("/")[2] == "ckProfiler":
         words = words[1:]
-    operation = words[0] if words else ""
-    if operation not in OPERATIONS:
-        why = "not built" if operation in _UNBUILT_OPERATIONS else "not an operation of ckProfiler"
-        raise UnsupportedProblem(f"{operation or 'line'}: {why}; use {', '.join(OPERATIONS)}")
-    words = words[1:]
-    if len(words) < len(_HEAD):
+    name = words[0] if words else ""
+    if (operation := OPERATIONS.get(name)) is None:
         raise UnsupportedProblem(
-            f"{_HEAD[len(words)]}: missing; {operation} starts with {' '.join(_HEAD)}"
+            f"{name or 'line'}: not an operation of ckProfiler; use {', '.join(OPERATIONS)}"
         )
-    head = dict(zip(_HEAD, words, strict=False))
-    for name in ("verify", "init", "log", "time"):
-        _integer(name, head[name])
-    data, weight, compute = _row("dtype", head["dtype"], DTYPES, _UNBUILT_DTYPES)
-    types: dict[str, Any] = {"dtype": data, "weight_dtype": weight, "compute": compute}
-    layout = _row("layout", head["layout"], LAYOUTS, _UNBUILT_LAYOUTS)
+    words, names = words[1:], operation.head
+    if len(words) < len(names):
+        raise UnsupportedProblem(
+            f"{names[len(words)]}: missing; {name} starts with {' '.join(names)}"
+        )
+    head = dict(zip(names, words, strict=False))
+    for unused in _UNUSED:
+        _integer(unused, head.get(unused, "0"))
+    types = _row("dtype", head["dtype"], operation.dtypes, operation.unbuilt_dtypes)
+    data, result, compute = types
+    layout = _row("layout", head["layout"], operation.layouts, operation.unbuilt_layouts)
     ndim = _integer("ndim", head["ndim"])
     if ndim not in (1, 2, 3):
         raise UnsupportedProblem(f"ndim {ndim}: not a number of dimensions; use 1, 2 or 3")
-    expected = len(_HEAD) + len(_SIZES) + len(_SPATIAL) * ndim + 1
-    if len(words) != expected:
+    expected = len(names) + len(_SIZES) + len(_SPATIAL) * ndim + (operation.split_k == "needed")
+    if len(words) not in {expected, expected + (operation.split_k == "allowed")}:
+        split = {"needed": ", and splitK", "allowed": ", and splitK or nothing", "": ""}
         raise UnsupportedProblem(
-            f"{operation}: {len(words)} arguments for ndim {ndim}; it takes {expected}: "
-            f"{' '.join(_HEAD)} G N K C, {ndim} each of {', '.join(_SPATIAL)}, and splitK"
+            f"{name}: {len(words)} arguments for ndim {ndim}; it takes {expected}: "
+            f"{' '.join(names)} G N K C, {ndim} each of {', '.join(_SPATIAL)}"
+            f"{split[operation.split_k]}"
         )
-    rest = iter(words[len(_HEAD) :])
+    rest = iter(words[len(names) :])
     sizes: dict[str, Any] = {name: _integer(name, next(rest)) for name in _SIZES}
     spatial: dict[str, Any] = {
         name: tuple(_integer(name, next(rest)) for _ in range(ndim)) for name in _SPATIAL
     }
-    problem = ConvProblem(layout=layout, **types, **sizes, **spatial)
-    return (Request(problem=problem, split_k=parse_split_k(next(rest), "splitK")),)
+    problem = ConvProblem(
+        direction=operation.direction,
+        layout=layout,
+        dtype=data,
+        weight_dtype=result,
+        compute=compute,
+        **sizes,
+        **spatial,
+    )
+    split_k = next(rest, None)
+    asked = () if split_k is None else parse_split_k(split_k, "splitK")
+    return (Request(problem=problem, split_k=asked),)
 
 
 def _integer(name: str, text: str) -> int:
@@ -105,7 +158,7 @@ def _integer(name: str, text: str) -> int:
 def _row(
     name: str,
     digit: str,
-    table: Mapping[str, _Row],
+    table: _Table[_Row],
     unbuilt: Mapping[str, str],
 ) -> _Row:
     """The row of a digit; UnsupportedProblem for one that is unknown or not built."""

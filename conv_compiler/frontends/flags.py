@@ -79,8 +79,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--pad-low", type=sizes, metavar="S", help="zeros before the image")
     add("--pad-high", type=sizes, metavar="S", help="zeros after the image (as --pad-low)")
     add("--layout", metavar="NAME", help="see conv-compiler list layouts (NHWGC_GKYXC_NHWGK)")
-    add("--dtype", metavar="TYPE", help="type of input and output gradient (f16)")
-    add("--weight-dtype", metavar="TYPE", help="type of the weight gradient")
+    add("--dtype", metavar="TYPE", help="type of both operands (f16)")
+    add("--weight-dtype", metavar="TYPE", help="type of the result")
     add(
         "--compute",
         metavar="A,B",
@@ -92,7 +92,7 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
         help="op on the weight gradient, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
         "(see conv-compiler list elementwise)",
     )
-    add("--direction", metavar="WORD", help="bwd_weight")
+    add("--direction", metavar="WORD", help="bwd_weight, bwd_data or fwd (bwd_weight)")
 
 
 _FIELDS = (

@@ -8,7 +8,7 @@ layout.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -142,7 +142,6 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     given = _read(words[1:])
     values = {flag.name: flag.default for flag in _FLAGS} | given
     ndim = _dimensions(values)
-    _check_direction(values)
     groups = _integer(values, "group_count", lowest=1)
     fields: dict[str, Any] = {}
     for field, flags in _SPATIAL.items():
@@ -163,7 +162,7 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         dtype=OPERATIONS[operation],
         **fields,
     )
-    return (Request(problem=problem),)
+    return tuple(Request(problem=replace(problem, direction=d)) for d in _directions(values))
 
 
 def _read(words: Sequence[str]) -> dict[str, str]:
@@ -210,14 +209,14 @@ def _dimensions(values: Mapping[str, str]) -> int:
     return ndim
 
 
-def _check_direction(values: Mapping[str, str]) -> None:
+def _directions(values: Mapping[str, str]) -> list[str]:
+    """What -F asks for, in the driver's order; all three for 0, its default."""
     bits = _integer(values, "forw")
-    asked = [name for bit, name in DIRECTION_BITS.items() if not bits or bits & bit]
-    if bits > 7 or asked != ["bwd_weight"]:
-        what = ", ".join(asked) if bits <= 7 else "an unknown direction"
+    if bits > sum(DIRECTION_BITS):
         raise UnsupportedProblem(
-            f"-F {bits}: asks for {what}, and only bwd_weight is built; use -F 4"
+            f"-F {bits}: not a sum of 1 (fwd), 2 (bwd_data) and 4 (bwd_weight); use one"
         )
+    return [name for bit, name in DIRECTION_BITS.items() if not bits or bits & bit]
 
 
 def _per_group(values: Mapping[str, str], name: str, groups: int) -> int:

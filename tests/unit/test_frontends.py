@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -72,6 +73,32 @@ GOLDEN = {
         "bwd_weight_n2g1k4c8_i5_f3_nwgc-gkxc-nwgk_f16_bf8-fp8",
         (1,),
     ),
+    # Newer ckProfilers take a split here.
+    "ckProfiler grouped_conv_bwd_data 2 1 1 1 0 1 1 2 3 4 8 3 9 2 1 1 0 4": (
+        "bwd_data_n3g2k4c8_i9_f3_s2_p1-0_nwgc-gkxc-nwgk_bf16",
+        (4,),
+    ),
+    "ckProfiler grouped_conv_bwd_data 2 0 1 1 0 1 1 2 3 4 8 3 9 2 1 1 0": (
+        "bwd_data_n3g2k4c8_i9_f3_s2_p1-0_gnwc-gkxc-gnwk_bf16",
+        (),
+    ),
+    # The second argument is the width of indices.
+    "ckProfiler grouped_conv_fwd 3 1 2 1 1 0 1 1 2 3 4 8 3 9 2 1 1 1": (
+        "fwd_n3g2k4c8_i9_f3_s2_p1_ngcw-gkxc-ngkw_i8_i8",
+        (),
+    ),
+    "ckProfiler conv_fwd 1 0 1 1 0 1 1 1 3 4 8 3 9 2 1 1 1": (
+        "fwd_n3g1k4c8_i9_f3_s2_p1_ncw-kcx-nkw_f16",
+        (),
+    ),
+    "ckProfiler conv_bwd_data 3 1 1 1 0 1 1 1 3 4 8 3 9 2 1 1 1": (
+        "bwd_data_n3g1k4c8_i9_f3_s2_p1_nwc-kxc-nwk_i8_i8",
+        (),
+    ),
+    "-n 2 -k 4 -c 5 --image 9 --filter 3 --direction bwd_data --dtype bf16 --weight-dtype f32": (
+        "bwd_data_n2g1k4c5_i9_f3_nwgc-gkxc-nwgk_bf16_f32",
+        (),
+    ),
     "-n 2 -k 4 -c 5 --image 9 --filter 3 --compute f8E5M2@f8E4M3FN --elementwise scale(.5)": (
         "bwd_weight_n2g1k4c5_i9_f3_nwgc-gkxc-nwgk_f16_f8E5M2-f8E4M3FN_scale-0.5",
         (),
@@ -89,6 +116,22 @@ def test_golden(line: str) -> None:
     assert (request.problem.name, request.split_k) == GOLDEN[line]
 
 
+@pytest.mark.parametrize(
+    ("bits", "directions"),
+    [
+        (0, ["fwd", "bwd_data", "bwd_weight"]),
+        (1, ["fwd"]),
+        (2, ["bwd_data"]),
+        (4, ["bwd_weight"]),
+        (6, ["bwd_data", "bwd_weight"]),
+    ],
+)
+def test_the_directions_of_a_miopen_line(bits: int, directions: list[str]) -> None:
+    found = parse_line(f"convfp16 -n 2 -c 3 -k 4 -H 8 -W 8 -F {bits}")
+    assert [request.problem.direction for request in found] == directions
+    assert {request.problem.filter for request in found} == {(3, 3)}
+
+
 CK = "ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 1 32 8 8 3 20 1 1 1 1"
 OURS = "-n 2 -k 4 -c 4 --image 8x8 --filter 3x3"
 
@@ -96,11 +139,7 @@ OURS = "-n 2 -k 4 -c 4 --image 8x8 --filter 3x3"
 REFUSED = {
     "convfp16 -n 4 -c 65 -k 64 -g 32 -F 4": ("--in_channels 65", "not divisible"),
     "convfp16 -n 4 -c 64 -k 65 -g 32 -F 4": ("--out_channels 65", "not divisible"),
-    "convfp16 -n 4": ("-F 0", "only bwd_weight is built"),
-    "convfp16 -F 1": ("-F 1: asks for fwd,", "use -F 4"),
-    "convfp16 -F 2": ("-F 2: asks for bwd_data,", "use -F 4"),
-    "convfp16 -F 6": ("-F 6: asks for bwd_data, bwd_weight,", "use -F 4"),
-    "convfp16 -F 8": ("-F 8", "unknown direction"),
+    "convfp16 -F 8": ("-F 8", "not a sum of 1 (fwd), 2 (bwd_data) and 4 (bwd_weight)"),
     "convfp16 -F 4 --wat 2": ("--wat", "not a flag"),
     "convfp16 -F 4 -n": ("-n", "has no value"),
     "convfp16 -F 4 -n -c 3": ("-n", "has no value"),
@@ -136,7 +175,9 @@ REFUSED = {
     f"{CK} 1".replace("weight 1 2", "weight 1 0"): ("layout 0", "GNCHW"),
     f"{CK} 1".replace("32 8 8", "32 x 8"): ("k x", "not an integer"),
     "ckProfiler grouped_conv_bwd_weight 1 2": ("verify", "missing"),
-    "ckProfiler conv_bwd_data 1 1": ("conv_bwd_data", "not built"),
+    "ckProfiler conv_bwd_data 1 1": ("verify", "missing"),
+    "ckProfiler conv_bwd_data 1 1 1 1 0 1 1 1 2 4 4 3 9 1 1 0 0 2": ("conv_bwd_data", "takes 17"),
+    "ckProfiler grouped_conv_fwd 4 0 1 1 1 0 1 1": ("dtype 4", "8-bit floats as the output"),
     "ckProfiler gemm 1 1": ("gemm", "not an operation"),
     f"{OURS} --wat 1": ("--wat", "not known"),
     f"{OURS} --imag 1": ("--imag", "not known"),
@@ -146,7 +187,8 @@ REFUSED = {
     f"{OURS} --dtype f8": ("dtype f8", "not a data type"),
     f"{OURS} --weight-dtype i32": ("weight dtype i32", "not possible"),
     f"{OURS} --layout HWNC": ("layout HWNC", "not in the table"),
-    f"{OURS} --direction fwd": ("direction fwd", "not built"),
+    f"{OURS} --direction wrw": ("direction wrw", "known: bwd_weight, bwd_data, fwd"),
+    f"{OURS} --direction fwd --elementwise relu": ("elementwise relu", "not built for fwd"),
     "-n 2 -k 4 -c 4 --image 8x8": ("--filter", "missing"),
     "-k 4 -c 4 --image 8x8 --filter 1x1": ("-n", "missing"),
     "-n 2 -k 4 -c 4 --image 8xa --filter 1x1": ("--image: 8xa", "not sizes"),
@@ -262,19 +304,21 @@ def test_flags_and_json_round_trip(problem: ConvProblem) -> None:
     assert _only(json.dumps(problem.to_json())) == problem
 
 
-CK_ROWS = tuple(find_layout(name, 2) for name in ck.LAYOUTS.values())
-
-
-@given(problems(CK_ROWS, tuple(pair for *pair, compute in ck.DTYPES.values() if not compute)))
-@settings(max_examples=100, deadline=None)
-def test_ckprofiler_round_trip(problem: ConvProblem) -> None:
-    types = {row: digit for digit, row in ck.DTYPES.items()}
-    dtype = types[problem.dtype, problem.weight_dtype, problem.compute]
-    layout = [*ck.LAYOUTS][CK_ROWS.index(problem.layout_row)]
-    words = ["grouped_conv_bwd_weight", dtype, layout, *"1101"]
+@pytest.mark.parametrize("name", ck.OPERATIONS)
+@given(data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_ckprofiler_round_trip(name: str, data: st.DataObject) -> None:
+    row = ck.OPERATIONS[name]
+    layouts = {find_layout(text, 2): digit for digit, text in row.layouts.items()}
+    types = {typed: digit for digit, typed in row.dtypes.items() if not typed[2]}
+    drawn = problems(tuple(layouts), tuple((first, second) for first, second, _ in types))
+    problem = replace(data.draw(drawn), direction=row.direction)
+    words = [name, types[problem.dtype, problem.weight_dtype, ""]]
+    words += ["0"] * ("index" in row.head)
+    words += [layouts[problem.layout_row], *"1101"]
     words += [problem.ndim, problem.g, problem.n, problem.k, problem.c, *problem.filter]
     words += [*problem.image, *problem.stride, *problem.dilation]
-    words += [*problem.pad_low, *problem.pad_high, 1]
+    words += [*problem.pad_low, *problem.pad_high, *([1] if row.split_k else [])]
     assert _only(" ".join(map(str, words))) == problem
 
 

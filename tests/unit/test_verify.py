@@ -50,7 +50,7 @@ def test_integer_sums_fit_the_weight_type(dtype, weight_dtype):
     problem = typed(dtype, weight_dtype, image=[40, 40], n=8)
     want = reference(problem, *inputs(problem))
     assert np.abs(want).max() > 10
-    rounded = want.astype(problem.weight_type.to_numpy()).astype(np.float64)
+    rounded = want.astype(problem.result_type.to_numpy()).astype(np.float64)
     assert np.mean(rounded == want) > 0.9
 
 

@@ -1,0 +1,121 @@
+"""The payload of a data gradient: arrange the weight by phases, contract, put the phases in place.
+
+`conv_compiler/directions.py` says what phases are.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
+from conv_compiler.directions import phases, roles
+
+if TYPE_CHECKING:
+    from iree.compiler import ir
+
+    from conv_compiler.directions import Phases
+    from conv_compiler.problem import ConvProblem
+
+
+def build_bwd_data(problem: ConvProblem, gradient: ir.Value, weight: ir.Value) -> ir.Value:
+    """d_input of d_output and weight."""
+    from conv_compiler.build import ops
+
+    cut, letters = phases(problem), problem.layout_row.grouped
+    gradient, weight = grouped(problem, "output", gradient), grouped(problem, "weight", weight)
+    skipped = [max(0, one.lowest) for one in cut]
+    gradient = ops.without_first(
+        gradient, list(chain(*(skipped if x == "*" else [0] for x in letters.output)))
+    )
+    sums = contracted(roles(problem), gradient, _arranged(problem, weight, cut))
+    return folded(problem, "input", _in_place(problem, finished(problem, sums), cut))
+
+
+def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -> ir.Value:
+    """The weight as [g, k, taps of the window..., (phases..., c)], 0 where a phase has no such tap.
+
+    A kernel of its own, or the compiler puts it into the GEMM's.
+    """
+    from iree.compiler import ir
+    from iree.compiler.dialects import arith, linalg, tensor
+
+    from conv_compiler.build import ops
+
+    index = ir.IndexType.get()
+    letters, ndim = problem.layout_row.grouped.weight, problem.ndim
+    shape = [
+        *(problem.g, problem.k),
+        *(one.taps for one in cut),
+        *(one.count for one in cut),
+        problem.c,
+    ]
+
+    def number(value: int) -> ir.Value:
+        return arith.ConstantOp(index, value).result
+
+    def linear(value: ir.Value, factor: int, offset: int) -> ir.Value:
+        return arith.AddIOp(arith.MulIOp(value, number(factor)).result, number(offset)).result
+
+    def tap(axis: int, at: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
+        """(the filter tap, whether there is one) of a place in the window and a phase."""
+        one, stride, dilation = cut[axis], problem.stride[axis], problem.dilation[axis]
+        phase = linear(at[2 + ndim + axis], 1, one.first + problem.pad_low[axis])
+        pixel = linear(at[2 + axis], one.step * stride, one.lowest * stride)
+        reach = arith.SubIOp(phase, pixel).result
+        found = arith.DivSIOp(reach, number(dilation)).result
+        whole = arith.CmpIOp(
+            arith.CmpIPredicate.eq, arith.MulIOp(found, number(dilation)).result, reach
+        ).result
+        inside = [
+            arith.CmpIOp(arith.CmpIPredicate.sge, reach, number(0)).result,
+            arith.CmpIOp(arith.CmpIPredicate.slt, found, number(problem.filter[axis])).result,
+        ]
+        is_tap = reduce(lambda a, b: arith.AndIOp(a, b).result, inside, whole)
+        return arith.SelectOp(is_tap, found, number(0)).result, is_tap
+
+    def body(zero: ir.Value) -> ir.Value:
+        at = [linalg.IndexOp(axis).result for axis in range(len(shape))]
+        taps = [tap(axis, at) for axis in range(ndim)]
+        place = {"G": [at[0]], "K": [at[1]], "C": [at[-1]], "*": [found for found, _ in taps]}
+        value = tensor.ExtractOp(weight, list(chain(*(place[x] for x in letters)))).result
+        is_tap = reduce(lambda a, b: arith.AndIOp(a, b).result, [there for _, there in taps])
+        return arith.SelectOp(is_tap, value, zero).result
+
+    element = ir.RankedTensorType(weight.type).element_type
+    region = ops.dispatch_region(ir.RankedTensorType.get(shape, element))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
+        empty = tensor.EmptyOp(shape, element).result
+        zero = ops.zero(element)
+        arranged = ops.generic([], empty, [dims], len(shape), 0, lambda _: body(zero))
+        ops.dispatch_return(arranged)
+    return ops.merge_axes(region.results[0], 2 + ndim, ndim + 1)
+
+
+def _in_place(problem: ConvProblem, found: ir.Value, cut: tuple[Phases, ...]) -> ir.Value:
+    """The input gradient in its grouped axes, from [.., pixels / stride, .., phases and c, ..]."""
+    from conv_compiler.build import ops
+
+    if set(problem.stride) == {1}:
+        return found
+    letters, ndim = problem.layout_row.grouped.input, problem.ndim
+    names = list(chain(*(range(ndim) if x == "*" else x for x in letters)))
+    channel = names.index("C")
+    found = ops.split_axis(found, channel, (*(one.count for one in cut), problem.c))
+    names[channel:channel] = [f"phase {axis}" for axis in range(ndim)]
+    low, high = [0] * len(names), [0] * len(names)
+    for axis, one in enumerate(cut):
+        at = names.index(f"phase {axis}")
+        low[at], high[at] = one.first, problem.stride[axis] - one.first - one.count
+    found = ops.pad(found, low, high)
+    order = [
+        [name, f"phase {name}"] if isinstance(name, int) else [name]
+        for name in names
+        if name not in {f"phase {axis}" for axis in range(ndim)}
+    ]
+    found = ops.transpose(found, [names.index(name) for name in chain(*order)])
+    for axis, parts in enumerate(order):
+        found = ops.merge_axes(found, axis, len(parts))
+    return ops.leading(found, problem.shape(letters))

@@ -1,0 +1,20 @@
+"""The payload of a convolution: the contraction of a weight gradient with other roles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
+from conv_compiler.directions import roles
+
+if TYPE_CHECKING:
+    from iree.compiler import ir
+
+    from conv_compiler.problem import ConvProblem
+
+
+def build_fwd(problem: ConvProblem, image: ir.Value, weight: ir.Value) -> ir.Value:
+    """The output of input and weight."""
+    image, weight = grouped(problem, "input", image), grouped(problem, "weight", weight)
+    sums = contracted(roles(problem), image, weight)
+    return folded(problem, "output", finished(problem, sums))

@@ -1,0 +1,185 @@
+"""What each direction is to the schedules: a weight gradient with other roles.
+
+A weight gradient sums windows of one operand (the image) against pixels of the other (the
+gradient): image[n, o * stride + f * dilation - pad, g, c] * gradient[n, o, g, k], over n and o.
+With the loops renamed the other directions are the same contraction:
+
+    the weight gradient's     n    c                f                        o           k
+    fwd: input, weight        c    n                output pixels            taps        k
+    bwd_data: d_output,       k    n                input pixels / stride    taps that   c of every
+      arranged weight                                                        meet them   phase
+
+What a schedule makes of one it makes of all: passes, scripts, tiles and the model know nothing of
+directions.
+
+bwd_data with strides: input pixel i = j * stride + a, of phase a, meets output pixel j + q for all
+q = (a + pad - f * dilation) / stride that are whole. The window of j is all q of all phases; each
+phase is a channel of its own, with weight 0 where it has no such tap (`build/bwd_data.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from conv_compiler.layouts import Layout
+from conv_compiler.problem import ConvProblem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles(ConvProblem):
+    """A weight gradient that stands for another direction: axes in any order, and no more output
+    pixels than `outs`, whatever the image has room for."""
+
+    row: Layout
+    outs: tuple[int, ...]
+
+    __hash__ = ConvProblem.__hash__
+
+    @cached_property
+    def layout_row(self) -> Layout:
+        """The axis order of the roles."""
+        return self.row
+
+    @cached_property
+    def out_image(self) -> tuple[int, ...]:
+        """Spatial size of the gradient."""
+        return self.outs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phases:
+    """How one dimension of a data gradient is cut.
+
+    Of input pixel j * stride + a the phases a are `first` and those behind it, `count` in all. The
+    window of j has `taps` output pixels, `step` apart, from j + `lowest` on.
+    """
+
+    first: int
+    count: int
+    lowest: int
+    step: int
+    taps: int
+
+    @classmethod
+    def of(cls, problem: ConvProblem, axis: int) -> Phases:
+        """Those of one spatial dimension.
+
+        Where a single phase meets any output pixel it is the only one computed: of a 1x1 filter
+        with a stride the other input pixels get no gradient.
+        """
+        stride, pad = problem.stride[axis], problem.pad_low[axis]
+        size, outs = problem.image[axis], problem.out_image[axis]
+        last = -(-size // stride) - 1
+        met = {
+            a: offsets
+            for a in range(min(stride, size))
+            if (
+                offsets := [
+                    reach // stride
+                    for reach in (
+                        a + pad - f * problem.dilation[axis] for f in range(problem.filter[axis])
+                    )
+                    if reach % stride == 0 and -last <= reach // stride < outs
+                ]
+            )
+        }
+        found = sorted({offset for offsets in met.values() for offset in offsets}) or [0]
+        step = math.gcd(*(offset - found[0] for offset in found)) or 1
+        one = len(met) <= 1
+        return cls(
+            first=next(iter(met), 0) if one else 0,
+            count=1 if one else stride,
+            lowest=found[0],
+            step=step,
+            taps=(found[-1] - found[0]) // step + 1,
+        )
+
+
+def phases(problem: ConvProblem) -> tuple[Phases, ...]:
+    """Those of each spatial dimension, outermost first."""
+    return tuple(Phases.of(problem, axis) for axis in range(problem.ndim))
+
+
+def _pads(needed: tuple[int, ...], have: tuple[int, ...], low: tuple[int, ...]) -> tuple[int, ...]:
+    """Zeros behind each axis, so that `needed` elements follow its zeros in front."""
+    return tuple(
+        max(0, most - low_ - size) for most, size, low_ in zip(needed, have, low, strict=True)
+    )
+
+
+def _fwd(problem: ConvProblem) -> Roles:
+    grouped = problem.layout_row.grouped
+    reach = tuple(
+        (o - 1) * s + extent
+        for o, s, extent in zip(
+            problem.out_image, problem.stride, problem.filter_extent, strict=True
+        )
+    )
+    renamed = str.maketrans("NC", "CN")
+    return Roles(
+        n=problem.c,
+        c=problem.n,
+        k=problem.k,
+        g=problem.g,
+        image=problem.image,
+        filter=problem.out_image,
+        outs=problem.filter,
+        stride=problem.dilation,
+        dilation=problem.stride,
+        pad_low=problem.pad_low,
+        pad_high=_pads(reach, problem.image, problem.pad_low),
+        dtype=problem.dtype,
+        weight_dtype=problem.weight_dtype,
+        compute=problem.compute,
+        row=Layout(
+            input=grouped.input.translate(renamed),
+            output=grouped.weight.translate(renamed),
+            weight=grouped.output.translate(renamed),
+        ),
+    )
+
+
+# The axes of the weight as `build/bwd_data.py` arranges it, in its roles' letters.
+ARRANGED = "GN*K"
+
+
+def _bwd_data(problem: ConvProblem) -> Roles:
+    grouped, cut = problem.layout_row.grouped, phases(problem)
+    low = tuple(max(0, -one.lowest) for one in cut)
+    image = tuple(
+        size - max(0, one.lowest) for size, one in zip(problem.out_image, cut, strict=True)
+    )
+    rows = tuple(-(-size // s) for size, s in zip(problem.image, problem.stride, strict=True))
+    reach = tuple(size + (one.taps - 1) * one.step for size, one in zip(rows, cut, strict=True))
+    renamed = str.maketrans("NCK", "CKN")
+    return Roles(
+        n=problem.k,
+        c=problem.n,
+        k=problem.c * math.prod(one.count for one in cut),
+        g=problem.g,
+        image=image,
+        filter=rows,
+        outs=tuple(one.taps for one in cut),
+        stride=tuple(one.step for one in cut),
+        pad_low=low,
+        pad_high=_pads(reach, image, low),
+        dtype=problem.dtype,
+        weight_dtype=problem.weight_dtype,
+        compute=problem.compute,
+        row=Layout(
+            input=grouped.output.translate(renamed),
+            output=ARRANGED,
+            weight=grouped.input.translate(renamed),
+        ),
+    )
+
+
+_ROLES = {"fwd": _fwd, "bwd_data": _bwd_data}
+
+
+@lru_cache(maxsize=256)
+def roles(problem: ConvProblem) -> ConvProblem:
+    """The weight gradient that a schedule is to make for a problem: itself, where it is one."""
+    return _ROLES[problem.direction](problem) if problem.direction in _ROLES else problem
