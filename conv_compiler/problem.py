@@ -70,8 +70,8 @@ class ConvProblem:
     `dtype` is the type of both operands, `weight_dtype` that of the result, in every direction.
 
     `elementwise` names an op of `conv_compiler.elementwise`, such as `bilinear(0.5,2)`, that is
-    applied to the sums before they are rounded to the weight's type. Its tensor d, where it takes
-    one, has the weight's shape and type, or f32 with `:f32` behind the op. For weight gradients.
+    applied to the sums before they are rounded to the result's type. Its tensor d, where it takes
+    one, has the result's shape and type, or f32 with `:f32` behind the op.
 
     `compute` names two 8-bit floats, of the output gradient and of the input (in other directions
     of the weight and of the other operand), to which the data are converted before they are
@@ -137,13 +137,9 @@ class ConvProblem:
         for name, value in settings.items():
             object.__setattr__(self, name, value)
         check_pair(self.dtype, self.weight_dtype)
-        if self.elementwise and self.direction != "bwd_weight":
-            raise UnsupportedProblem(
-                f"elementwise {self.elementwise}: not built for {self.direction}; leave it out"
-            )
         if self.fused and self.fused.d_dtype not in ("", "f32", self.weight_dtype):
             raise UnsupportedProblem(
-                f"elementwise {self.elementwise}: d is the weight's {self.weight_dtype} or f32; "
+                f"elementwise {self.elementwise}: d is the result's {self.weight_dtype} or f32; "
                 f"leave {self.fused.d_dtype} out"
             )
         for padded, extent in zip(self.padded_image, self.filter_extent, strict=True):
@@ -231,7 +227,7 @@ class ConvProblem:
 
     @property
     def takes_d(self) -> bool:
-        """Whether the elementwise op reads a tensor of the weight's shape."""
+        """Whether the elementwise op reads a tensor of the result's shape."""
         return bool(self.fused and self.fused.row.takes_d)
 
     @property

@@ -84,8 +84,8 @@ def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array
 
     Raises InvalidArray unless `d` is there, in the weight's shape, just where the op takes it.
     """
-    if (d is not None) != problem.takes_d or (d is not None and d.shape != problem.weight_shape):
-        wanted = f"give {problem.weight_shape}" if problem.takes_d else "leave it out"
+    if (d is not None) != problem.takes_d or (d is not None and d.shape != problem.result_shape):
+        wanted = f"give {problem.result_shape}" if problem.takes_d else "leave it out"
         raise InvalidArray(f"d {None if d is None else d.shape}: not the problem's; {wanted}")
     if problem.fused:
         d = None if d is None else d.astype(np.float64)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conv_compiler.dtypes import DTYPES, TYPE_PAIRS
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.layouts import LAYOUTS
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem import DIRECTIONS, ConvProblem
 
 MOST_MULTIPLY_ADDS = 2**22
 # 8-bit floats have lists of their own (`tests/numerics/test_f8.py`).
@@ -137,6 +137,19 @@ def elementwise_texts(draw: st.DrawFn) -> str:
         + (f"({','.join(values)})" if values else "")
         + (draw(st.sampled_from(["", ":f32"])) if row.takes_d else "")
     )
+
+
+@st.composite
+def of_any_kind(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
+    """A problem and a split-K of any direction, elementwise op, types, layout and dimension."""
+    direction = draw(st.sampled_from(list(DIRECTIONS)))
+    problem, split_k = draw(
+        problems_with_split(types=draw(st.sampled_from(TYPE_PAIRS)), direction=direction)
+    )
+    op = draw(st.one_of(st.just(""), elementwise_texts()))
+    wider = not problem.data_type.is_integer and not problem.data_type.is_f8
+    compute = draw(st.sampled_from(["", "", "bf8,fp8"])) if wider else ""
+    return replace(problem, elementwise=op, compute=compute), split_k
 
 
 def for_drawn(strategy: st.SearchStrategy[Any], examples: int, name: str) -> Callable[..., None]:

@@ -41,7 +41,7 @@ def build(problem: ConvProblem) -> ir.Module:
         types = [ir.RankedTensorType.get(shape, data) for shape in problem.operand_shapes]
         if problem.takes_d:
             d_type = ops.element_type(problem.d_type)
-            types.append(ir.RankedTensorType.get(problem.weight_shape, d_type))
+            types.append(ir.RankedTensorType.get(problem.result_shape, d_type))
 
         def main(*operands: ir.Value) -> ir.Value:
             return BUILDERS[problem.direction](problem, *operands)

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
 
-def build_bwd_data(problem: ConvProblem, gradient: ir.Value, weight: ir.Value) -> ir.Value:
-    """d_input of d_output and weight."""
+def build_bwd_data(
+    problem: ConvProblem, gradient: ir.Value, weight: ir.Value, *extra: ir.Value
+) -> ir.Value:
+    """d_input of d_output and weight, and of d where the problem's elementwise op takes it."""
     from conv_compiler.build import ops
 
     cut, letters = phases(problem), problem.layout_row.grouped
@@ -30,7 +32,11 @@ def build_bwd_data(problem: ConvProblem, gradient: ir.Value, weight: ir.Value) -
         gradient, list(chain(*(skipped if x == "*" else [0] for x in letters.output)))
     )
     sums = contracted(roles(problem), gradient, _arranged(problem, weight, cut))
-    return folded(problem, "input", _in_place(problem, finished(problem, sums), cut))
+    if problem.fused:  # which d meets in its place; without one fewer bytes are put there
+        found = finished(problem, _in_place(problem, sums, cut), extra)
+    else:
+        found = _in_place(problem, finished(problem, sums), cut)
+    return folded(problem, "input", found)
 
 
 def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -> ir.Value:

@@ -109,7 +109,7 @@ def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] =
     from conv_compiler.build.scalar import from_f32, to_f32
 
     formula, values = problem.fused.row.formula, problem.fused.values
-    extra = tuple(grouped(problem, "weight", d) for d in extra)
+    extra = tuple(grouped(problem, problem.tensors[2], d) for d in extra)
     return ops.elementwise(
         [sums, *extra],
         type,

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
 
-def build_fwd(problem: ConvProblem, image: ir.Value, weight: ir.Value) -> ir.Value:
-    """The output of input and weight."""
+def build_fwd(
+    problem: ConvProblem, image: ir.Value, weight: ir.Value, *extra: ir.Value
+) -> ir.Value:
+    """The output of input and weight, and of d where the problem's elementwise op takes it."""
     image, weight = grouped(problem, "input", image), grouped(problem, "weight", weight)
     sums = contracted(roles(problem), image, weight)
-    return folded(problem, "output", finished(problem, sums))
+    return folded(problem, "output", finished(problem, sums, extra))

@@ -1,4 +1,4 @@
-"""`conv-compiler run`: one weight gradient from `.npy` files."""
+"""`conv-compiler run`: one convolution or gradient from `.npy` files."""
 
 from __future__ import annotations
 
@@ -23,26 +23,30 @@ from conv_compiler.report import left, right, seconds, show
 COLUMNS = (
     left("artifact", "vmfb"),
     left("device", "device"),
-    left("d_weight", "output"),
+    left("result", "output"),
     left("shape", "shape", lambda shape: "x".join(map(str, shape))),
     left("type", "dtype"),
     right("time", "seconds", seconds),
 )
+
+# Which of them a kernel takes depends on its direction.
+OPERANDS = {
+    "input": "input images",
+    "weight": "the weight",
+    "d_output": "gradient of the output",
+    "d": "tensor of the elementwise op",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
-    parser.add_argument("--input", type=Path, required=True, metavar="NPY", help="input images")
+    for name, what in OPERANDS.items():
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, type=Path, metavar="NPY", help=f"{what}, where it is an operand")
     parser.add_argument(
-        "--d-output", type=Path, required=True, metavar="NPY", help="gradient of the output"
-    )
-    parser.add_argument(
-        "--d", type=Path, metavar="NPY", help="tensor d, where the elementwise op takes one"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="NPY", help="gradient of the weight"
+        "-o", "--output", type=Path, required=True, metavar="NPY", help="where the result goes"
     )
     add_device(parser)
     add_json(parser)
@@ -56,21 +60,24 @@ def run(args: argparse.Namespace) -> int:
 
     vmfb = _artifact(args)
     kernel = load(vmfb, args.device)
-    operands = [
-        _read(path, tensor.dtype)
-        for path, tensor in zip((args.input, args.d_output, args.d), kernel.operands, strict=False)
-        if path
-    ]
+    given = {name: path for name in OPERANDS if (path := getattr(args, name))}
+    taken = [tensor.name for tensor in kernel.operands]
+    for name in (*taken, *given):
+        if name not in given:
+            raise InvalidArray(f"{name}: not given; this kernel takes {', '.join(taken)}")
+        if name not in taken:
+            raise InvalidArray(f"{name} {given[name]}: not taken; give {', '.join(taken)}")
+    operands = [_read(given[tensor.name], tensor.dtype) for tensor in kernel.operands]
     started = perf_counter()
-    d_weight = kernel(*operands)
+    result = kernel(*operands)
     elapsed = perf_counter() - started
-    _write(args.output, d_weight)
+    _write(args.output, result)
     row = {
         "vmfb": str(vmfb),
         "device": kernel.device,
         "output": str(args.output),
-        "shape": list(d_weight.shape),
-        "dtype": str(d_weight.dtype),
+        "shape": list(result.shape),
+        "dtype": str(result.dtype),
         "seconds": elapsed,
     }
     show([row], COLUMNS, args.json)

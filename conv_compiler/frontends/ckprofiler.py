@@ -119,22 +119,7 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     types = _row("dtype", head["dtype"], operation.dtypes, operation.unbuilt_dtypes)
     data, result, compute = types
     layout = _row("layout", head["layout"], operation.layouts, operation.unbuilt_layouts)
-    ndim = _integer("ndim", head["ndim"])
-    if ndim not in (1, 2, 3):
-        raise UnsupportedProblem(f"ndim {ndim}: not a number of dimensions; use 1, 2 or 3")
-    expected = len(names) + len(_SIZES) + len(_SPATIAL) * ndim + (operation.split_k == "needed")
-    if len(words) not in {expected, expected + (operation.split_k == "allowed")}:
-        split = {"needed": ", and splitK", "allowed": ", and splitK or nothing", "": ""}
-        raise UnsupportedProblem(
-            f"{name}: {len(words)} arguments for ndim {ndim}; it takes {expected}: "
-            f"{' '.join(names)} G N K C, {ndim} each of {', '.join(_SPATIAL)}"
-            f"{split[operation.split_k]}"
-        )
-    rest = iter(words[len(names) :])
-    sizes: dict[str, Any] = {name: _integer(name, next(rest)) for name in _SIZES}
-    spatial: dict[str, Any] = {
-        name: tuple(_integer(name, next(rest)) for _ in range(ndim)) for name in _SPATIAL
-    }
+    sizes, split_k = read_sizes(name, head["ndim"], words[len(names) :], operation.split_k)
     problem = ConvProblem(
         direction=operation.direction,
         layout=layout,
@@ -142,11 +127,38 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         weight_dtype=result,
         compute=compute,
         **sizes,
-        **spatial,
     )
-    split_k = next(rest, None)
-    asked = () if split_k is None else parse_split_k(split_k, "splitK")
+    asked = parse_split_k(split_k, "splitK") if split_k else ()
     return (Request(problem=problem, split_k=asked),)
+
+
+# Numbers of words behind the sizes.
+_BEHIND = MappingProxyType({"needed": (1,), "allowed": (0, 1), "": (0,)})
+
+
+def read_sizes(
+    name: str, dimensions: str, words: Sequence[str], split_k: str = ""
+) -> tuple[dict[str, Any], str]:
+    """(the problem's sizes by field, the split behind them, empty without one).
+
+    Raises UnsupportedProblem where the words are not G N K C and the spatial arguments of so many
+    dimensions, or malformed.
+    """
+    ndim = _integer("ndim", dimensions)
+    if ndim not in (1, 2, 3):
+        raise UnsupportedProblem(f"ndim {ndim}: not a number of dimensions; use 1, 2 or 3")
+    expected = len(_SIZES) + len(_SPATIAL) * ndim
+    if len(words) - expected not in _BEHIND[split_k]:
+        behind = {"needed": " and splitK", "allowed": " and splitK or nothing", "": ""}
+        raise UnsupportedProblem(
+            f"{name}: {len(words)} arguments behind ndim {ndim}; it takes {expected}"
+            f"{behind[split_k]}: G N K C, {ndim} each of {', '.join(_SPATIAL)}"
+        )
+    rest = iter(words)
+    sizes: dict[str, Any] = {size: _integer(size, next(rest)) for size in _SIZES}
+    for kind in _SPATIAL:
+        sizes[kind] = tuple(_integer(kind, next(rest)) for _ in range(ndim))
+    return sizes, next(rest, "")
 
 
 def _integer(name: str, text: str) -> int:

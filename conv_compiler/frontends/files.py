@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends import ckprofiler, flags, miopen
+from conv_compiler.frontends import ck_examples, ckprofiler, flags, miopen
 from conv_compiler.frontends.request import Request, parse_split_k
 from conv_compiler.problem import ConvProblem
 
@@ -20,10 +20,10 @@ _COMMENT = re.compile(r"(?:^|\s)#\s*(.*)$")
 
 
 def starts_line(word: str) -> bool:
-    """Whether a word opens a MIOpenDriver or ckProfiler line."""
+    """Whether a word opens a line of MIOpenDriver, ckProfiler or a Composable Kernel example."""
     if word in (*miopen.OPERATIONS, *ckprofiler.OPERATIONS):
         return True
-    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler")
+    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler", *ck_examples.EXAMPLES)
 
 
 def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -34,6 +34,8 @@ def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
         return miopen.parse(tokens)
     if program == "ckProfiler" or first in ckprofiler.OPERATIONS:
         return ckprofiler.parse(tokens)
+    if program.startswith(("example_", "client_")):
+        return ck_examples.parse(tokens)
     if first.startswith("-"):
         return flags.parse(tokens)
     # An operation of either program that is not built gets that program's own reason.

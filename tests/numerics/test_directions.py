@@ -1,15 +1,24 @@
-"""Convolutions and data gradients: random problems on the CPU and on every virtual chip."""
+"""Convolutions and data gradients, and problems of any kind, on the CPU and every virtual chip."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from conv_compiler.cli import main
+from conv_compiler.compile import compile
+from conv_compiler.data import inputs
+from conv_compiler.errors import InvalidArray
+from conv_compiler.problem import DIRECTIONS as PROBLEM_DIRECTIONS
 from conv_compiler.problem import ConvProblem
+from conv_compiler.reference import plain
+from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify, verify_artifact
-from tests.problems import for_drawn, problems_with_split
+from tests.problems import for_drawn, of_any_kind, problems_with_split
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 DIRECTIONS = ("bwd_data", "fwd")
@@ -21,10 +30,10 @@ def check(problem, target, split_k="auto"):
     verify_artifact(report.artifact, data="random", seed=1).require()
 
 
-def random_problems(direction, target, examples):
+def random_problems(drawn, target, examples, name):
     """Check so many drawn problems on a target; the same ones every time."""
 
-    @for_drawn(problems_with_split(direction=direction), examples, f"{direction} {target}")
+    @for_drawn(drawn, examples, f"{name} {target}")
     def run(drawn):
         problem, split_k = drawn
         check(problem, target, split_k)
@@ -33,14 +42,20 @@ def random_problems(direction, target, examples):
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("target", ["cpu", *CHIPS])
 def test_some_random_problems(target, direction):
-    random_problems(direction, target, 16 if target == "cpu" else 4)
+    drawn = problems_with_split(direction=direction)
+    random_problems(drawn, target, 12 if target == "cpu" else 3, direction)
+
+
+@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+def test_some_of_any_kind(target):
+    """Any direction, elementwise op, types, layout and dimension."""
+    random_problems(of_any_kind(), target, 12 if target == "cpu" else 3, "any kind")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("target", ["cpu", *CHIPS])
-def test_many_random_problems(target, direction):
-    random_problems(direction, target, 250 if target == "cpu" else 50)
+def test_many_of_any_kind(target):
+    random_problems(of_any_kind(), target, 500 if target == "cpu" else 100, "any kind")
 
 
 # What a phase of a stride or a window may look like.
@@ -102,3 +117,39 @@ def test_matrix_instructions_compute_them(chip, instruction, direction):
     main = report.artifact.main_kernel
     assert any(instruction in name for name in main.mma)
     assert main.spills == main.scratch_bytes == 0
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_an_elementwise_op_meets_d_in_its_place(target, direction, stride):
+    problem = replace(EXAMPLE_17, direction=direction, k=16, c=24, stride=stride)
+    for op in ("bilinear(0.5,2):f32", "add", "sigmoid"):
+        check(replace(problem, elementwise=op), target)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_names_of_the_operands(direction):
+    """A kernel knows what it computes: what a wrong shape is said to be."""
+    problem = ConvProblem(direction=direction, n=1, k=3, c=2, image=(5,), filter=(2,))
+    kernel = load(compile(problem))
+    names, result = PROBLEM_DIRECTIONS[direction]
+    assert tuple(tensor.name for tensor in kernel.operands) == names
+    assert kernel.result.name == result
+    first, second = inputs(problem)
+    with pytest.raises(InvalidArray, match=rf"^{names[1]} \(.*\): not the kernel's shape"):
+        kernel(first, second[..., :1])
+
+
+def test_the_command_runs_a_convolution(tmp_path):
+    words = shlex.split("-n 2 -k 4 -c 3 --image 6x6 --filter 3x3 --stride 2 --dtype f32")
+    problem = ConvProblem(
+        direction="fwd", n=2, k=4, c=3, image=(6, 6), filter=(3, 3), stride=(2, 2), dtype="f32"
+    )
+    image, weight = inputs(problem)
+    np.save(tmp_path / "image.npy", image)
+    np.save(tmp_path / "weight.npy", weight)
+    files = ["--input", str(tmp_path / "image.npy"), "--weight", str(tmp_path / "weight.npy")]
+    output = tmp_path / "output.npy"
+    assert main(["run", *words, "--direction", "fwd", *files, "-o", str(output)]) == 0
+    np.testing.assert_array_equal(np.load(output), plain(problem, image, weight))

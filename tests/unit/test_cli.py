@@ -90,7 +90,7 @@ REFUSED = {
     "inspect none.vmfb": "artifact none.vmfb: none.json beside it is missing",
     "list wat": "what: invalid choice: 'wat'",
     "list layouts --check": "--check: not for layouts",
-    "run x.vmfb": "the following arguments are required: --input",
+    "run x.vmfb": "the following arguments are required: -o",
     "inspect x.vmfb -n 4": "-n: x.vmfb is compiled already",
     "inspect x.vmfb --target gfx942": "--target: x.vmfb is compiled already",
     "inspect x.vmfb --tile 4x4": "--tile: x.vmfb is compiled already",
@@ -136,6 +136,9 @@ def test_run_refuses_wrong_arrays(tmp_path: Path, vmfb: Path, arrays: list[str],
     assert "not a .npy file" in refused(capfd, *command, *text)
     none = [arrays[0], str(tmp_path / "none.npy"), *arrays[2:]]
     assert "No such file" in refused(capfd, *command, *none)
+    assert refused(capfd, *command, *arrays[:2]).startswith("d_output: not given; this kernel ta")
+    weight = ["--weight", arrays[1]]
+    assert refused(capfd, *command, *arrays, *weight).startswith(f"weight {arrays[1]}: not taken")
     assert not output.exists()
 
 

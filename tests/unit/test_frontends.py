@@ -95,6 +95,31 @@ GOLDEN = {
         "bwd_data_n3g1k4c8_i9_f3_s2_p1_nwc-kxc-nwk_i8_i8",
         (),
     ),
+    # The defaults of Composable Kernel's examples 17 and 20, and of its client examples 11 and 24.
+    "./bin/example_convnd_bwd_data_xdl 0 1 5": (
+        "bwd_data_n128g1k256c256_i71x71_f3x3_s2x2_p1x1_gnhwc-gkyxc-gnhwk_f16",
+        (),
+    ),
+    "example_convnd_bwd_data_dl_fp16 1 2 1 1 2 3 4 5 3 9 2 1 1 0": (
+        "bwd_data_n3g2k4c5_i9_f3_s2_p1-0_gnwc-gkxc-gnwk_f16",
+        (),
+    ),
+    "example_grouped_conv_bwd_weight_xdl_fp16_comp_bf8_fp8": (
+        "bwd_weight_n1g4k128c256_i14x14x14_f3x3x3_p1x1x1_gndhwc-gkzyxc-gndhwk_f16_bf8-fp8",
+        (1,),
+    ),
+    "client_grouped_conv3d_bwd_weight_fp32": (
+        "bwd_weight_n64g8k128c128_i28x28x3_f3x3x3_p1x1x1_gndhwc-gkzyxc-gndhwk_f32",
+        (2,),
+    ),
+    "client_grouped_convnd_bwd_data_bilinear_residual_fp16": (
+        "bwd_data_n64g32k64c32_i14x14x14_f3x3x3_p1x1x1_ndhwgc-gkzyxc-ndhwgk_f16_bilinear-2-2",
+        (),
+    ),
+    "client_grouped_convnd_bwd_weight_scale_fp16": (
+        "bwd_weight_n32g32k32c32_i14x14x14_f3x3x3_p1x1x1_ndhwgc-gkzyxc-ndhwgk_f16_scale-2",
+        (2,),
+    ),
     "-n 2 -k 4 -c 5 --image 9 --filter 3 --direction bwd_data --dtype bf16 --weight-dtype f32": (
         "bwd_data_n2g1k4c5_i9_f3_nwgc-gkxc-nwgk_bf16_f32",
         (),
@@ -161,8 +186,8 @@ REFUSED = {
     "convfp16 -F 4 -y 50": ("filter", "no size"),
     "convfp8 -F 4": ("convfp8", "not built"),
     "MIOpenDriver bnorm -F 4": ("bnorm", "not an operation"),
-    CK: ("grouped_conv_bwd_weight", "it takes 18"),
-    f"{CK} 1 1": ("grouped_conv_bwd_weight", "it takes 18"),
+    CK: ("grouped_conv_bwd_weight", "takes 10 and splitK"),
+    f"{CK} 1 1": ("grouped_conv_bwd_weight", "takes 10 and splitK"),
     f"{CK} 0": ("splitK 0", "not a split"),
     f"{CK} -2": ("splitK -2", "not a split"),
     f"{CK} 1".replace("weight 1 2", "weight 6 2"): ("dtype 6", "tf32"),
@@ -176,7 +201,10 @@ REFUSED = {
     f"{CK} 1".replace("32 8 8", "32 x 8"): ("k x", "not an integer"),
     "ckProfiler grouped_conv_bwd_weight 1 2": ("verify", "missing"),
     "ckProfiler conv_bwd_data 1 1": ("verify", "missing"),
-    "ckProfiler conv_bwd_data 1 1 1 1 0 1 1 1 2 4 4 3 9 1 1 0 0 2": ("conv_bwd_data", "takes 17"),
+    "ckProfiler conv_bwd_data 1 1 1 1 0 1 1 1 2 4 4 3 9 1 1 0 0 2": (
+        "conv_bwd_data",
+        "11 arguments behind ndim 1",
+    ),
     "ckProfiler grouped_conv_fwd 4 0 1 1 1 0 1 1": ("dtype 4", "8-bit floats as the output"),
     "ckProfiler gemm 1 1": ("gemm", "not an operation"),
     f"{OURS} --wat 1": ("--wat", "not known"),
@@ -188,7 +216,10 @@ REFUSED = {
     f"{OURS} --weight-dtype i32": ("weight dtype i32", "not possible"),
     f"{OURS} --layout HWNC": ("layout HWNC", "not in the table"),
     f"{OURS} --direction wrw": ("direction wrw", "known: bwd_weight, bwd_data, fwd"),
-    f"{OURS} --direction fwd --elementwise relu": ("elementwise relu", "not built for fwd"),
+    "example_convnd_bwd_data_xdl_fp16 1": ("init", "missing"),
+    "example_convnd_bwd_data_xdl_fp16 1 1 0 2 1": ("example_convnd", "1 arguments behind"),
+    "client_grouped_conv2d_bwd_weight_fp16 1": ("client_grouped_conv2d", "takes no arguments"),
+    "example_gemm_xdl_fp16": ("example_gemm_xdl_fp16", "not a program known here"),
     "-n 2 -k 4 -c 4 --image 8x8": ("--filter", "missing"),
     "-k 4 -c 4 --image 8x8 --filter 1x1": ("-n", "missing"),
     "-n 2 -k 4 -c 4 --image 8xa --filter 1x1": ("--image: 8xa", "not sizes"),
