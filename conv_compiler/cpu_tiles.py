@@ -27,7 +27,6 @@ FMA_CYCLES = 4
 BROADCASTS_PER_CYCLE = 1
 # Cycles a line of LINE_BYTES takes from the second cache, where a step finds new pixels.
 LINE_BYTES = 64
-F32_BYTES = 4
 LINE_CYCLES = 2
 # Cycles to copy one element when an operand must be padded or transposed first.
 COPY_CYCLES = 2
@@ -108,6 +107,11 @@ def best_tiling(
     )
 
 
+def lanes_of(unit: VectorUnit, problem: ConvProblem) -> int:
+    """Sums in a register."""
+    return unit.lanes * 4 // problem.accumulator_type.bytes
+
+
 def _register_tiles(problem: ConvProblem, lanes: str, unit: VectorUnit) -> Iterator[RegisterTile]:
     """Every register tile that fits the register file."""
     sizes = loop_sizes(problem)
@@ -127,7 +131,7 @@ def _register_tiles(problem: ConvProblem, lanes: str, unit: VectorUnit) -> Itera
         if lanes == "k" and math.prod(window) > 1 and c < sizes["c"]:
             continue
         for width in widths:
-            vectors = -(-width // unit.lanes)
+            vectors = -(-width // lanes_of(unit, problem))
             sums = tile_rows * vectors
             image = math.prod(window) * c * (vectors if lanes in "gc" else 1)
             gradient = k * (vectors if lanes in "gk" else 1)
@@ -137,7 +141,7 @@ def _register_tiles(problem: ConvProblem, lanes: str, unit: VectorUnit) -> Itera
                 continue
             tile = {"g": 1, "k": k, "c": c, **dict(zip(taps, window, strict=True)), lanes: width}
             broadcasts = {"c": gradient, "k": image, "g": 0}[lanes]
-            line = -(-width * F32_BYTES // LINE_BYTES)
+            line = -(-width * problem.accumulator_type.bytes // LINE_BYTES)
             lines = (line * c if lanes in "gc" else 1) + (line * k if lanes in "gk" else 1)
             busy = max(
                 sums / FMAS_PER_CYCLE,

@@ -61,9 +61,8 @@ def _random(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Arra
     if problem.data_type.is_integer:
         return _integers(problem, rng)
     numpy = problem.data_type.to_numpy()
-    first, second = (
-        rng.random(shape, dtype=np.float32) * 2 - 1 for shape in problem.operand_shapes
-    )
+    drawn = np.float64 if problem.data_type.bits > 32 else np.float32
+    first, second = (rng.random(shape, dtype=drawn) * 2 - 1 for shape in problem.operand_shapes)
     return first.astype(numpy), second.astype(numpy)
 
 

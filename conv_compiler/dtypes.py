@@ -55,6 +55,16 @@ class DType:
         return self.bits == 8 and not self.is_integer
 
     @property
+    def cpu_only(self) -> bool:
+        """Whether there is no schedule for it on GPUs, where a sum takes one register."""
+        return DTYPES[self.accumulator].bits > 32
+
+    @property
+    def elementwise(self) -> str:
+        """Row in which an elementwise op on sums of this type is computed."""
+        return "f64" if self.name == "f64" else "f32"
+
+    @property
     def bytes(self) -> int:
         """Storage size of one element in bytes."""
         return self.bits // 8
@@ -98,6 +108,14 @@ DTYPES = MappingProxyType(
                 mantissa_bits=7,
                 accumulator="f32",
             ),
+            DType(
+                name="f64",
+                mlir="f64",
+                numpy="float64",
+                bits=64,
+                mantissa_bits=52,
+                accumulator="f64",
+            ),
             # OCP's (OFP8 revision 1.0), and those of gfx942.
             *(
                 DType(
@@ -135,6 +153,7 @@ TYPE_PAIRS = (
     ("bf16", "f32"),
     ("i8", "i32"),
     ("i8", "i8"),
+    ("f64", "f64"),
     *(
         (data, weight)
         for data in ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")

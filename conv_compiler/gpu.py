@@ -73,6 +73,8 @@ def vector_candidates(
     problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """Vector tilings, fastest first; those with the workgroup's `tile`, where one is given."""
+    if problem.data_type.cpu_only:
+        return ()
     fitting = [tiling for tiling in vector_tilings(problem) if tile in ((), tiling.workgroup)]
     return _ranked("vector_gemm", problem, target, fitting, split_k)[:2]
 

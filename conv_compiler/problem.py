@@ -302,14 +302,12 @@ class ConvProblem:
 
     @property
     def gemm_k(self) -> int:
-        """Length of the longest sum behind one element of the result."""
-        taps = math.prod(self.filter)
-        lengths = {
-            "bwd_weight": self.n * math.prod(self.out_image),
-            "bwd_data": self.k * taps,
-            "fwd": self.c * taps,
-        }
-        return lengths[self.direction]
+        """Length of the sum behind one element of the result, products by added zeros included."""
+        from conv_compiler.directions import roles
+
+        if self.direction != "bwd_weight":
+            return roles(self).gemm_k
+        return self.n * math.prod(self.out_image)
 
     @cached_property
     def is_pointwise(self) -> bool:

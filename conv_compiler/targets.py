@@ -195,6 +195,8 @@ BACKENDS = MappingProxyType(
                 "--iree-hal-target-device=local",
                 "--iree-hal-local-target-device-backends=llvm-cpu",
                 "--iree-llvmcpu-target-cpu={chip}",
+                # By default IREE 3.13 makes f32 of f64, and crashes on our payload as it does.
+                "--iree-input-demote-f64-to-f32=false",
             ),
             driver="local-task",
             assembly="s",

@@ -15,6 +15,7 @@ import numpy as np
 
 from conv_compiler.data import inputs as inputs
 from conv_compiler.data import without_denormals
+from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import InvalidArray, Mismatch
 from conv_compiler.reference import exact_sums, finished
 from conv_compiler.runtime import load, to_numpy
@@ -74,6 +75,8 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     n = problem.gemm_k
     roundings = min(n, _CONFIDENCE * math.sqrt(n))
     sums = math.sqrt(n) * 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
+    if problem.accumulator_type.name == "f64":
+        roundings *= 2  # the reference's sums are rounded as often
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1), absolute=roundings * sums
     )
@@ -84,21 +87,23 @@ def after_elementwise(
 ) -> Tolerance:
     """What a tolerance on sums becomes behind the problem's elementwise op.
 
-    Nothing changes where the op is exact in f32 on exact sums. Else a weight may be off by what the
-    op makes of a sum that is off by its tolerance, and by the op's own roundings in f32:
+    Nothing changes where the op is exact in f32 (f64 of f64 data) on exact sums. Else a weight may
+    be off by what the op makes of a sum that is off by its tolerance, and by its own roundings:
         absolute = |op(sum +- absolute) - op(sum)| + 8 u(f32) op(|sum|, |d|, |parameters|)
     and, for integers, by the one step that this may move a value over a half.
     """
     fused = problem.fused
     if fused is None:
         return allowed
+    computed = DTYPES[problem.accumulator_type.elementwise]
     exact = [None if x is None else x.astype(np.float64) for x in (sums, d)]
-    single = [None if x is None else x.astype(np.float32) for x in (sums, d)]
+    single = [None if x is None else x.astype(computed.to_numpy()) for x in (sums, d)]
     want = fused.on_arrays(*exact)
     if allowed.exact and np.array_equal(fused.on_arrays(*single), want):
         return allowed
     off = [fused.on_arrays(exact[0] + sign * allowed.absolute, exact[1]) for sign in (-1, 1)]
-    roundings = _ELEMENTWISE_ROUNDINGS * 2.0**-24 * fused.magnitude(*exact)
+    unit = 2.0 ** -(computed.mantissa_bits + 1)
+    roundings = _ELEMENTWISE_ROUNDINGS * unit * fused.magnitude(*exact)
     step = 1.0 if problem.result_type.is_integer else 0.0
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1) if not step else 0.0,

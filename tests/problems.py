@@ -17,8 +17,8 @@ from conv_compiler.layouts import LAYOUTS
 from conv_compiler.problem import DIRECTIONS, ConvProblem
 
 MOST_MULTIPLY_ADDS = 2**22
-# 8-bit floats have lists of their own (`tests/numerics/test_f8.py`).
-TYPES = tuple(pair for pair in TYPE_PAIRS if not DTYPES[pair[0]].is_f8)
+# 8-bit floats have lists of their own (`tests/numerics/test_f8.py`), f64 is for the CPU alone.
+TYPES = tuple(pair for pair in TYPE_PAIRS if not DTYPES[pair[0]].is_f8 and pair[0] != "f64")
 F8_TYPES = tuple(pair for pair in TYPE_PAIRS if DTYPES[pair[0]].is_f8)
 # How far an image may reach beyond the least that gives an output, by number of dimensions.
 _SPARE = {1: 40, 2: 12, 3: 5}
@@ -144,7 +144,7 @@ def of_any_kind(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
     """A problem and a split-K of any direction, elementwise op, types, layout and dimension."""
     direction = draw(st.sampled_from(list(DIRECTIONS)))
     problem, split_k = draw(
-        problems_with_split(types=draw(st.sampled_from(TYPE_PAIRS)), direction=direction)
+        problems_with_split(types=draw(st.sampled_from((*TYPES, *F8_TYPES))), direction=direction)
     )
     op = draw(st.one_of(st.just(""), elementwise_texts()))
     wider = not problem.data_type.is_integer and not problem.data_type.is_f8

@@ -106,14 +106,15 @@ def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] =
     type = ops.element_type(problem.result_type)
     if problem.fused is None:
         return ops.convert_tensor(sums, type)
-    from conv_compiler.build.scalar import from_f32, to_f32
+    from conv_compiler.build.scalar import rounded, widened
 
+    wide = ops.element_type(DTYPES[problem.accumulator_type.elementwise])
     formula, values = problem.fused.row.formula, problem.fused.values
     extra = tuple(grouped(problem, problem.tensors[2], d) for d in extra)
     return ops.elementwise(
         [sums, *extra],
         type,
-        lambda *scalars: from_f32(formula(*map(to_f32, scalars), *values), type),
+        lambda *scalars: rounded(formula(*(widened(x, wide) for x in scalars), *values), type),
         "epilogue",
     )
 

@@ -15,7 +15,7 @@ Binary = Callable[[ir.Value, ir.Value], ir.OpView]
 
 @dataclass(frozen=True)
 class Scalar:
-    """An f32 value; each operator adds an op at the insertion point in force."""
+    """A value of f32 or f64; each operator adds an op at the insertion point in force."""
 
     value: ir.Value
 
@@ -64,22 +64,21 @@ class Scalar:
         return Scalar(math.ExpOp(self.value).result)
 
 
-def to_f32(value: ir.Value) -> Scalar:
-    """A value of any float or integer type as f32: exact, but for integers over 2^24."""
-    f32 = ir.F32Type.get()
+def widened(value: ir.Value, to: ir.Type) -> Scalar:
+    """A value of any float or integer type as f32 or f64: exact, but for integers over 2^24."""
     if isinstance(value.type, ir.IntegerType):
-        return Scalar(arith.SIToFPOp(f32, value).result)
-    return Scalar(ops.convert(value, f32))
+        return Scalar(arith.SIToFPOp(to, value).result)
+    return Scalar(ops.convert(value, to))
 
 
-def from_f32(scalar: Scalar, to: ir.Type) -> ir.Value:
+def rounded(scalar: Scalar, to: ir.Type) -> ir.Value:
     """A value of another type, to the nearest even; integers saturate."""
     if not isinstance(to, ir.IntegerType):
         return ops.convert(scalar.value, to)
     top = 2.0 ** (ir.IntegerType(to).width - 1)
-    rounded = Scalar(math.RoundEvenOp(scalar.value).result).maximum(-top)
-    limit = rounded._constant(top)
-    above = arith.CmpFOp(arith.CmpFPredicate.OGE, rounded.value, limit).result
+    whole = Scalar(math.RoundEvenOp(scalar.value).result).maximum(-top)
+    limit = whole._constant(top)
+    above = arith.CmpFOp(arith.CmpFPredicate.OGE, whole.value, limit).result
     largest = arith.ConstantOp(to, ir.IntegerAttr.get(to, int(top) - 1)).result
-    inside = arith.SelectOp(above, rounded._constant(0.0), rounded.value).result
+    inside = arith.SelectOp(above, whole._constant(0.0), whole.value).result
     return arith.SelectOp(above, largest, arith.FPToSIOp(to, inside).result).result

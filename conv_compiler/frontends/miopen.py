@@ -19,9 +19,15 @@ from conv_compiler.problem import ConvProblem
 
 # The driver's operation -> our data type.
 OPERATIONS = MappingProxyType(
-    {"conv": "f32", "convfp16": "f16", "convbfp16": "bf16", "convint8": "i8"}
+    {
+        "conv": "f32",
+        "convfp16": "f16",
+        "convbfp16": "bf16",
+        "convint8": "i8",
+        "convfp64": "f64",
+    }
 )
-_UNBUILT_OPERATIONS = ("convfp8", "convbfp8", "convfp64")
+_UNBUILT_OPERATIONS = ("convfp8", "convbfp8")
 
 # Bit of -F -> direction.
 DIRECTION_BITS = MappingProxyType({1: "fwd", 2: "bwd_data", 4: "bwd_weight"})

@@ -7,8 +7,8 @@ import pytest
 from conv_compiler.verify import verify, verify_artifact
 from tests.problems import TYPES, for_drawn, problems_with_split
 
-CELLS = [(ndim, types) for ndim in (1, 2, 3) for types in TYPES]
-# Problems of each of the 21 cells: 84 by default, and 315 more.
+CELLS = [(ndim, types) for ndim in (1, 2, 3) for types in (*TYPES, ("f64", "f64"))]
+# Problems of each of the 24 cells: 96 by default, and 360 more.
 FEW = pytest.param(4, id="few")
 MANY = pytest.param(15, id="many", marks=pytest.mark.slow)
 

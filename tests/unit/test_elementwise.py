@@ -80,7 +80,7 @@ def test_parameters_are_the_f32_that_kernels_hold(value):
         ("scale(nan)", "not 1 finite f32 numbers"),
         ("relu(1)", "not 0 finite f32 numbers; write relu"),
         ("relu:f32", "has no tensor d that could be f32"),
-        ("add:i8", "d is the weight's f16 or f32; leave i8 out"),
+        ("add:i8", "d is the result's f16 or f32; leave i8 out"),
     ],
 )
 def test_what_is_refused(text, message):
@@ -169,7 +169,7 @@ def test_from_files(tmp_path, capfd):
     words += ["--elementwise", "bilinear(2, -1)", "-o", str(tmp_path / "w.npy")]
     words += [w for name in ("input", "d-output") for w in (f"--{name}", f"{tmp_path}/{name}.npy")]
     assert main(words) == 2
-    assert "operands 2: not 3" in capfd.readouterr().err
+    assert "d: not given; this kernel takes input, d_output, d" in capfd.readouterr().err
     assert main([*words, "--d", f"{tmp_path}/d.npy"]) == 0
     want = reference(problem, *arrays.values()).astype(np.float16)
     assert np.array_equal(np.load(tmp_path / "w.npy"), want)

@@ -12,7 +12,7 @@ import pytest
 
 from conv_compiler import gpu_tiles
 from conv_compiler.commands.demo import LAYERS
-from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import read_file
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import STRATEGIES, candidates, choose
@@ -134,3 +134,10 @@ def test_strategies_survive_json():
     for target in TARGETS.values():
         for one in choose(RESNET, target):
             assert Strategy.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1201", "sm_80"])
+def test_f64_is_refused_on_gpus(chip):
+    problem = ConvProblem(n=1, k=8, c=8, image=(4,), filter=(1,), dtype="f64")
+    with pytest.raises(UnsupportedTarget, match=f"target {chip}: no strategy computes .*_f64 on"):
+        choose(problem, find_target(chip))
