@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conv_compiler.f8 import emulation_passes
+from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import mma_of, predict
 from conv_compiler.gpu_reduction import reduction_info
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from conv_compiler.script import Sequence
     from conv_compiler.targets import Target
 
+# IREE reads smaller tensors by buffer instructions, which give 0 outside of them. Larger ones are
+# read behind branches, and no loop with branches is software pipelined (its
+# `ROCDLConfigureBufferInstructions` pass).
+BUFFER_BYTES = 2**31
 # Tilings tried at most for a problem, should the first ones spill.
 MOST_CANDIDATES = 8
 # Parts the model may choose: beyond, a part's partial sums cost more than its work saves.
@@ -46,8 +50,11 @@ def mma_candidates(
     """Implicit-GEMM tilings and splits for every matrix instruction of the type, fastest first.
 
     `split_k` fixes the number of parts, 0 leaves it to the model; `tile` the workgroup's tile,
-    which need not be one of the table.
+    which need not be one of the table. None on AMD chips for operands that buffer instructions do
+    not reach.
     """
+    if target.backend == "rocm" and _largest_operand(problem, target) >= BUFFER_BYTES:
+        return ()
     best: dict[object, tuple[float, GpuTiling, Form]] = {}
     for mma, tiling in mma_tilings(problem, target, tile):
         # The best way to compute a tile; of a tile that is asked for, every way.
@@ -67,6 +74,12 @@ def mma_candidates(
         for tiling in forms[:MODELLED]
     ]
     return _ranked("implicit_gemm", problem, target, copied, split_k)
+
+
+def _largest_operand(problem: ConvProblem, target: Target) -> int:
+    """Bytes of the larger operand."""
+    elements = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
+    return elements * operand_bytes(problem, target)
 
 
 def vector_candidates(

@@ -1,0 +1,44 @@
+"""Tensors that 31 or 32 bits do not address: few of their pixels are read, from all over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conv_compiler.compile import compile
+from conv_compiler.problem import ConvProblem
+from conv_compiler.runtime import load
+from conv_compiler.select import choose
+from conv_compiler.targets import find_target
+
+STRIDE = 100
+
+
+def problem(side: int) -> ConvProblem:
+    """f16, 8 bytes a pixel."""
+    stride = (STRIDE, STRIDE)
+    return ConvProblem(n=1, k=4, c=4, image=(side, side), filter=(1, 1), stride=stride)
+
+
+def test_matrix_kernels_up_to_what_buffer_instructions_reach():
+    """Beyond, the software pipeline would be lost; the vector kernel is chosen by name."""
+    gfx942 = find_target("gfx942")
+    assert choose(problem(2**14 - 1), gfx942)[0].name == "implicit_gemm"
+    assert {one.name for one in choose(problem(2**14), gfx942)} == {"vector_gemm"}
+    compile(problem(2**14), "gfx942")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [17000, 25000])  # 2.2 and 4.7 GiB
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
+def test_every_pixel_is_found(target, side):
+    """What is not read is an untouched page here; a device holds all of it."""
+    large = problem(side)
+    rng = np.random.default_rng(side)
+    image = np.zeros(large.input_shape, np.float16)
+    read = image[:, ::STRIDE, ::STRIDE]
+    read[...] = rng.integers(-2, 3, read.shape)
+    gradient = rng.integers(-2, 3, large.output_shape).astype(np.float16)
+    kernel = load(compile(large, target), None if target == "cpu" else "vgpu")
+    want = np.einsum("nhwgk,nhwgc->gkc", gradient.astype(float), read.astype(float))
+    np.testing.assert_array_equal(kernel(image, gradient).reshape(want.shape), want)
