@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
-from conv_compiler.reference import reorder
+from conv_compiler.reference import multiplicand, reorder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,17 +76,24 @@ _KEPT = {"bwd_weight": "GK", "bwd_data": "GC", "fwd": "GK"}
 
 
 def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
-    """Whether integer-valued arrays sum exactly in the accumulator, in any order.
+    """Whether arrays hold integers, as they are multiplied, whose sums are exact in the
+    accumulator, in any order.
 
     No partial sum can pass the largest |first| times the sum of |second| over one channel.
     """
+    first, second = (
+        multiplicand(problem, number, array).astype(np.float64)
+        for number, array in enumerate((first, second))
+    )
+    if any((array != np.rint(array)).any() for array in (first, second)):
+        return False
     letters: str = getattr(problem.layout_row.grouped, problem.tensors[1])
     kept = _KEPT[problem.direction]
-    sizes = np.abs(second.astype(np.float64)).reshape(problem.shape(letters))
+    sizes = np.abs(second).reshape(problem.shape(letters))
     order = kept + "".join(letter for letter in letters if letter not in kept)
     per_channel = reorder(sizes, letters, order, problem.ndim)
     sums = per_channel.reshape(math.prod(per_channel.shape[:2]), -1).sum(axis=1)
-    largest = np.abs(first.astype(np.float64)).max() * sums.max()
+    largest = np.abs(first).max() * sums.max()
     return bool(largest <= _exact_limit(problem.accumulator_type))
 
 
@@ -120,7 +127,8 @@ def inputs(problem: ConvProblem, data: str = "integers", seed: int = 0) -> tuple
         raise InvalidArray(f"seed {seed}: below 0; use 0 or more")
     rng = np.random.default_rng(seed)
     drawn = DATA[data](problem, rng)
-    if (data == "integers" or problem.data_type.is_integer) and not is_exact(problem, *drawn):
+    integers = data == "integers" or problem.data_type.is_integer
+    if integers and problem.operand_ops == (None, None) and not is_exact(problem, *drawn):
         raise UnsupportedProblem(
             f"gemm_k {problem.gemm_k}: integer data would not be exact in "
             f"{problem.accumulator_type.name}; use random data"

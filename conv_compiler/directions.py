@@ -133,6 +133,8 @@ def _fwd(problem: ConvProblem) -> Roles:
         dtype=problem.dtype,
         weight_dtype=problem.weight_dtype,
         compute=problem.compute,
+        input_op=problem.input_op,
+        output_op=problem.weight_op,
         row=Layout(
             input=grouped.input.translate(renamed),
             output=grouped.weight.translate(renamed),
@@ -168,6 +170,8 @@ def _bwd_data(problem: ConvProblem) -> Roles:
         dtype=problem.dtype,
         weight_dtype=problem.weight_dtype,
         compute=problem.compute,
+        input_op=problem.output_op,
+        output_op=problem.weight_op,
         row=Layout(
             input=grouped.output.translate(renamed),
             output=ARRANGED,

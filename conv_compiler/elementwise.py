@@ -82,6 +82,11 @@ ELEMENTWISE = MappingProxyType(
 )
 
 
+# Ops an operand may go through before it is multiplied: without d, and rounded once at most, so
+# that what is multiplied is known to the bit.
+OPERAND_OPS = ("scale", "relu")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fused:
     """An op with its parameters; `d_dtype` is the type of d, empty for the weight's own."""
@@ -148,3 +153,13 @@ def parse(text: str) -> Fused:
             f"elementwise {text}: has no tensor d that could be {found[3]}; write {row.signature}"
         )
     return Fused(row=row, values=values, d_dtype=found[3] or "")
+
+
+def parse_operand(text: str, tensor: str) -> Fused:
+    """The op on an operand, of those in OPERAND_OPS; raises as `parse`."""
+    found = parse(text)
+    if found.row.name not in OPERAND_OPS:
+        raise UnsupportedProblem(
+            f"{tensor} op {text}: not for operands; use {' or '.join(OPERAND_OPS)}"
+        )
+    return found

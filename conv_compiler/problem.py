@@ -18,7 +18,7 @@ from conv_compiler.dtypes import (
     compute_pair,
     default_weight_dtype,
 )
-from conv_compiler.elementwise import Fused, parse
+from conv_compiler.elementwise import Fused, parse, parse_operand
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
 
@@ -30,6 +30,7 @@ DIRECTIONS = MappingProxyType(
         "fwd": (("input", "weight"), "output"),
     }
 )
+TENSORS = ("input", "weight", "output")
 # Under which a compiled module states its direction, for whoever runs it without the problem.
 STATED_DIRECTION = "conv_compiler.direction"
 _MAX_INDEX = 2**62
@@ -73,6 +74,10 @@ class ConvProblem:
     applied to the sums before they are rounded to the result's type. Its tensor d, where it takes
     one, has the result's shape and type, or f32 with `:f32` behind the op.
 
+    `input_op`, `weight_op` and `output_op` name ops of OPERAND_OPS there, as `scale(0.5)`, that the
+    tensor of that name (or its gradient) goes through, where it is an operand, before it is
+    multiplied: computed in f32 and rounded to the type that is multiplied. Pads stay 0.
+
     `compute` names two 8-bit floats, of the output gradient and of the input (in other directions
     of the weight and of the other operand), to which the data are converted before they are
     multiplied: to the nearest even, saturated to the largest number.
@@ -98,6 +103,9 @@ class ConvProblem:
     direction: str = "bwd_weight"
     elementwise: str = ""
     compute: str = ""
+    input_op: str = ""
+    weight_op: str = ""
+    output_op: str = ""
 
     def __hash__(self) -> int:
         # Of what tells most problems apart: a choice looks them up thousands of times.
@@ -133,10 +141,19 @@ class ConvProblem:
             "weight_dtype": self.weight_dtype or default_weight_dtype(self.dtype),
             "compute": ",".join(compute_pair(self.compute, self.dtype)) if self.compute else "",
             "elementwise": parse(str(self.elementwise)).text if self.elementwise else "",
+            **{
+                f"{name}_op": parse_operand(text, name).text
+                for name in TENSORS
+                if (text := getattr(self, f"{name}_op"))
+            },
         }
         for name, value in settings.items():
             object.__setattr__(self, name, value)
         check_pair(self.dtype, self.weight_dtype)
+        if op := getattr(self, f"{self.tensors[2]}_op"):
+            raise UnsupportedProblem(
+                f"{self.tensors[2]} op {op}: of the result, not of an operand; use elementwise"
+            )
         if self.fused and self.fused.d_dtype not in ("", "f32", self.weight_dtype):
             raise UnsupportedProblem(
                 f"elementwise {self.elementwise}: d is the result's {self.weight_dtype} or f32; "
@@ -224,6 +241,12 @@ class ConvProblem:
     def fused(self) -> Fused | None:
         """The elementwise op on the sums, or None."""
         return parse(self.elementwise) if self.elementwise else None
+
+    @property
+    def operand_ops(self) -> tuple[Fused | None, Fused | None]:
+        """The ops of the two operands."""
+        first, second = (getattr(self, f"{name}_op") for name in self.tensors[:2])
+        return (parse(first) if first else None, parse(second) if second else None)
 
     @property
     def takes_d(self) -> bool:
@@ -352,6 +375,9 @@ class ConvProblem:
             parts.append(self.compute.replace(",", "-"))
         if self.elementwise:
             parts.append(self.elementwise.translate(_NAME_CHARACTERS))
+        for name in TENSORS:
+            if op := getattr(self, f"{name}_op"):
+                parts.append(f"{name}-{op.translate(_NAME_CHARACTERS)}")
         return "_".join(parts)
 
     def with_batch(self, n: int) -> ConvProblem:

@@ -51,11 +51,25 @@ def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array
     shape: tuple[int, ...] = getattr(problem, f"{name}_shape")
     if array.shape != shape:
         raise InvalidArray(f"{name} {array.shape}: not the shape of the problem; give {shape}")
-    if problem.compute:
-        row = DTYPES[problem.operand_dtypes[name == problem.tensors[0]]]
-        array = array.clip(-row.largest, row.largest).astype(row.to_numpy())
+    array = multiplicand(problem, problem.tensors.index(name), array)
     letters: str = getattr(problem.layout_row.grouped, name)
     return reorder(array.reshape(problem.shape(letters)), letters, order, problem.ndim)
+
+
+def multiplicand(problem: ConvProblem, number: int, array: Array) -> Array:
+    """Operand 0 or 1 as it is multiplied: after its op, in the type that `compute` names."""
+    row, op = DTYPES[problem.operand_dtypes[1 - number]], problem.operand_ops[number]
+    if op is None and not problem.compute:
+        return array
+    if op is not None:
+        wide = DTYPES[problem.accumulator_type.elementwise].to_numpy()
+        array = op.on_arrays(array.astype(wide))
+    if row.is_integer:
+        top = 2 ** (row.bits - 1)
+        array = np.rint(array).clip(-top, top - 1)
+    elif row.is_f8:
+        array = array.clip(-row.largest, row.largest)
+    return array.astype(row.to_numpy())
 
 
 def _tensors(

@@ -8,16 +8,16 @@ problem only: every split factor, strategy and target is held to the same figure
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conv_compiler.data import inputs as inputs
-from conv_compiler.data import without_denormals
+from conv_compiler.data import is_exact, without_denormals
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import InvalidArray, Mismatch
-from conv_compiler.reference import exact_sums, finished
+from conv_compiler.reference import exact_sums, finished, multiplicand
 from conv_compiler.runtime import load, to_numpy
 from conv_compiler.targets import find_target
 
@@ -80,6 +80,26 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1), absolute=roundings * sums
     )
+
+
+def after_operand_ops(
+    problem: ConvProblem, allowed: Tolerance, first: Array, second: Array
+) -> Tolerance:
+    """What a tolerance becomes where the operands go through ops before they are multiplied.
+
+    Nothing changes without ops, nor where they leave integers whose sums are exact. Else the
+    figure for random data from [-1, 1), times the largest of either operand as it is multiplied.
+    """
+    if problem.operand_ops == (None, None):
+        return allowed
+    if allowed.exact and is_exact(problem, first, second):
+        return allowed
+    largest = [
+        float(np.abs(multiplicand(problem, number, array).astype(np.float64)).max())
+        for number, array in enumerate((first, second))
+    ]
+    random = tolerance(problem, "random")
+    return replace(random, absolute=random.absolute * max(largest[0], 1) * max(largest[1], 1))
 
 
 def after_elementwise(
@@ -248,7 +268,8 @@ def verify_artifact(
     if problem.dtype in find_target(artifact.target).flushed:
         image, gradient = without_denormals(image), without_denormals(gradient)
     sums = exact_sums(problem, image, gradient)
-    allowed = after_elementwise(problem, tolerance(problem, data), sums, *extra)
+    allowed = after_operand_ops(problem, tolerance(problem, data), image, gradient)
+    allowed = after_elementwise(problem, allowed, sums, *extra)
     placed = [kernel.put(array) for array in (image, gradient, *extra)]
     first = to_numpy(kernel(*placed))
     drifting = np.zeros(first.shape, bool)

@@ -141,7 +141,7 @@ def elementwise_texts(draw: st.DrawFn) -> str:
 
 @st.composite
 def of_any_kind(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
-    """A problem and a split-K of any direction, elementwise op, types, layout and dimension."""
+    """A problem and a split-K of any direction, elementwise ops, types, layout and dimension."""
     direction = draw(st.sampled_from(list(DIRECTIONS)))
     problem, split_k = draw(
         problems_with_split(types=draw(st.sampled_from((*TYPES, *F8_TYPES))), direction=direction)
@@ -149,7 +149,13 @@ def of_any_kind(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
     op = draw(st.one_of(st.just(""), elementwise_texts()))
     wider = not problem.data_type.is_integer and not problem.data_type.is_f8
     compute = draw(st.sampled_from(["", "", "bf8,fp8"])) if wider else ""
-    return replace(problem, elementwise=op, compute=compute), split_k
+    operand_ops = {
+        f"{name}_op": draw(
+            st.sampled_from(["", "", "relu", "scale(-0.5)", "scale(3)", "scale(0.3)"])
+        )
+        for name in problem.tensors[:2]
+    }
+    return replace(problem, elementwise=op, compute=compute, **operand_ops), split_k
 
 
 def for_drawn(strategy: st.SearchStrategy[Any], examples: int, name: str) -> Callable[..., None]:

@@ -9,6 +9,9 @@ from conv_compiler.dtypes import DTYPES
 if TYPE_CHECKING:
     from iree.compiler import ir
 
+    from conv_compiler.build.scalar import Scalar
+    from conv_compiler.dtypes import DType
+    from conv_compiler.elementwise import Fused
     from conv_compiler.problem import ConvProblem
 
 # Loop names: spatial dimensions take the letters of Composable Kernel, last dimension last.
@@ -50,6 +53,25 @@ def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
     return ops.split_axis(value, _axis(letters, channel, problem.ndim), (problem.g, size))
 
 
+def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
+    """An operand after its op, in the type that is multiplied; itself where that is no change."""
+    from conv_compiler.build import ops
+    from conv_compiler.build.scalar import rounded, widened
+
+    type = ops.element_type(dtype)
+    if op is None:
+        return value if ops.element_of(value) == type else ops.narrowed(value, dtype)
+    wide = ops.element_type(DTYPES[DTYPES[dtype.accumulator].elementwise])
+
+    def computed(x: ir.Value) -> Scalar:
+        found: Scalar = op.row.formula(widened(x, wide), *op.values)
+        return found
+
+    if dtype.is_f8:
+        return ops.narrowed(value, dtype, lambda x: computed(x).value)
+    return ops.elementwise([value], type, lambda x: rounded(computed(x), type))
+
+
 def contracted(problem: ConvProblem, image: ir.Value, gradient: ir.Value) -> ir.Value:
     """The sums of a weight gradient, in the accumulator's type and the weight's grouped axes.
 
@@ -81,9 +103,10 @@ def contracted(problem: ConvProblem, image: ir.Value, gradient: ir.Value) -> ir.
             out += list(amounts) if letter == "*" else [0]
         return out
 
-    if problem.compute:
-        of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
-        gradient, image = ops.narrowed(gradient, of_gradient), ops.narrowed(image, of_image)
+    of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
+    op_of_image, op_of_gradient = problem.operand_ops
+    image = multiplicand(image, op_of_image, of_image)
+    gradient = multiplicand(gradient, op_of_gradient, of_gradient)
     image = ops.pad(image, pads(problem.pad_low), pads(problem.pad_high))
     return ops.generic(
         [image, gradient],

@@ -24,6 +24,11 @@ def shape_of(value: ir.Value) -> list[int]:
     return list(ir.RankedTensorType(value.type).shape)
 
 
+def element_of(value: ir.Value) -> ir.Type:
+    """Element type of a ranked tensor."""
+    return ir.RankedTensorType(value.type).element_type
+
+
 def zero(type: ir.Type) -> ir.Value:
     """The constant 0 of a scalar type."""
     attribute = (
@@ -217,11 +222,13 @@ def elementwise(
     )
 
 
-def narrowed(value: ir.Value, dtype: DType) -> ir.Value:
-    """The tensor of wider floats as 8-bit floats, to the nearest even, saturated."""
+def narrowed(
+    value: ir.Value, dtype: DType, op: Callable[[ir.Value], ir.Value] = lambda x: x
+) -> ir.Value:
+    """The tensor of floats after an op on f32 as 8-bit floats, to the nearest even, saturated."""
 
     def body(x: ir.Value) -> ir.Value:
-        x = convert(x, ir.F32Type.get())  # what every target can convert from
+        x = op(convert(x, ir.F32Type.get()))  # what every target can convert from
         largest = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, dtype.largest)).result
         least = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, -dtype.largest)).result
         # Choices keep NaN; minima and maxima may lose it on their way to an instruction.

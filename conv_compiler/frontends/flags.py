@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem import TENSORS, ConvProblem
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
 _NEEDED = ("n", "k", "c", "image", "filter")
@@ -92,12 +92,19 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
         help="op on the weight gradient, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
         "(see conv-compiler list elementwise)",
     )
+    for name in TENSORS:
+        add(
+            f"--{name}-op",
+            metavar="OP",
+            help=f"op on the {name} or its gradient before it is multiplied: scale(0.5), relu",
+        )
     add("--direction", metavar="WORD", help="bwd_weight, bwd_data or fwd (bwd_weight)")
 
 
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
     *("layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
+    *(f"{name}_op" for name in TENSORS),
 )
 
 

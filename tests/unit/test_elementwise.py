@@ -18,7 +18,13 @@ from conv_compiler.elementwise import ELEMENTWISE, parse
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import exact_sums, plain, reference
-from conv_compiler.verify import Tolerance, after_elementwise, compare, tolerance
+from conv_compiler.verify import (
+    Tolerance,
+    after_elementwise,
+    after_operand_ops,
+    compare,
+    tolerance,
+)
 from tests.problems import elementwise_texts
 
 PROBLEM = ConvProblem(n=2, g=2, k=3, c=2, image=(5, 4), filter=(3, 2), layout="NHWC_KYXC_NHWK")
@@ -187,3 +193,48 @@ def test_a_name_for_files():
         "_bilinear-0.5-2-f32",
         "_add-f32",
     }
+
+
+def test_operands_go_through_their_ops_first():
+    """In f32 and rounded: 0.3 of an odd number is no f16."""
+    problem = replace(PROBLEM, input_op="scale(0.3)", output_op="relu")
+    image, gradient = inputs(problem, "random")
+    op = (image.astype(np.float32) * np.float32(0.3)).astype(np.float16)
+    want = plain(PROBLEM, op, np.maximum(gradient, 0))
+    assert np.array_equal(plain(problem, image, gradient), want)
+    assert np.allclose(reference(problem, image, gradient), want, rtol=1e-12)
+    assert not np.array_equal(want, plain(PROBLEM, image, np.maximum(gradient, 0)) * 0.3)
+
+
+def test_integers_of_an_operand_op_saturate():
+    problem = replace(PROBLEM, dtype="i8", weight_dtype="i32", input_op="scale(100)")
+    image = np.full(problem.input_shape, -3, np.int8)
+    gradient = np.ones(problem.output_shape, np.int8)
+    assert plain(problem, image, gradient).max() == -128 * PROBLEM.gemm_k
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"input_op": "sigmoid"}, "input op sigmoid: not for operands; use scale or relu"),
+        ({"weight_op": "relu"}, "weight op relu: of the result, not of an operand"),
+        ({"output_op": "wat"}, "elementwise wat: not in the table"),
+        ({"direction": "fwd", "output_op": "relu"}, "output op relu: of the result"),
+    ],
+)
+def test_operand_ops_that_are_refused(fields, reason):
+    with pytest.raises(UnsupportedProblem, match=reason):
+        replace(PROBLEM, **fields)
+
+
+def test_an_operand_op_that_is_left_out_is_found():
+    """What the kernel of one problem gives is no answer to the other."""
+    problem = replace(PROBLEM, output_op="scale(0.3)")
+    image, gradient = inputs(problem, "random")
+    sums = exact_sums(PROBLEM, image, gradient)
+    allowed = after_operand_ops(problem, tolerance(problem), image, gradient)
+    want = reference(problem, image, gradient)
+    found = compare(problem, sums.astype(np.float16), want, allowed)
+    assert found.wrong > found.weights / 2
+    right = compare(problem, want.astype(np.float16), want, allowed)
+    assert right.wrong == 0

@@ -120,6 +120,10 @@ GOLDEN = {
         "bwd_weight_n32g32k32c32_i14x14x14_f3x3x3_p1x1x1_ndhwgc-gkzyxc-ndhwgk_f16_scale-2",
         (2,),
     ),
+    "-n 2 -k 4 -c 5 --image 9 --filter 3 --input-op relu --output-op scale(.5)": (
+        "bwd_weight_n2g1k4c5_i9_f3_nwgc-gkxc-nwgk_f16_input-relu_output-scale-0.5",
+        (),
+    ),
     "-n 2 -k 4 -c 5 --image 9 --filter 3 --direction bwd_data --dtype bf16 --weight-dtype f32": (
         "bwd_data_n2g1k4c5_i9_f3_nwgc-gkxc-nwgk_bf16_f32",
         (),

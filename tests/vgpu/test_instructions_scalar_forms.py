@@ -57,6 +57,12 @@ UNARY: dict[str, tuple[int, int, Callable[[int, bool], Result]]] = {
     "s_ff1_i32_b64": (32, 64, lambda a, c: (lowest(a), c)),
     "s_flbit_i32_b32": (32, 32, lambda a, c: (leading(a, 32), c)),
     "s_flbit_i32_b64": (32, 64, lambda a, c: (leading(a, 64), c)),
+    "s_flbit_i32": (32, 32, lambda a, c: (leading(a if signed(a) >= 0 else ~a & MASK, 32), c)),
+    "s_flbit_i32_i64": (
+        32,
+        64,
+        lambda a, c: (leading(a if signed(a, 64) >= 0 else ~a & MASK64, 64), c),
+    ),
     "s_sext_i32_i8": (32, 32, lambda a, c: (signed(a, 8), c)),
     "s_sext_i32_i16": (32, 32, lambda a, c: (signed(a, 16), c)),
     "s_abs_i32": (32, 32, lambda a, c: (abs(signed(a)), a != 0)),

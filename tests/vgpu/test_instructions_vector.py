@@ -99,6 +99,7 @@ ROWS = [
     Row("v_bcnt_u32_b32", U, (U, U), big(lambda a, b: a.bit_count() + b)),
     Row("v_bfrev_b32", U, (U,), big(lambda a: int(f"{a:032b}"[::-1], 2))),
     Row("v_ffbh_u32", U, (U,), big(first_bit)),
+    Row("v_ffbh_i32", U, (U,), big(lambda x: first_bit(x if x < 2**31 else ~x & 0xFFFFFFFF))),
     Row("v_ffbl_b32", U, (U,), big(lambda a: (a & -a).bit_length() - 1 if a else -1)),
     Row("v_min_u32", U, (U, U), np.minimum),
     Row("v_max_u32", U, (U, U), np.maximum),

@@ -21,6 +21,10 @@ template <class T> VGPU_INLINE void write(Wave& w, u32 reg, T v) {
   else if constexpr (std::is_same<T, float>::value) set32(w, reg, bits(single_precision(w, v)));
   else set32(w, reg, static_cast<u32>(v));
 }
+template <class T> VGPU_INLINE u32 leading_zeros(T a) {
+  if (!a) return ~0u;
+  return static_cast<u32>(sizeof(T) == 8 ? __builtin_clzll(static_cast<u64>(a)) : __builtin_clz(static_cast<u32>(a)));
+}
 template <class T> constexpr Type type_of() {
   return sizeof(T) == 8 ? Type::kU64 : std::is_same<T, float>::value ? Type::kF32 : Type::kU32;
 }
@@ -163,8 +167,10 @@ void salu(const Table& add) {
   SOP1("s_bcnt0_i32_b32", u32, u32, d = static_cast<u32>(__builtin_popcount(~a)); scc = d != 0)
   SOP1("s_ff1_i32_b32|s_ctz_i32_b32", u32, u32, d = a ? static_cast<u32>(__builtin_ctz(a)) : ~0u)
   SOP1("s_ff1_i32_b64|s_ctz_i32_b64", u32, u64, d = a ? static_cast<u32>(__builtin_ctzll(a)) : ~0u)
-  SOP1("s_flbit_i32_b32|s_clz_i32_u32", u32, u32, d = a ? static_cast<u32>(__builtin_clz(a)) : ~0u)
-  SOP1("s_flbit_i32_b64|s_clz_i32_u64", u32, u64, d = a ? static_cast<u32>(__builtin_clzll(a)) : ~0u)
+  SOP1("s_flbit_i32_b32|s_clz_i32_u32", u32, u32, d = leading_zeros(a))
+  SOP1("s_flbit_i32_b64|s_clz_i32_u64", u32, u64, d = leading_zeros(a))
+  SOP1("s_flbit_i32|s_cls_i32", u32, i32, d = a < 0 ? leading_zeros(~a) : leading_zeros(a))
+  SOP1("s_flbit_i32_i64|s_cls_i32_i64", u32, i64, d = a < 0 ? leading_zeros(~a) : leading_zeros(a))
   SOP1("s_sext_i32_i8", i32, u32, d = static_cast<i8>(a))
   SOP1("s_sext_i32_i16", i32, u32, d = static_cast<i16>(a))
   SOP1("s_abs_i32", u32, i32, d = static_cast<u32>(a < 0 ? 0u - static_cast<u32>(a) : static_cast<u32>(a)); scc = d != 0)

@@ -89,6 +89,7 @@ void valu_int(const Table& add) {
   VOP1("v_not_b32", U32, U32, ~a)
   VOP1("v_bfrev_b32", U32, U32, reverse_bits(a))
   VOP1("v_ffbh_u32|v_clz_i32_u32", U32, U32, first_bit_high(a))
+  VOP1("v_ffbh_i32|v_cls_i32", U32, U32, first_bit_high(a >> 31 ? ~a : a))
   VOP1("v_ffbl_b32|v_ctz_i32_b32", U32, U32, a ? static_cast<u32>(__builtin_ctz(a)) : ~0u)
   VOP2("v_add_u32|v_add_nc_u32|v_add_nc_i32|v_add_i32", U32, U32, U32, a + b)
   VOP2("v_sub_u32|v_sub_nc_u32|v_sub_nc_i32|v_sub_i32", U32, U32, U32, a - b)
