@@ -17,6 +17,7 @@ from conv_compiler.data import inputs as inputs
 from conv_compiler.data import is_exact, without_denormals
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import InvalidArray, Mismatch
+from conv_compiler.problem import DIRECTIONS
 from conv_compiler.reference import exact_sums, finished, multiplicand
 from conv_compiler.runtime import load, to_numpy
 from conv_compiler.targets import find_target
@@ -40,7 +41,7 @@ _ELEMENTWISE_ROUNDINGS = 8.0
 class Tolerance:
     """|got - reference| may be up to relative * |reference| + absolute; 0 and 0 mean equal.
 
-    `absolute` may be an array with a figure for each weight.
+    `absolute` may be an array with a figure for each element.
     """
 
     relative: float = 0.0
@@ -133,9 +134,9 @@ def after_elementwise(
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How a weight gradient differs from the reference; `largest` is the largest |reference|."""
+    """How a result differs from the reference; `largest` is the largest |reference|."""
 
-    weights: int
+    elements: int
     wrong: int
     max_error: float
     largest: float
@@ -143,16 +144,17 @@ class Comparison:
 
 
 def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -> Comparison:
-    """Hold a kernel's d_weight against the reference's; NaN and infinity are wrong.
+    """Hold a kernel's result against the reference's; NaN and infinity are wrong.
 
-    `max_error` is the largest |got - reference|, with the reference rounded to the weight type
-    where equality is asked for; `worst` says where the worst wrong weight lies. Raises InvalidArray
-    for another shape or type.
+    `max_error` is the largest |got - reference|, with the reference rounded to the result's type
+    where equality is asked for; `worst` says where the worst wrong element lies. Raises
+    InvalidArray for another shape or type.
     """
     dtype = problem.result_type.to_numpy()
     if got.shape != want.shape or got.dtype != dtype:
         raise InvalidArray(
-            f"d_weight {got.shape} {got.dtype}: not the problem's; expected {want.shape} {dtype}"
+            f"{DIRECTIONS[problem.direction][1]} {got.shape} {got.dtype}: not the problem's; "
+            f"expected {want.shape} {dtype}"
         )
     wanted = want.astype(dtype).astype(np.float64) if allowed.exact else want.astype(np.float64)
     error = np.abs(got.astype(np.float64) - wanted)
@@ -164,7 +166,7 @@ def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -
         index = ", ".join(map(str, at))
         worst = f"[{index}] is {float(got[at])!r}, expected {float(wanted[at])!r}"
     return Comparison(
-        weights=wrong.size,
+        elements=wrong.size,
         wrong=int(wrong.sum()),
         max_error=float(error.max()),
         largest=float(np.abs(wanted).max()),
@@ -174,7 +176,7 @@ def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `verify` found; `drifting` counts weights whose bits differed between runs."""
+    """What `verify` found; `drifting` counts elements whose bits differed between runs."""
 
     problem: ConvProblem
     target: str
@@ -197,7 +199,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no weight is wrong and all runs agree."""
+        """Whether no element is wrong and all runs agree."""
         return self.comparison.wrong == 0 and self.repeatable
 
     @property
@@ -210,9 +212,9 @@ class Report:
         """The outcome in a few words."""
         found = self.comparison
         if found.wrong:
-            return f"WRONG: {found.wrong} of {found.weights} weights, worst {found.worst}"
+            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}"
         if not self.repeatable:
-            return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.weights} weights"
+            return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.elements} elements"
         how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
         return f"right ({how})"
 

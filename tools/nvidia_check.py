@@ -56,6 +56,29 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
     (P(n=4, k=32, c=16, image=(12, 12), filter=(3, 3), dtype="bf16", elementwise="relu"), 1),
     (P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="f8E4M3FN"), 4),
     (P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), compute="bf8,fp8"), 4),
+    (P(direction="fwd", n=8, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1)), "auto"),
+    (
+        P(direction="fwd", n=3, g=2, k=7, c=5, image=(13, 12), filter=(2, 3), stride=(2, 1),
+          pad_low=(0, 1), layout="NGCHW_GKCYX_NGKHW"),
+        3,
+    ),
+    (
+        P(direction="bwd_data", n=8, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1),
+          stride=(2, 2)),
+        "auto",
+    ),
+    (P(direction="bwd_data", n=4, k=32, c=16, image=(15, 15), filter=(1, 1), stride=(2, 2)), 2),
+    (
+        P(direction="bwd_data", n=2, g=3, k=6, c=9, image=(5, 6, 7), filter=(3, 2, 1),
+          pad_low=(1, 0, 2), pad_high=(0, 1, 1), dilation=(1, 2, 1), dtype="bf16",
+          layout="NDHWC_KZYXC_NDHWK", elementwise="bilinear(0.5,2):f32", weight_op="scale(3)"),
+        "auto",
+    ),
+    (
+        P(n=8, g=2, k=64, c=32, image=(14, 14), filter=(3, 3), pad_low=(1, 1),
+          input_op="relu", output_op="scale(-0.5)"),
+        4,
+    ),
 )  # fmt: skip
 
 

@@ -287,10 +287,10 @@ def test_verify(capfd) -> None:
 def test_a_wrong_kernel_is_told_after_the_table() -> None:
     rows = [
         {"name": "a", "passed": True, "verdict": "exact"},
-        {"name": "b", "passed": False, "verdict": "WRONG: 1 of 2 weights"},
+        {"name": "b", "passed": False, "verdict": "WRONG: 1 of 2 elements"},
     ]
     require(rows[:1])
-    with pytest.raises(Mismatch, match="1 of 2 wrong: b: 1 of 2 weights"):
+    with pytest.raises(Mismatch, match="1 of 2 wrong: b: 1 of 2 elements"):
         require(rows)
 
 

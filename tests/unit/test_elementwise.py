@@ -235,6 +235,6 @@ def test_an_operand_op_that_is_left_out_is_found():
     allowed = after_operand_ops(problem, tolerance(problem), image, gradient)
     want = reference(problem, image, gradient)
     found = compare(problem, sums.astype(np.float16), want, allowed)
-    assert found.wrong > found.weights / 2
+    assert found.wrong > found.elements / 2
     right = compare(problem, want.astype(np.float16), want, allowed)
     assert right.wrong == 0

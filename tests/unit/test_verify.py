@@ -188,12 +188,12 @@ def test_a_wrong_kernel_raises_on_request(report):
     wrong = replace(report.comparison, wrong=3, worst="[0] is 1.0, expected 2.0")
     bad = replace(report, comparison=wrong)
     assert not bad.passed
-    with pytest.raises(Mismatch, match=r"WRONG: 3 of \d+ weights, worst \[0\] is 1.0, expected 2"):
+    with pytest.raises(Mismatch, match=r"WRONG: 3 of \d+ elements, worst \[0\] is 1.0, expected 2"):
         bad.require()
 
 
 def test_runs_that_differ_raise_on_request(report):
-    with pytest.raises(Mismatch, match=r"2 runs differ in 5 of \d+ weights"):
+    with pytest.raises(Mismatch, match=r"2 runs differ in 5 of \d+ elements"):
         replace(report, drifting=5).require()
 
 
