@@ -27,15 +27,21 @@ LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
 
 @lru_cache(maxsize=4096)
 def copy_pieces(
-    rows: int, depth: int, threads: int, mma_rows: int, mma: Mma, channels: int, item_bytes: int
+    rows: int,
+    depth: int,
+    threads: int,
+    mma_rows: int,
+    mma: Mma,
+    beside: tuple[int, int],
+    item_bytes: int,
 ) -> tuple[tuple[int, int], ...]:
     """What one thread may copy of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
 
     Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
-    instruction's operand. First the piece that reads MEMORY_BYTES of `channels` side by side and
-    then writes LDS_BYTES of gemm_k side by side, as near as there is one; then, where it is another
-    piece, that which keeps the LDS busy for the shortest time. None where no piece divides the
-    work.
+    instruction's operand. First the piece that reads MEMORY_BYTES of what lies `beside` one another
+    (along m or n, along gemm_k) and then writes LDS_BYTES of gemm_k side by side, as near as there
+    is one; then, where it is another piece, that which keeps the LDS busy for the shortest time.
+    None where no piece divides the work.
     """
     wide, quick = [], []
     for elements in (16, 8, 4, 2, 1):
@@ -46,7 +52,7 @@ def copy_pieces(
                 continue
             if rows * depth % (elements * along_k * threads):
                 continue
-            vector = elements if channels % elements == 0 else 1
+            vector = vector_of((elements, along_k), beside)
             if rows * depth // (threads * vector) > MOST_SCALAR_LOADS:
                 continue
             read = min(vector * item_bytes, MEMORY_BYTES)
@@ -55,6 +61,13 @@ def copy_pieces(
             cycles = sum(lds_write_cycles(piece, mma.unit(mma.k), item_bytes))
             quick.append(((-cycles / along_k, read, elements), piece))
     return tuple(dict.fromkeys(max(order)[1] for order in (wide, quick) if order))
+
+
+def vector_of(piece: tuple[int, int], beside: tuple[int, int]) -> int:
+    """Elements of a piece that one load brings: along the axis on which so many lie `beside` one
+    another in memory, where it takes a whole number of them."""
+    axis = int(beside[1] > 1)
+    return piece[axis] if beside[axis] % piece[axis] == 0 else 1
 
 
 @lru_cache(maxsize=256)

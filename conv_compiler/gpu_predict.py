@@ -13,9 +13,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import operand_bytes
-from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles
+from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles, vector_of
 from conv_compiler.gpu_reduction import reduction_seconds
-from conv_compiler.gpu_tiles import Form, merged, summed_length, tiles, trips, vector_threads
+from conv_compiler.gpu_tiles import (
+    Form,
+    along_gemm_k,
+    merged,
+    summed_length,
+    tiles,
+    trips,
+    vector_threads,
+)
 from conv_compiler.model.counts import Counts, KernelCounts, counted
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
@@ -48,8 +56,9 @@ class Copy:
     """How a thread brings its share of one operand's tile to LDS, a trip."""
 
     loads: int
-    rows: int  # of gemm_k
+    rows: int  # of gemm_k, or of m or n where it is read along gemm_k
     dwords: float  # registers that hold the share
+    packed: float  # of which their elements come from different loads
     line_bytes: float  # of the cache lines it reads
     writes: int
     write_bytes: int  # a write's width, as LDS has it
@@ -60,26 +69,29 @@ class Copy:
 def copy_of(
     tile: tuple[int, int],
     piece: tuple[int, int],
-    channels: int,
+    beside: tuple[int, int],
     threads: int,
     lds_row: int,
     size: int,
 ) -> Copy:
     """A thread's share of a `tile` (m or n, gemm_k) in pieces of the same axes, of elements of
-    `size` bytes; `channels` lie side by side in memory, `lds_row` of gemm_k in LDS."""
-    extent, depth = tile
-    elements = extent * depth // threads
-    loads = elements // (piece[0] if channels % piece[0] == 0 else 1)
-    if channels > 1:
-        rows, beside = math.ceil(extent / channels), min(extent, channels)
-        lines = depth * rows * math.ceil(beside * size / LINE_BYTES) / threads
+    `size` bytes; so many lie `beside` one another in memory, and `lds_row` of gemm_k in LDS."""
+    elements = tile[0] * tile[1] // threads
+    loads = elements // vector_of(piece, beside)
+    axis = int(beside[1] > 1)
+    if beside[axis] > 1:
+        extent, others = tile[axis], tile[1 - axis]
+        rows, length = math.ceil(extent / beside[axis]), min(extent, beside[axis])
+        lines = others * rows * math.ceil(length * size / LINE_BYTES) / threads
     else:
         lines = loads * LEAST_LOAD_BYTES / LINE_BYTES
     writes = max(1, elements // piece[1])
+    dwords = elements * size / DWORD
     return Copy(
         loads=loads,
-        rows=max(1, elements // piece[0]),
-        dwords=elements * size / DWORD,
+        rows=max(1, elements // piece[axis]),
+        dwords=dwords,
+        packed=0.0 if axis else dwords,
         line_bytes=lines * LINE_BYTES,
         writes=writes,
         write_bytes=_width_class(piece[1] * size),
@@ -128,8 +140,9 @@ def mma_body(
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
     threads, row = subgroups_m * subgroups_n * lanes, mma.unit(mma.k)
     channels_k, channels_c = side_by_side(problem, tiling.merged_groups)
-    a = copy_of((m, k), tiling.copy_a, channels_k, threads, row, size)
-    b = copy_of((n, k), tiling.copy_b, channels_c, threads, row, size)
+    along_a, along_b = along_gemm_k(problem, target)
+    a = copy_of((m, k), tiling.copy_a, (channels_k, along_a), threads, row, size)
+    b = copy_of((n, k), tiling.copy_b, (channels_c, along_b), threads, row, size)
     image, gradient = (a, b) if tiling.taps_in_rows else (b, a)
     form = (tiling.outside, tiling.inside)
     address_a, address_b = address_costs(problem, form, tiling.taps_in_rows)
@@ -140,7 +153,7 @@ def mma_body(
     valu: float = TRIP_VALU + a.rows * address_a + b.rows * address_b
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
     # Elements of neighbouring k come from different loads and share a register.
-    valu += (a.dwords + b.dwords) * (DWORD / size - 1)
+    valu += (a.packed + b.packed) * (DWORD / size - 1)
     if any((*problem.pad_low, *problem.pad_high)):
         valu += image.dwords  # zeros where the window leaves its operand
     if uneven:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import lds_bytes
 from conv_compiler.gpu_predict import address_costs, mma_body, mma_vgprs
-from conv_compiler.gpu_tiles import Form, chip_forms, form_trips, gemm_k, summed_length, tiles
+from conv_compiler.gpu_tiles import (
+    Form,
+    along_gemm_k,
+    chip_forms,
+    form_trips,
+    gemm_k,
+    summed_length,
+    tiles,
+)
 from conv_compiler.model.estimate import lds_cycles, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch, resident
@@ -51,9 +59,10 @@ def rough_cycles(
     serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
     serial += pipes["LDS"] / chip.simds
     serial += (trip.barriers + store.barriers) * chip.lds_latency_cycles
+    along_a, along_b = along_gemm_k(problem, target)
     rows_a, rows_b = (
-        max(1, tiling.workgroup[side] * k // (waves * target.subgroup_size) // piece[0])
-        for side, piece in ((0, tiling.copy_a), (1, tiling.copy_b))
+        max(1, tiling.workgroup[side] * k // (waves * target.subgroup_size) // piece[along > 1])
+        for side, piece, along in ((0, tiling.copy_a, along_a), (1, tiling.copy_b, along_b))
     )
     others = max(pipes.values())
     grid = tiles(problem, tiling)

@@ -62,8 +62,9 @@ def mma_tiling(
     size = operand_bytes(problem, target)
     if lds_bytes(mma, tile, size) > target.lds_bytes:
         return None
-    copies_a = copy_pieces(tile[0], tile[2], threads, mma.m, mma, problem.k, size)
-    copies_b = copy_pieces(tile[1], tile[2], threads, mma.n, mma, problem.c, size)
+    along_a, along_b = along_gemm_k(problem, target)
+    copies_a = copy_pieces(tile[0], tile[2], threads, mma.m, mma, (problem.k, along_a), size)
+    copies_b = copy_pieces(tile[1], tile[2], threads, mma.n, mma, (problem.c, along_b), size)
     if not copies_a or not copies_b:
         return None
     return GpuTiling(
@@ -80,6 +81,18 @@ def mma_tiling(
     )
 
 
+def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
+    """How many summed elements lie side by side in memory: of operands a and b; 1 for none.
+
+    Those of the batch in the roles of other directions, in the forms `chip_forms` leaves these.
+    """
+    row, rocm = problem.layout_row.grouped, target.backend == "rocm"
+    return (
+        problem.n if rocm and row.output.endswith("N") else 1,
+        problem.n if rocm and row.input.endswith("N") else 1,
+    )
+
+
 def other_copies(
     problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling
 ) -> Iterator[GpuTiling]:
@@ -87,8 +100,9 @@ def other_copies(
     (m, n, k), size = tiling.workgroup, operand_bytes(problem, target)
     problem = merged(problem, tiling.merged_groups)
     threads = math.prod(tiling.subgroups) * target.subgroup_size
-    for copy_a in copy_pieces(m, k, threads, mma.m, mma, problem.k, size):
-        for copy_b in copy_pieces(n, k, threads, mma.n, mma, problem.c, size):
+    along_a, along_b = along_gemm_k(problem, target)
+    for copy_a in copy_pieces(m, k, threads, mma.m, mma, (problem.k, along_a), size):
+        for copy_b in copy_pieces(n, k, threads, mma.n, mma, (problem.c, along_b), size):
             yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
 
 
@@ -196,10 +210,15 @@ def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form
 def chip_forms(problem: ConvProblem, target: Target, taps_in_rows: bool) -> tuple[Form, ...]:
     """The forms worth trying: all, where the chip has a scalar unit for outer loops' arithmetic.
 
-    On an H200, which has none, each of them was slower than all inside (docs/gpu.md).
+    On an H200, which has none, each of them was slower than all inside (docs/gpu.md). Of operands
+    that lie along the batch those that sum over it inside.
     """
     forms = summed_forms(problem, taps_in_rows)
-    return forms if target.backend == "rocm" else forms[:1]
+    if target.backend != "rocm":
+        return forms[:1]
+    if max(along_gemm_k(problem, target)) == 1:
+        return forms
+    return tuple(form for form in forms if form[1] == ("n",)) or forms[:1]
 
 
 @lru_cache(maxsize=1024)

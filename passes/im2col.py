@@ -111,6 +111,84 @@ def behind_unit_axis(source: Source) -> Source:
     return replace(source, value=value, pad_low=low, pad_high=high)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Roles:
+    """What the op is told: pixels it walks (M) and what it gathers at each (K), by output axis.
+
+    K has a window coordinate for each pixel axis and an index for each axis of `k_axes`; `k_order`
+    names the axes in the order of the coordinates in `k_sizes`. `k_first` is the operand's order.
+    """
+
+    pixels: tuple[PixelAxis, ...]
+    m_sizes: list[list[int]]
+    k_axes: tuple[int, ...]
+    k_sizes: list[list[int]]
+    k_order: tuple[int, ...]
+    k_first: bool = False
+
+
+def is_summed_innermost(source: Source) -> bool:
+    """Whether the innermost summed loop walks the tensor's innermost axis, and windows others."""
+    *others, inner = source.summed[-1]
+    alone = all(pixel.size == 1 for pixel in others)
+    windows = any(not pixel.is_plain for pixel in source.pixels)
+    return alone and windows and inner.is_plain and inner.axis == source.rank - 1
+
+
+def _by_pixels(source: Source, channels: int, units: tuple[int, ...], taps_outside: bool) -> _Roles:
+    """Summed pixels as M, columns as K: read along channels."""
+    taps = sorted(source.pixels, key=_axis)
+    windows, columns = [tap.window for tap in taps], [channels, *(1 for _ in units)]
+    return _Roles(
+        pixels=source.pixels,
+        m_sizes=[[pixel.size for pixel in part] for part in source.summed],
+        k_axes=(source.channel_axis, *units),
+        k_sizes=[windows, columns] if taps_outside else [[*windows, *columns]],
+        k_order=(*(tap.axis for tap in taps), source.channel_axis, *units),
+    )
+
+
+def _by_columns(
+    source: Source, channels: int, units: tuple[int, ...], taps_outside: bool
+) -> _Roles:
+    """Columns as M, what is summed as K: read along the innermost summed loop.
+
+    What a tap steps over is then a pixel's stride, and the other way round.
+    """
+    *outer, (*ones, inner) = source.summed
+    taps = sorted((pixel for pixel in source.pixels if pixel is not inner), key=_axis)
+    windows = [tap.window for tap in taps]
+    outside = [pixel for part in outer for pixel in part]
+    last = [*(1 for _ in (*ones, *units)), inner.size]
+    sizes = [pixel.size for pixel in outside]
+    return _Roles(
+        pixels=(
+            *(
+                PixelAxis(
+                    axis=tap.axis,
+                    size=tap.window,
+                    stride=tap.dilation,
+                    dilation=tap.stride,
+                    window=tap.size,
+                )
+                for tap in taps
+            ),
+            PixelAxis(axis=source.channel_axis, size=channels),
+        ),
+        m_sizes=[windows, [channels]] if taps_outside else [[*windows, channels]],
+        k_axes=(*units, inner.axis),
+        k_sizes=[[*sizes, 1], last] if outside else [[1, *last]],
+        k_order=(
+            *(pixel.axis for pixel in outside),
+            source.channel_axis,
+            *(pixel.axis for pixel in ones),
+            *units,
+            inner.axis,
+        ),
+        k_first=True,
+    )
+
+
 def im2col(
     operand: str,
     source: Source,
@@ -124,17 +202,16 @@ def im2col(
     It is tagged `conv_compiler.operand`, by which the scripts tell the two apart. Its columns are
     (taps, channels), taps in the order of the tensor's axes, on two axes where `taps_outside`.
     """
-    pixels = source.pixels
-    taps = [pixel.window for pixel in sorted(pixels, key=_axis)]
-    used = {source.group_axis, source.channel_axis, *(pixel.axis for pixel in pixels)}
-    unit_axes = [axis for axis in range(source.rank) if axis not in used]
-    columns = [channels, *(1 for _ in unit_axes)]
-    sizes = [
-        [ops.shape_of(source.value)[source.group_axis]],
-        *([pixel.size for pixel in part] for part in source.summed),
-        *([taps, columns] if taps_outside else [[*taps, *columns]]),
-    ]
-    extra = [size - math.prod(parts) for size, parts in zip(shape, sizes, strict=True)]
+    used = {source.group_axis, source.channel_axis, *(pixel.axis for pixel in source.pixels)}
+    units = tuple(axis for axis in range(source.rank) if axis not in used)
+    form = _by_columns if is_summed_innermost(source) else _by_pixels
+    roles = form(source, channels, units, taps_outside)
+    sizes = [[ops.shape_of(source.value)[source.group_axis]], *roles.m_sizes, *roles.k_sizes]
+    # The op's axes are the group, M and K; those of its result are the operand's.
+    axes = list(range(len(sizes)))
+    first_k = 1 + len(roles.m_sizes)
+    order = [0, *axes[first_k:], *axes[1:first_k]] if roles.k_first else axes
+    extra = [size - math.prod(sizes[axis]) for size, axis in zip(shape, order, strict=True)]
     is_padded = any((*source.pad_low, *source.pad_high))
     low, high = (source.pad_low, source.pad_high) if is_padded else ((), ())
     element = ir.RankedTensorType(source.value.type).element_type
@@ -149,16 +226,16 @@ def im2col(
         ],
         attributes={
             "conv_compiler.operand": ir.StringAttr.get(operand),
-            "strides": _i64s(pixel.stride for pixel in pixels),
-            "dilations": _i64s(pixel.dilation for pixel in pixels),
-            "static_kernel_size": _i64s(pixel.window for pixel in pixels),
+            "strides": _i64s(pixel.stride for pixel in roles.pixels),
+            "dilations": _i64s(pixel.dilation for pixel in roles.pixels),
+            "static_kernel_size": _i64s(pixel.window for pixel in roles.pixels),
             "static_offsets": _i64s(0 for _ in shape),
             "static_output_sizes": ir.ArrayAttr.get([_i64s(parts) for parts in sizes]),
             "batch_pos": _i64s([source.group_axis]),
-            "m_pos": _i64s(pixel.axis for pixel in pixels),
-            "k_pos": _i64s(sorted([source.channel_axis, *unit_axes])),
-            "input_k_perm": _i64s(_column_slots(source, unit_axes)),
-            "output_perm": _i64s(range(len(shape))),
+            "m_pos": _i64s(pixel.axis for pixel in roles.pixels),
+            "k_pos": _i64s(sorted(roles.k_axes)),
+            "input_k_perm": _i64s(_column_slots(source, roles)),
+            "output_perm": _i64s(order),
             "static_input_pad_low": _i64s(low),
             "static_input_pad_high": _i64s(high),
             "static_output_pad_low": _i64s(0 for _ in extra if any(extra)),
@@ -176,17 +253,18 @@ def _axis(pixel: PixelAxis) -> int:
     return pixel.axis
 
 
-def _column_slots(source: Source, unit_axes: Sequence[int]) -> list[int]:
-    """For each column coordinate (taps in the tensor's order, channel, units), where IREE looks.
+def _column_slots(source: Source, roles: _Roles) -> list[int]:
+    """For each coordinate of K, in `k_order`, where IREE looks.
 
     It walks the tensor's axes but the group's; the n-th of the pixel axes it meets takes the window
     offset of the n-th pixel, whichever axis that one is on.
     """
     slots = [axis for axis in range(source.rank) if axis != source.group_axis]
-    in_order = sorted(source.pixels, key=_axis)
-    pixel_slots = [slots.index(pixel.axis) for pixel in in_order]
-    taps = [pixel_slots[source.pixels.index(pixel)] for pixel in in_order]
-    return [*taps, *(slots.index(axis) for axis in (source.channel_axis, *unit_axes))]
+    given = [pixel.axis for pixel in roles.pixels]
+    met = [slots.index(axis) for axis in sorted(given)]
+    return [
+        met[given.index(axis)] if axis in given else slots.index(axis) for axis in roles.k_order
+    ]
 
 
 def _i64s(values: Iterable[int]) -> ir.Attribute:

@@ -150,22 +150,24 @@ def test_a_choice_takes_less_than_a_compile(k):
 
 
 @pytest.mark.parametrize(
-    ("channels", "pieces"),
+    ("beside", "pieces"),
     [
         # Reads 16 bytes of f16, but lanes wait for LDS banks; reads 8, and none waits.
-        (64, ((8, 2), (4, 4))),
-        (4, ((4, 4),)),  # reads the 8 bytes there are, writes 8 bytes of gemm_k
-        (3, ((4, 4),)),  # reads single elements, writes 8 bytes of gemm_k
+        ((64, 1), ((8, 2), (4, 4))),
+        ((4, 1), ((4, 4),)),  # reads the 8 bytes there are, writes 8 bytes of gemm_k
+        ((3, 1), ((4, 4),)),  # reads single elements, writes 8 bytes of gemm_k
+        ((64, 128), ((2, 8), (4, 4))),  # reads 16 bytes along gemm_k, or 8
+        ((64, 6), ((8, 2), (4, 2))),  # pairs along gemm_k
     ],
 )
-def test_copy_pieces_follow_the_channels(channels, pieces):
+def test_copy_pieces_follow_what_lies_side_by_side(beside, pieces):
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu_copies.copy_pieces(128, 32, 256, mma.m, mma, channels, 2) == pieces
+    assert gpu_copies.copy_pieces(128, 32, 256, mma.m, mma, beside, 2) == pieces
 
 
 def test_no_piece_where_threads_do_not_divide_the_tile():
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu_copies.copy_pieces(16, 16, 192, mma.m, mma, 64, 2) == ()
+    assert gpu_copies.copy_pieces(16, 16, 192, mma.m, mma, (64, 1), 2) == ()
 
 
 @pytest.mark.parametrize(
