@@ -62,6 +62,7 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
           pad_low=(0, 1), layout="NGCHW_GKCYX_NGKHW"),
         3,
     ),
+    (P(direction="fwd", n=8, k=64, c=32, image=(14, 14), filter=(1, 1)), "auto"),
     (
         P(direction="bwd_data", n=8, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1),
           stride=(2, 2)),
