@@ -92,7 +92,7 @@ def test_verification_catches_a_swapped_kernel(data, monkeypatch):
     artifact = SimpleNamespace(problem=PROBLEM, target="sm_80", strategy=strategy)
     report = verify_artifact(artifact, data)
     assert not report.passed
-    assert 0.3 < report.comparison.wrong / report.comparison.weights <= 0.5
+    assert 0.3 < report.comparison.wrong / report.comparison.elements <= 0.5
     with pytest.raises(Mismatch, match="WRONG: "):
         report.require()
 

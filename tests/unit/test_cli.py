@@ -77,7 +77,7 @@ REFUSED = {
     "compile -n 1 -k 1 -c 1 --image 2x2 --filter 3x3": "filter (3, 3): spans",
     "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --target gfx9": "target gfx9: not in the",
     "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --target ,": "target: none given",
-    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --dtype f64": "dtype f64: not a data type",
+    "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --dtype f4": "dtype f4: not a data type",
     "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --strategy x": "strategy x: not in the",
     "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k 5": "split_k 5: more parts",
     "compile -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k 9999": "split_k 9999: not from",
