@@ -72,7 +72,7 @@ DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[A
 
 
 # Axes of the second operand that a sum does not run over, by direction.
-_KEPT = {"bwd_weight": "GK", "bwd_data": "GC", "fwd": "GK"}
+_KEPT = MappingProxyType({"bwd_weight": "GK", "bwd_data": "GC", "fwd": "GK"})
 
 
 def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:

@@ -9,8 +9,8 @@ With the loops renamed the other directions are the same contraction:
     bwd_data: d_output,       k    n                input pixels / stride    taps that   c of every
       arranged weight                                                        meet them   phase
 
-What a schedule makes of one it makes of all: passes, scripts, tiles and the model know nothing of
-directions.
+What a schedule makes of one it makes of all: passes, scripts, tiles and the model are not told
+which direction it is; they look at sizes and at which axes lie side by side.
 
 bwd_data with strides: input pixel i = j * stride + a, of phase a, meets output pixel j + q for all
 q = (a + pad - f * dilation) / stride that are whole. The window of j is all q of all phases; each
@@ -22,6 +22,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any
 
 from conv_compiler.layouts import Layout
 from conv_compiler.problem import ConvProblem
@@ -109,6 +111,16 @@ def _pads(needed: tuple[int, ...], have: tuple[int, ...], low: tuple[int, ...]) 
     )
 
 
+def _types(problem: ConvProblem) -> dict[str, Any]:
+    """What is multiplied, and the result; the weight is the roles' gradient."""
+    return {
+        "dtype": problem.dtype,
+        "weight_dtype": problem.weight_dtype,
+        "compute": problem.compute,
+        "output_op": problem.weight_op,
+    }
+
+
 def _fwd(problem: ConvProblem) -> Roles:
     grouped = problem.layout_row.grouped
     reach = tuple(
@@ -130,11 +142,8 @@ def _fwd(problem: ConvProblem) -> Roles:
         dilation=problem.stride,
         pad_low=problem.pad_low,
         pad_high=_pads(reach, problem.image, problem.pad_low),
-        dtype=problem.dtype,
-        weight_dtype=problem.weight_dtype,
-        compute=problem.compute,
+        **_types(problem),
         input_op=problem.input_op,
-        output_op=problem.weight_op,
         row=Layout(
             input=grouped.input.translate(renamed),
             output=grouped.weight.translate(renamed),
@@ -167,11 +176,8 @@ def _bwd_data(problem: ConvProblem) -> Roles:
         stride=tuple(one.step for one in cut),
         pad_low=low,
         pad_high=_pads(reach, image, low),
-        dtype=problem.dtype,
-        weight_dtype=problem.weight_dtype,
-        compute=problem.compute,
+        **_types(problem),
         input_op=problem.output_op,
-        output_op=problem.weight_op,
         row=Layout(
             input=grouped.output.translate(renamed),
             output=ARRANGED,
@@ -180,7 +186,7 @@ def _bwd_data(problem: ConvProblem) -> Roles:
     )
 
 
-_ROLES = {"fwd": _fwd, "bwd_data": _bwd_data}
+_ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data})
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,7 @@ from conv_compiler.dtypes import (
 from conv_compiler.elementwise import Fused, parse, parse_operand
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
+from conv_compiler.problem_text import fields_of, name_of
 
 # What each direction computes: (its two operands, its result); d_ stands for a gradient.
 DIRECTIONS = MappingProxyType(
@@ -35,8 +36,6 @@ TENSORS = ("input", "weight", "output")
 STATED_DIRECTION = "conv_compiler.direction"
 _MAX_INDEX = 2**62
 _MAX_SIZE = 2**31 - 1
-# Of an elementwise op's text, as file names may have them.
-_NAME_CHARACTERS = str.maketrans("(,:", "---", ")")
 
 
 def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
@@ -63,10 +62,10 @@ class ConvProblem:
     - `bwd_weight`: d_weight[g, k, f, c] = sum of d_output[n, o, g, k] * input[n, i, g, c];
     - `bwd_data`: d_input[n, i, g, c] = sum of d_output[n, o, g, k] * weight[g, k, f, c];
     - `fwd`: output[n, o, g, k] = sum of input[n, i, g, c] * weight[g, k, f, c].
-    Sizes are elements; `c` and `k` are channels per group; the
-    spatial tuples run from the outermost dimension (D, H, W) to the innermost. An int given for
-    stride, dilation or a pad is repeated over the dimensions; left out, strides and dilations are
-    1, pads are 0, and `pad_high` is `pad_low`.
+    Sizes are elements; `c` and `k` are channels per group; the spatial tuples run from the
+    outermost dimension (D, H, W) to the innermost. An int given for stride, dilation or a pad is
+    repeated over the dimensions; left out, strides and dilations are 1, pads are 0, and `pad_high`
+    is `pad_low`.
 
     `dtype` is the type of both operands, `weight_dtype` that of the result, in every direction.
 
@@ -80,8 +79,8 @@ class ConvProblem:
 
     `compute` names two 8-bit floats, of the output gradient and of the input (in other directions
     of the weight and of the other operand), to which the data are converted before they are
-    multiplied: to the nearest even, saturated to the largest number.
-    `bf8,fp8` are those that the target has (`for_kind`).
+    multiplied: to the nearest even, saturated to the largest number. `bf8,fp8` are those that the
+    target has (`for_kind`).
 
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
     or the layout or the types are in no table.
@@ -351,34 +350,10 @@ class ConvProblem:
         an_element = self.result_type.bytes + (self.d_type.bytes if self.takes_d else 0)
         return data * self.data_type.bytes + math.prod(self.result_shape) * an_element
 
-    @property
+    @cached_property
     def name(self) -> str:
         """A short readable name; equal problems have equal names."""
-
-        def times(values: tuple[int, ...]) -> str:
-            return "x".join(map(str, values))
-
-        unit, zero = (1,) * self.ndim, (0,) * self.ndim
-        parts = [f"{self.direction}_n{self.n}g{self.g}k{self.k}c{self.c}", f"i{times(self.image)}"]
-        parts.append(f"f{times(self.filter)}")
-        if self.stride != unit:
-            parts.append(f"s{times(self.stride)}")
-        if self.dilation != unit:
-            parts.append(f"d{times(self.dilation)}")
-        if (self.pad_low, self.pad_high) != (zero, zero):
-            high = "" if self.pad_low == self.pad_high else f"-{times(self.pad_high)}"
-            parts.append(f"p{times(self.pad_low)}{high}")
-        parts += [self.layout.lower().replace("_", "-"), self.dtype]
-        if self.weight_dtype != default_weight_dtype(self.dtype):
-            parts.append(self.weight_dtype)
-        if self.compute:
-            parts.append(self.compute.replace(",", "-"))
-        if self.elementwise:
-            parts.append(self.elementwise.translate(_NAME_CHARACTERS))
-        for name in TENSORS:
-            if op := getattr(self, f"{name}_op"):
-                parts.append(f"{name}-{op.translate(_NAME_CHARACTERS)}")
-        return "_".join(parts)
+        return name_of(self)
 
     def with_batch(self, n: int) -> ConvProblem:
         """The same convolution over another batch size."""
@@ -396,18 +371,4 @@ class ConvProblem:
 
         Raises UnsupportedProblem for unknown or missing keys and for bad values.
         """
-        if not isinstance(values, dict):
-            raise UnsupportedProblem(
-                f"problem {values!r}: not a JSON object; give name: value pairs"
-            )
-        known = cls.__dataclass_fields__
-        if unknown := sorted(set(values) - set(known)):
-            raise UnsupportedProblem(
-                f"key {unknown[0]}: not of a problem; known: {', '.join(known)}"
-            )
-        if missing := sorted({"n", "k", "c", "image", "filter"} - set(values)):
-            raise UnsupportedProblem(f"problem: {missing[0]} is missing; every size must be given")
-        fields: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
-        }
-        return cls(**fields)
+        return cls(**fields_of(values, tuple(cls.__dataclass_fields__)))

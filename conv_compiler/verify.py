@@ -89,18 +89,23 @@ def after_operand_ops(
     """What a tolerance becomes where the operands go through ops before they are multiplied.
 
     Nothing changes without ops, nor where they leave integers whose sums are exact. Else the
-    figure for random data from [-1, 1), times the largest of either operand as it is multiplied.
+    figure for random data from [-1, 1) grows with the partial sums: of deviation 1/3 times the
+    largest of either operand as it is multiplied, around a mean that is the product of theirs (an
+    op may leave one sign).
     """
     if problem.operand_ops == (None, None):
         return allowed
     if allowed.exact and is_exact(problem, first, second):
         return allowed
-    largest = [
-        float(np.abs(multiplicand(problem, number, array).astype(np.float64)).max())
+    multiplied = [
+        multiplicand(problem, number, array).astype(np.float64)
         for number, array in enumerate((first, second))
     ]
+    deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
+    mean = math.prod(abs(float(array.mean())) for array in multiplied)
     random = tolerance(problem, "random")
-    return replace(random, absolute=random.absolute * max(largest[0], 1) * max(largest[1], 1))
+    growth = deviation + math.sqrt(problem.gemm_k) * mean
+    return replace(random, absolute=random.absolute * growth)
 
 
 def after_elementwise(

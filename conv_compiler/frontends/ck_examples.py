@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends.ckprofiler import read_sizes
+from conv_compiler.frontends.ckprofiler import read_integer, read_sizes
 from conv_compiler.frontends.request import Request, SplitK
 from conv_compiler.problem import ConvProblem
 
@@ -112,6 +112,8 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         raise UnsupportedProblem(
             f"{_HEAD[len(words)]}: missing; {name} starts with {' '.join(_HEAD)}"
         )
+    for unused, word in zip(_HEAD, words, strict=False):
+        read_integer(unused, word)
     problem = row.problem
     if sizes := words[len(_HEAD) :]:
         problem = ConvProblem(

@@ -115,7 +115,7 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         )
     head = dict(zip(names, words, strict=False))
     for unused in _UNUSED:
-        _integer(unused, head.get(unused, "0"))
+        read_integer(unused, head.get(unused, "0"))
     types = _row("dtype", head["dtype"], operation.dtypes, operation.unbuilt_dtypes)
     data, result, compute = types
     layout = _row("layout", head["layout"], operation.layouts, operation.unbuilt_layouts)
@@ -144,7 +144,7 @@ def read_sizes(
     Raises UnsupportedProblem where the words are not G N K C and the spatial arguments of so many
     dimensions, or malformed.
     """
-    ndim = _integer("ndim", dimensions)
+    ndim = read_integer("ndim", dimensions)
     if ndim not in (1, 2, 3):
         raise UnsupportedProblem(f"ndim {ndim}: not a number of dimensions; use 1, 2 or 3")
     expected = len(_SIZES) + len(_SPATIAL) * ndim
@@ -155,13 +155,14 @@ def read_sizes(
             f"{behind[split_k]}: G N K C, {ndim} each of {', '.join(_SPATIAL)}"
         )
     rest = iter(words)
-    sizes: dict[str, Any] = {size: _integer(size, next(rest)) for size in _SIZES}
+    sizes: dict[str, Any] = {size: read_integer(size, next(rest)) for size in _SIZES}
     for kind in _SPATIAL:
-        sizes[kind] = tuple(_integer(kind, next(rest)) for _ in range(ndim))
+        sizes[kind] = tuple(read_integer(kind, next(rest)) for _ in range(ndim))
     return sizes, next(rest, "")
 
 
-def _integer(name: str, text: str) -> int:
+def read_integer(name: str, text: str) -> int:
+    """The number a word states; UnsupportedProblem unless it is an integer of 0 or more."""
     if not is_count(text):
         raise UnsupportedProblem(f"{name} {text}: not an integer of 0 or more; mend the line")
     return int(text)

@@ -12,9 +12,10 @@ class Launch:
     """How a kernel is launched.
 
     `vgprs` are those a lane is given, accumulation registers included; `read_bytes` and
-    `written_bytes` the sizes of the buffers it reads and writes, each byte once; `warm_bytes` are
-    those read that an earlier kernel of the same module has written. `dies` tells how many of the
-    chip's dies with a cache of their own read each byte; None where that is not known: all.
+    `written_bytes` the sizes of the buffers it reads and writes, each byte once, and of what is
+    written no more than its stores can reach; `warm_bytes` are those read that an earlier kernel
+    of the same module has written. `dies` tells how many of the chip's dies with a cache of their
+    own read each byte; None where that is not known: all.
     """
 
     workgroups: int

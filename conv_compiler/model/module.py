@@ -206,6 +206,8 @@ def model_module(
             dies = dies_at_once(row) if first_look else dies_reading(row, launch)
             launch = replace(launch, dies=dies)
             counts = (with_rates if first_look else with_counters)(counts, row)
+        stored = int(counts.wave.store_bytes * launch.workgroups * launch.waves)
+        launch = replace(launch, written_bytes=min(launch.written_bytes, stored))
         models.append(
             KernelModel(
                 code=code,

@@ -29,3 +29,21 @@
 // NONE-NOT: .sgpr_spill_count: {{[1-9]}}
 // NONE-NOT: .vgpr_spill_count: {{[1-9]}}
 // NONE:     .end_amdgpu_metadata
+
+// Convolutions and data gradients: channels lie side by side along gemm_k, and are read so.
+
+// RUN: %conv_compiler inspect --stage isa --target gfx942 --strategy implicit_gemm --direction fwd \
+// RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=ALONG
+// RUN: %filecheck --input-file %t --check-prefix=NONE
+// RUN: %conv_compiler inspect --stage isa --target gfx942 --strategy implicit_gemm --direction bwd_data \
+// RUN:   -n 16 -k 64 -c 64 --image 15x15 --filter 3x3 --stride 2 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=ALONG
+// RUN: %filecheck --input-file %t --check-prefix=NONE
+
+// ALONG: main_dispatch_{{[0-9]}}_matmul_like{{.*}}:
+// ALONG-NOT: buffer_load_ushort
+// ALONG: buffer_load_dwordx{{[24]}}
+// ALONG-NOT: buffer_load_ushort
+// ALONG: v_mfma_f32_{{16x16x16|32x32x8}}_f16
+// ALONG: s_endpgm

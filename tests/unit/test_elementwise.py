@@ -227,6 +227,23 @@ def test_operand_ops_that_are_refused(fields, reason):
         replace(PROBLEM, **fields)
 
 
+def test_what_an_op_makes_small_or_of_one_sign_is_held_to_its_sums():
+    """The tolerance is in step with the sums: a tenth of them, or those that only grow."""
+    image, gradient = inputs(PROBLEM, "random")
+    plain_figure = tolerance(PROBLEM).absolute
+
+    def figure(**ops):
+        problem = replace(PROBLEM, **ops)
+        return after_operand_ops(problem, tolerance(problem), image, gradient).absolute
+
+    tenth = figure(input_op="scale(0.1)")
+    assert 0.05 * plain_figure < tenth < 0.12 * plain_figure
+    rising = figure(input_op="relu", output_op="relu")
+    mean = 1 / 16  # of the products of what relu leaves of [-1, 1)
+    expected = plain_figure * (1 + math.sqrt(PROBLEM.gemm_k) * mean)
+    assert rising == pytest.approx(expected, rel=0.15)
+
+
 def test_an_operand_op_that_is_left_out_is_found():
     """What the kernel of one problem gives is no answer to the other."""
     problem = replace(PROBLEM, output_op="scale(0.3)")

@@ -221,6 +221,7 @@ REFUSED = {
     f"{OURS} --layout HWNC": ("layout HWNC", "not in the table"),
     f"{OURS} --direction wrw": ("direction wrw", "known: bwd_weight, bwd_data, fwd"),
     "example_convnd_bwd_data_xdl_fp16 1": ("init", "missing"),
+    "example_convnd_bwd_data_xdl_fp16 1 1 yes": ("time yes", "not an integer"),
     "example_convnd_bwd_data_xdl_fp16 1 1 0 2 1": ("example_convnd", "1 arguments behind"),
     "client_grouped_conv2d_bwd_weight_fp16 1": ("client_grouped_conv2d", "takes no arguments"),
     "example_gemm_xdl_fp16": ("example_gemm_xdl_fp16", "not a program known here"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from conv_compiler import gpu, gpu_copies, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.gpu_predict import copy_of
 from conv_compiler.library import library
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
@@ -209,3 +210,21 @@ def test_libraries_link_what_a_script_declares():
     assert text.count("@cleanup(%") == 1
     assert text.count("@slices_to_producers(%") == 1
     assert "@main_loop" not in text  # the entry does not reach it
+
+
+# What lies side by side in memory (m or n, gemm_k) and a thread's piece of it -> its share of a
+# tile of 64 x 32 elements of 2 bytes among 128 threads, 16 elements: loads, rows it reads them in,
+# registers whose halves come from different loads, and bytes of cache lines.
+COPIES = {
+    ((128, 1), (8, 2)): (2, 2, 8.0, 32.0),
+    ((16, 1), (8, 2)): (2, 2, 8.0, 128.0),  # lines of 32 bytes in use
+    ((1, 1), (8, 2)): (16, 2, 8.0, 256.0),  # single elements
+    ((1, 128), (2, 8)): (2, 2, 0.0, 64.0),  # as registers take them, half a line each
+}
+
+
+@pytest.mark.parametrize(("beside", "piece"), COPIES)
+def test_what_a_copy_is_taken_for(beside, piece):
+    copy = copy_of((64, 32), piece, beside, 128, 16, 2)
+    assert (copy.loads, copy.rows, copy.packed, copy.line_bytes) == COPIES[beside, piece]
+    assert copy.dwords == 8
