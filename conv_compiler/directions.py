@@ -27,6 +27,7 @@ from typing import Any
 
 from conv_compiler.layouts import Layout
 from conv_compiler.problem import ConvProblem
+from conv_compiler.rounds import one_round
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,5 +192,9 @@ _ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data})
 
 @lru_cache(maxsize=256)
 def roles(problem: ConvProblem) -> ConvProblem:
-    """The weight gradient that a schedule is to make for a problem: itself, where it is one."""
+    """The weight gradient that a schedule is to make for a problem: itself, where it is one.
+
+    Of a batch in rounds that of one round.
+    """
+    problem = one_round(problem)
     return _ROLES[problem.direction](problem) if problem.direction in _ROLES else problem

@@ -20,6 +20,7 @@ from conv_compiler.gpu_tiles import (
     vector_tilings,
 )
 from conv_compiler.model.facts import rank_facts
+from conv_compiler.rounds import BUFFER_BYTES
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import GpuTiling, Strategy
 
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from conv_compiler.script import Sequence
     from conv_compiler.targets import Target
 
-# IREE reads smaller tensors by buffer instructions, which give 0 outside of them. Larger ones are
-# read behind branches, and no loop with branches is software pipelined (its
-# `ROCDLConfigureBufferInstructions` pass).
-BUFFER_BYTES = 2**31
 # Tilings tried at most for a problem, should the first ones spill.
 MOST_CANDIDATES = 8
 # Parts the model may choose: beyond, a part's partial sums cost more than its work saves.

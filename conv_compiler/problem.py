@@ -22,6 +22,7 @@ from conv_compiler.elementwise import Fused, parse, parse_operand
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
 from conv_compiler.problem_text import fields_of, name_of
+from conv_compiler.rounds import batch_is_outermost
 
 # What each direction computes: (its two operands, its result); d_ stands for a gradient.
 DIRECTIONS = MappingProxyType(
@@ -82,6 +83,9 @@ class ConvProblem:
     multiplied: to the nearest even, saturated to the largest number. `bf8,fp8` are those that the
     target has (`for_kind`).
 
+    `dynamic_batch` asks for a kernel that takes a batch of any size, `n` images at a time; shapes
+    and counts are those of `n` images. The batch must be the outermost axis of the layout.
+
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
     or the layout or the types are in no table.
     """
@@ -105,6 +109,7 @@ class ConvProblem:
     input_op: str = ""
     weight_op: str = ""
     output_op: str = ""
+    dynamic_batch: bool = False
 
     def __hash__(self) -> int:
         # Of what tells most problems apart: a choice looks them up thousands of times.
@@ -149,6 +154,11 @@ class ConvProblem:
         for name, value in settings.items():
             object.__setattr__(self, name, value)
         check_pair(self.dtype, self.weight_dtype)
+        if self.dynamic_batch and not batch_is_outermost(self):
+            raise UnsupportedProblem(
+                f"dynamic batch: in layout {self.layout} images do not follow one another; "
+                f"use {find_layout('NHWGC_GKYXC_NHWGK', ndim).spell(ndim)} or another with N first"
+            )
         if op := getattr(self, f"{self.tensors[2]}_op"):
             raise UnsupportedProblem(
                 f"{self.tensors[2]} op {op}: of the result, not of an operand; use elementwise"
@@ -358,6 +368,10 @@ class ConvProblem:
     def with_batch(self, n: int) -> ConvProblem:
         """The same convolution over another batch size."""
         return replace(self, n=n)
+
+    def called_with(self, n: int) -> ConvProblem:
+        """What one call computes whose operands have so many images."""
+        return replace(self, n=n, dynamic_batch=False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads back."""

@@ -24,8 +24,9 @@ def _times(values: tuple[int, ...]) -> str:
 def name_of(problem: ConvProblem) -> str:
     """A short readable name; equal problems have equal names. What is the default is left out."""
     unit, zero = (1,) * problem.ndim, (0,) * problem.ndim
+    any_ = "any" if problem.dynamic_batch else ""
     parts = [
-        f"{problem.direction}_n{problem.n}g{problem.g}k{problem.k}c{problem.c}",
+        f"{problem.direction}_n{any_}{problem.n}g{problem.g}k{problem.k}c{problem.c}",
         f"i{_times(problem.image)}",
         f"f{_times(problem.filter)}",
     ]

@@ -94,7 +94,7 @@ class Kernel:
     result. Calls return when the device is done.
     """
 
-    __slots__ = ("_config", "_invoke", "device", "operands", "path", "result")
+    __slots__ = ("_batches", "_config", "_invoke", "device", "operands", "path", "result")
 
     def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
         self.path, self.device = path, device
@@ -111,10 +111,17 @@ class Kernel:
                 re.findall(r"tensor<([^>]*)>", part) for part in (arguments, results)
             )
             # A module of plain iree-compile states none, and is taken for a weight gradient.
-            names, made = DIRECTIONS[function.reflection.get(STATED_DIRECTION, "bwd_weight")]
+            stated = function.reflection.get(STATED_DIRECTION)
+            names, made = DIRECTIONS[stated or "bwd_weight"]
             more = (f"operand {i}" for i in range(3, len(operands)))
             self.operands = tuple(map(Tensor.parse, (*names, "d", *more), operands))
             self.result = Tensor.parse(made, result)
+            # Of ours nothing but a batch is dynamic.
+            self._batches = [
+                (number, tensor.shape.index(None))
+                for number, tensor in enumerate(self.operands)
+                if stated and None in tensor.shape
+            ]
         except (RuntimeError, ValueError, KeyError, AttributeError) as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
@@ -141,6 +148,7 @@ class Kernel:
                     "convert it with numpy.asarray"
                 )
             tensor.check(array)
+        self._check_batches(operands)
         try:
             result = self._invoke(*operands)
         except RuntimeError as error:
@@ -149,6 +157,18 @@ class Kernel:
             _load.cache_clear()
             raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
         return result if on_device else to_numpy(result)
+
+    def _check_batches(self, operands: tuple[Any, ...]) -> None:
+        """Raise InvalidArray unless all operands with a dynamic batch have as many images."""
+        images = 0
+        for number, axis in self._batches:
+            name, shape = self.operands[number].name, tuple(operands[number].shape)
+            images = images or shape[axis]
+            if images != shape[axis] or not images:
+                raise InvalidArray(
+                    f"{name} {shape}: a batch of {shape[axis]}; give all operands "
+                    f"{images or '1 image or more'}"
+                )
 
     def put(self, array: Any) -> Any:
         """A device array holding a copy of a numpy array."""

@@ -7,134 +7,35 @@ problem only: every split factor, strategy and target is held to the same figure
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conv_compiler.data import inputs as inputs
-from conv_compiler.data import is_exact, without_denormals
-from conv_compiler.dtypes import DTYPES
+from conv_compiler.data import without_denormals
 from conv_compiler.errors import InvalidArray, Mismatch
 from conv_compiler.problem import DIRECTIONS
-from conv_compiler.reference import exact_sums, finished, multiplicand
+from conv_compiler.reference import exact_sums, finished
 from conv_compiler.runtime import load, to_numpy
 from conv_compiler.targets import find_target
+from conv_compiler.tolerance import (
+    Tolerance,
+    after_elementwise,
+    after_operand_ops,
+    tolerance,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conv_compiler.artifact import Artifact
     from conv_compiler.problem import ConvProblem
+    from conv_compiler.runtime import Kernel
     from conv_compiler.strategy import Strategy, Wanted
 
     Array = NDArray[Any]
-
-_CONFIDENCE = 8.0
-# Roundings of an elementwise op, each of values no larger than those of the op on absolute values.
-# Functions such as exp count for several: compilers may approximate them to a few units.
-_ELEMENTWISE_ROUNDINGS = 8.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tolerance:
-    """|got - reference| may be up to relative * |reference| + absolute; 0 and 0 mean equal.
-
-    `absolute` may be an array with a figure for each element.
-    """
-
-    relative: float = 0.0
-    absolute: Any = 0.0
-
-    @property
-    def exact(self) -> bool:
-        """Whether nothing but equality passes."""
-        return self.relative == 0 and not np.any(self.absolute)
-
-    def to_json(self) -> dict[str, float]:
-        """Plain values; of the absolute ones the largest."""
-        return {"relative": self.relative, "absolute": float(np.max(self.absolute))}
-
-
-def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
-    """How far a right kernel may be from the reference, on data of `inputs`.
-
-    Integers must be equal. Random data, with u the unit roundoff of a type and n = gemm_k:
-        relative = u(weight)
-        absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n)
-    The first is the one rounding into the weight type. The second bounds the n roundings of the
-    sum in any order: n u is the worst case (N. J. Higham, Accuracy and Stability of Numerical
-    Algorithms, 2nd ed., section 4.2; Composable Kernel's tests use it too), 8 sqrt(n) u holds but
-    for one sum in 10**13 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4 with
-    lambda = 8). Both are relative to the size of the partial sums: at most about sqrt(n), as
-    products of data from [-1, 1) have a deviation of 1/3. Sums split into parts have fewer
-    roundings in a row, so a split factor needs no more and is given no more.
-    """
-    if data == "integers" or problem.data_type.is_integer:
-        return Tolerance()
-    n = problem.gemm_k
-    roundings = min(n, _CONFIDENCE * math.sqrt(n))
-    sums = math.sqrt(n) * 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
-    if problem.accumulator_type.name == "f64":
-        roundings *= 2  # the reference's sums are rounded as often
-    return Tolerance(
-        relative=2.0 ** -(problem.result_type.mantissa_bits + 1), absolute=roundings * sums
-    )
-
-
-def after_operand_ops(
-    problem: ConvProblem, allowed: Tolerance, first: Array, second: Array
-) -> Tolerance:
-    """What a tolerance becomes where the operands go through ops before they are multiplied.
-
-    Nothing changes without ops, nor where they leave integers whose sums are exact. Else the
-    figure for random data from [-1, 1) grows with the partial sums: of deviation 1/3 times the
-    largest of either operand as it is multiplied, around a mean that is the product of theirs (an
-    op may leave one sign).
-    """
-    if problem.operand_ops == (None, None):
-        return allowed
-    if allowed.exact and is_exact(problem, first, second):
-        return allowed
-    multiplied = [
-        multiplicand(problem, number, array).astype(np.float64)
-        for number, array in enumerate((first, second))
-    ]
-    deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
-    mean = math.prod(abs(float(array.mean())) for array in multiplied)
-    random = tolerance(problem, "random")
-    growth = deviation + math.sqrt(problem.gemm_k) * mean
-    return replace(random, absolute=random.absolute * growth)
-
-
-def after_elementwise(
-    problem: ConvProblem, allowed: Tolerance, sums: Array, d: Array | None = None
-) -> Tolerance:
-    """What a tolerance on sums becomes behind the problem's elementwise op.
-
-    Nothing changes where the op is exact in f32 (f64 of f64 data) on exact sums. Else a weight may
-    be off by what the op makes of a sum that is off by its tolerance, and by its own roundings:
-        absolute = |op(sum +- absolute) - op(sum)| + 8 u(f32) op(|sum|, |d|, |parameters|)
-    and, for integers, by the one step that this may move a value over a half.
-    """
-    fused = problem.fused
-    if fused is None:
-        return allowed
-    computed = DTYPES[problem.accumulator_type.elementwise]
-    exact = [None if x is None else x.astype(np.float64) for x in (sums, d)]
-    single = [None if x is None else x.astype(computed.to_numpy()) for x in (sums, d)]
-    want = fused.on_arrays(*exact)
-    if allowed.exact and np.array_equal(fused.on_arrays(*single), want):
-        return allowed
-    off = [fused.on_arrays(exact[0] + sign * allowed.absolute, exact[1]) for sign in (-1, 1)]
-    unit = 2.0 ** -(computed.mantissa_bits + 1)
-    roundings = _ELEMENTWISE_ROUNDINGS * unit * fused.magnitude(*exact)
-    step = 1.0 if problem.result_type.is_integer else 0.0
-    return Tolerance(
-        relative=2.0 ** -(problem.result_type.mantissa_bits + 1) if not step else 0.0,
-        absolute=np.maximum(*(np.abs(x - want) for x in off)) + roundings + step,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +82,10 @@ def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `verify` found; `drifting` counts elements whose bits differed between runs."""
+    """What `verify` found, on all of `batches` together.
+
+    `drifting` counts elements whose bits differed between runs.
+    """
 
     problem: ConvProblem
     target: str
@@ -196,6 +100,7 @@ class Report:
     drifting: int
     seconds: float
     artifact: Artifact
+    batches: tuple[int, ...]
 
     @property
     def repeatable(self) -> bool:
@@ -235,6 +140,7 @@ class Report:
         return {
             "problem": self.problem.to_json(),
             **{name: getattr(self, name) for name in names},
+            "batches": list(self.batches),
             "passed": self.passed,
             "repeatable": self.repeatable,
             "tolerance": self.tolerance.to_json(),
@@ -264,24 +170,22 @@ def verify_artifact(
     runs: int = 2,
     budget: float = 0.0,
 ) -> Report:
-    """Run an artifact `runs` times on `inputs` and compare.
+    """Run an artifact `runs` times on `inputs` and compare; a dynamic one on all of `batches_of`.
 
     The inputs hold no denormals where the target's matrix instructions take them as 0.
     `budget` seconds go to timing it; with none its time is 0.
     """
     problem = artifact.problem
     kernel = load(artifact, device)
-    image, gradient, *extra = inputs(problem, data, seed)
-    if problem.dtype in find_target(artifact.target).flushed:
-        image, gradient = without_denormals(image), without_denormals(gradient)
-    sums = exact_sums(problem, image, gradient)
-    allowed = after_operand_ops(problem, tolerance(problem, data), image, gradient)
-    allowed = after_elementwise(problem, allowed, sums, *extra)
-    placed = [kernel.put(array) for array in (image, gradient, *extra)]
-    first = to_numpy(kernel(*placed))
-    drifting = np.zeros(first.shape, bool)
-    for _ in range(runs - 1):
-        drifting |= _bits(first) != _bits(to_numpy(kernel(*placed)))
+    batches = batches_of(problem)
+    trials = [
+        _tried(kernel, problem.called_with(n), artifact.target, data, seed, runs) for n in batches
+    ]
+    seconds = 0.0
+    if budget and not kernel.virtual:
+        # A virtual device executes; the time it takes says nothing about a chip.
+        operands = inputs(problem, data, seed)
+        seconds = kernel.median_seconds(*operands, budget=budget)
     return Report(
         problem=problem,
         target=artifact.target,
@@ -290,15 +194,60 @@ def verify_artifact(
         split_k=artifact.strategy.split_k,
         data=data,
         seed=seed,
-        tolerance=allowed,
-        comparison=compare(problem, first, finished(problem, sums, *extra), allowed),
+        tolerance=trials[-1].tolerance,
+        comparison=_together([one.comparison for one in trials]),
         runs=runs,
-        drifting=int(drifting.sum()),
-        # A virtual device executes; the time it takes says nothing about a chip.
-        seconds=(
-            kernel.median_seconds(*placed, budget=budget) if budget and not kernel.virtual else 0.0
-        ),
+        drifting=sum(one.drifting for one in trials),
+        seconds=seconds,
         artifact=artifact,
+        batches=batches,
+    )
+
+
+def batches_of(problem: ConvProblem) -> tuple[int, ...]:
+    """The batches a kernel is tried on: of a dynamic one a part of a round, one, and some more."""
+    n = problem.n
+    return tuple(dict.fromkeys((1, n, 2 * n + 1))) if problem.dynamic_batch else (n,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    """A kernel on one batch."""
+
+    comparison: Comparison
+    tolerance: Tolerance
+    drifting: int
+
+
+def _tried(
+    kernel: Kernel, problem: ConvProblem, target: str, data: str, seed: int, runs: int
+) -> _Trial:
+    first, second, *extra = inputs(problem, data, seed)
+    if problem.dtype in find_target(target).flushed:
+        first, second = without_denormals(first), without_denormals(second)
+    sums = exact_sums(problem, first, second)
+    allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
+    allowed = after_elementwise(problem, allowed, sums, *extra)
+    placed = [kernel.put(array) for array in (first, second, *extra)]
+    got = to_numpy(kernel(*placed))
+    drifting = np.zeros(got.shape, bool)
+    for _ in range(runs - 1):
+        drifting |= _bits(got) != _bits(to_numpy(kernel(*placed)))
+    return _Trial(
+        comparison=compare(problem, got, finished(problem, sums, *extra), allowed),
+        tolerance=allowed,
+        drifting=int(drifting.sum()),
+    )
+
+
+def _together(found: Sequence[Comparison]) -> Comparison:
+    """Several comparisons as one."""
+    return Comparison(
+        elements=sum(one.elements for one in found),
+        wrong=sum(one.wrong for one in found),
+        max_error=max(one.max_error for one in found),
+        largest=max(one.largest for one in found),
+        worst=next((one.worst for one in found if one.worst), ""),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem import STATED_DIRECTION
+from conv_compiler.rounds import one_round, rounds_of
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -28,26 +29,44 @@ def build(problem: ConvProblem) -> ir.Module:
     Its one function `@main` takes the operands as the user holds them, then d where the problem's
     elementwise op takes it, and returns the result. The contraction is one linalg.generic tagged
     `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
-    `conv_compiler.loops`; those of other directions as in `conv_compiler.directions`.
+    `conv_compiler.loops`; those of other directions as in `conv_compiler.directions`. A batch in
+    rounds has it in the private function `@round`, and `@main` is the host program around it.
     """
     from iree.compiler import ir
     from iree.compiler.dialects import func
 
     from conv_compiler.build import ops
+    from conv_compiler.build.rounds import build_rounds, round_function
+
+    def tensor_type(
+        problem: ConvProblem, name: str, shape: Sequence[int], element: ir.Type
+    ) -> ir.Type:
+        sizes = list(shape)
+        if problem.dynamic_batch and name != "weight":
+            sizes[getattr(problem.layout_row, name).index("N")] = ir.ShapedType.get_dynamic_size()
+        return ir.RankedTensorType.get(sizes, element)
 
     module = ir.Module.create(ir.Location.unknown())
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         data = ops.element_type(problem.data_type)
-        types = [ir.RankedTensorType.get(shape, data) for shape in problem.operand_shapes]
+        builder, (first, second, result) = BUILDERS[problem.direction], problem.tensors
+        types = [
+            tensor_type(problem, name, shape, data)
+            for name, shape in zip((first, second), problem.operand_shapes, strict=True)
+        ]
         if problem.takes_d:
             d_type = ops.element_type(problem.d_type)
-            types.append(ir.RankedTensorType.get(problem.result_shape, d_type))
+            types.append(tensor_type(problem, result, problem.result_shape, d_type))
+        if cut := rounds_of(problem):
+            one = round_function(one_round(problem), builder)
 
         def main(*operands: ir.Value) -> ir.Value:
-            return BUILDERS[problem.direction](problem, *operands)
+            if cut:
+                return build_rounds(problem, cut, one, operands)
+            return builder(problem, *operands)
 
-        func.FuncOp.from_py_func(*types)(main)
+        made = func.FuncOp.from_py_func(*types)(main).func_op
         reflection = {STATED_DIRECTION: ir.StringAttr.get(problem.direction)}
-        module.body.operations[0].attributes["iree.reflection"] = ir.DictAttr.get(reflection)
+        made.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
     module.operation.verify()
     return module

@@ -164,6 +164,11 @@ def _float_bits(type: ir.Type) -> int:
     return int(ir.FloatType(type).width)
 
 
+def bits_of(type: ir.Type) -> int:
+    """Width of a scalar type."""
+    return ir.IntegerType(type).width if isinstance(type, ir.IntegerType) else _float_bits(type)
+
+
 def multiply_add(a: ir.Value, b: ir.Value, accumulator: ir.Value) -> ir.Value:
     """accumulator + a * b, with a and b widened to the accumulator's type first."""
     a, b = convert(a, accumulator.type), convert(b, accumulator.type)

@@ -117,6 +117,7 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     whatever is wrong in a line or a file.
     """
     given = stated(vars(args))
+    dynamic = given.pop("dynamic_batch", False)  # of problems from anywhere, as --batch
     found = [request for word in args.problems for request in _read(word)]
     if args.line:
         found += parse_tokens(args.line)
@@ -128,7 +129,8 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
         raise UnsupportedProblem("problem: none given; use flags, a line, a file or JSON")
     found = found or [Request(problem=from_values(given))]
     split_k = () if args.split_k is None else parse_split_k(args.split_k)
-    return tuple(request.with_split_k(split_k).with_batch(args.batch) for request in found)
+    found = [request.with_split_k(split_k).with_batch(args.batch) for request in found]
+    return tuple(request.with_dynamic_batch() for request in found) if dynamic else tuple(found)
 
 
 def _read(word: str) -> tuple[Request, ...]:

@@ -99,12 +99,19 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
             help=f"op on the {name} or its gradient before it is multiplied: scale(0.5), relu",
         )
     add("--direction", metavar="WORD", help="bwd_weight, bwd_data or fwd (bwd_weight)")
+    group.add_argument(
+        "--dynamic-batch",
+        action="store_const",
+        const=True,
+        help="make a kernel that takes any batch, N images at a time",
+    )
 
 
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
     *("layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
     *(f"{name}_op" for name in TENSORS),
+    "dynamic_batch",
 )
 
 

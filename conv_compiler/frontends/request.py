@@ -53,6 +53,10 @@ class Request:
         """The request over another batch size; unchanged for None."""
         return self if n is None else replace(self, problem=self.problem.with_batch(n))
 
+    def with_dynamic_batch(self) -> Request:
+        """The request for a kernel that takes any batch, the problem's `n` images at a time."""
+        return replace(self, problem=replace(self.problem, dynamic_batch=True))
+
 
 def is_count(text: str) -> bool:
     """Whether a word is a plain number, of no more digits than any size has."""

@@ -22,7 +22,8 @@ from conv_compiler.reference import reference
 from conv_compiler.schedule import ops_with_role
 from conv_compiler.select import STRATEGIES, choose
 from conv_compiler.targets import find_target
-from conv_compiler.verify import compare, inputs, tolerance, verify_artifact
+from conv_compiler.tolerance import tolerance
+from conv_compiler.verify import compare, inputs, verify_artifact
 
 SIZES = {"dense": {"k": 5, "c": 4, "g": 2}, "depthwise": {"k": 1, "c": 1, "g": 6}}
 

@@ -22,7 +22,8 @@ from conv_compiler.reference import reference
 from conv_compiler.runtime import to_numpy
 from conv_compiler.stages import compiler_flags, compiler_path
 from conv_compiler.targets import find_target
-from conv_compiler.verify import compare, inputs, tolerance
+from conv_compiler.tolerance import tolerance
+from conv_compiler.verify import compare, inputs
 
 PERM = re.compile(
     r'operand = "b"}.*?m_pos = \[([^]]*)\] k_pos = \[([^]]*)\] input_k_perm = \[([^]]*)\]'

@@ -18,13 +18,8 @@ from conv_compiler.elementwise import ELEMENTWISE, parse
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import exact_sums, plain, reference
-from conv_compiler.verify import (
-    Tolerance,
-    after_elementwise,
-    after_operand_ops,
-    compare,
-    tolerance,
-)
+from conv_compiler.tolerance import Tolerance, after_elementwise, after_operand_ops, tolerance
+from conv_compiler.verify import compare
 from tests.problems import elementwise_texts
 
 PROBLEM = ConvProblem(n=2, g=2, k=3, c=2, image=(5, 4), filter=(3, 2), layout="NHWC_KYXC_NHWK")

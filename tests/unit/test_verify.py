@@ -14,7 +14,8 @@ from conv_compiler.dtypes import TYPE_PAIRS
 from conv_compiler.errors import InvalidArray, Mismatch, UnsupportedProblem
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import reference
-from conv_compiler.verify import Tolerance, compare, inputs, tolerance, verify
+from conv_compiler.tolerance import Tolerance, tolerance
+from conv_compiler.verify import compare, inputs, verify
 from tests.problems import problems
 
 PROBLEM = ConvProblem(n=4, g=2, k=8, c=4, image=(9, 9), filter=(3, 3), pad_low=(1, 1))

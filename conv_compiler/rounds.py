@@ -1,0 +1,85 @@
+"""Batches computed some images at a time: batches of any size, and tensors of 2 GiB and more.
+
+A round is a problem of its own, over a slice of the batch, and all that a schedule knows of. The
+host program goes from round to round (`build/rounds.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+
+# IREE reads smaller tensors of AMD chips by buffer instructions, which give 0 outside of them.
+# Larger ones are read behind branches, and no loop with branches is software pipelined (its
+# `ROCDLConfigureBufferInstructions` pass).
+BUFFER_BYTES = 2**31
+# A kernel may take it that its operands start at a multiple of so many bytes (IREE's alignment of
+# bindings).
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """How a batch is cut: `images` at a time, `count` times; None where that is known at run time.
+
+    The last round may have fewer images; they are copied, and zeros put behind them.
+    """
+
+    images: int
+    count: int | None
+
+
+def batch_is_outermost(problem: ConvProblem) -> bool:
+    """Whether images follow one another in memory, in the input and in the output."""
+    row = problem.layout_row
+    return all(
+        letters.removeprefix("G" if problem.g == 1 else "")[0] == "N"
+        for letters in (row.input, row.output)
+    )
+
+
+@lru_cache(maxsize=256)
+def rounds_of(problem: ConvProblem) -> Rounds | None:
+    """How a problem's batch is cut; None where all of it is computed at once.
+
+    One tensor over BUFFER_BYTES is reason enough, where images are contiguous and one fits. Rounds
+    are about equal, and start at ALIGNMENT where that can be had.
+    """
+    if problem.dynamic_batch:
+        return Rounds(images=problem.n, count=None)
+    sizes = image_bytes(problem)
+    most = (BUFFER_BYTES - 1) // max(sizes)
+    if problem.n <= most or not most or not batch_is_outermost(problem):
+        return None
+    images = -(-problem.n // -(-problem.n // most))
+    step = math.lcm(*(ALIGNMENT // math.gcd(ALIGNMENT, size) for size in sizes))
+    if step <= most:
+        images = min(-(-images // step), most // step) * step
+    return Rounds(images=images, count=-(-problem.n // images))
+
+
+def image_bytes(problem: ConvProblem) -> tuple[int, int]:
+    """Bytes of one image of the input and of the output, in the type each has."""
+    types = dict.fromkeys(problem.tensors[:2], problem.data_type)
+    types[problem.tensors[2]] = problem.result_type
+    image, output = math.prod(problem.input_shape), math.prod(problem.output_shape)
+    return image // problem.n * types["input"].bytes, output // problem.n * types["output"].bytes
+
+
+def one_round(problem: ConvProblem) -> ConvProblem:
+    """The problem of one round: itself, where all of the batch is computed at once.
+
+    A weight gradient's rounds are summed in the accumulator's type before anything is made of them.
+    """
+    cut = rounds_of(problem)
+    if cut is None:
+        return problem
+    whole = replace(problem, n=cut.images, dynamic_batch=False)
+    if problem.direction != "bwd_weight":
+        return whole
+    return replace(whole, weight_dtype=problem.accumulator_type.name, elementwise="")

@@ -1,0 +1,125 @@
+"""How far a right kernel may be from the reference, from the problem alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conv_compiler.data import is_exact
+from conv_compiler.dtypes import DTYPES
+from conv_compiler.reference import multiplicand
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conv_compiler.problem import ConvProblem
+
+    Array = NDArray[Any]
+
+_CONFIDENCE = 8.0
+# Roundings of an elementwise op, each of values no larger than those of the op on absolute values.
+# Functions such as exp count for several: compilers may approximate them to a few units.
+_ELEMENTWISE_ROUNDINGS = 8.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """|got - reference| may be up to relative * |reference| + absolute; 0 and 0 mean equal.
+
+    `absolute` may be an array with a figure for each element.
+    """
+
+    relative: float = 0.0
+    absolute: Any = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but equality passes."""
+        return self.relative == 0 and not np.any(self.absolute)
+
+    def to_json(self) -> dict[str, float]:
+        """Plain values; of the absolute ones the largest."""
+        return {"relative": self.relative, "absolute": float(np.max(self.absolute))}
+
+
+def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
+    """How far a right kernel may be from the reference, on data of `inputs`.
+
+    Integers must be equal. Random data, with u the unit roundoff of a type and n = gemm_k:
+        relative = u(weight)
+        absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n)
+    The first is the one rounding into the weight type. The second bounds the n roundings of the
+    sum in any order: n u is the worst case (N. J. Higham, Accuracy and Stability of Numerical
+    Algorithms, 2nd ed., section 4.2; Composable Kernel's tests use it too), 8 sqrt(n) u holds but
+    for one sum in 10**13 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4 with
+    lambda = 8). Both are relative to the size of the partial sums: at most about sqrt(n), as
+    products of data from [-1, 1) have a deviation of 1/3. Sums split into parts have fewer
+    roundings in a row, so a split factor needs no more and is given no more.
+    """
+    if data == "integers" or problem.data_type.is_integer:
+        return Tolerance()
+    n = problem.gemm_k
+    roundings = min(n, _CONFIDENCE * math.sqrt(n))
+    sums = math.sqrt(n) * 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
+    if problem.accumulator_type.name == "f64":
+        roundings *= 2  # the reference's sums are rounded as often
+    return Tolerance(
+        relative=2.0 ** -(problem.result_type.mantissa_bits + 1), absolute=roundings * sums
+    )
+
+
+def after_operand_ops(
+    problem: ConvProblem, allowed: Tolerance, first: Array, second: Array
+) -> Tolerance:
+    """What a tolerance becomes where the operands go through ops before they are multiplied.
+
+    Nothing changes without ops, nor where they leave integers whose sums are exact. Else the
+    figure for random data from [-1, 1) grows with the partial sums: of deviation 1/3 times the
+    largest of either operand as it is multiplied, around a mean that is the product of theirs (an
+    op may leave one sign).
+    """
+    if problem.operand_ops == (None, None):
+        return allowed
+    if allowed.exact and is_exact(problem, first, second):
+        return allowed
+    multiplied = [
+        multiplicand(problem, number, array).astype(np.float64)
+        for number, array in enumerate((first, second))
+    ]
+    deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
+    mean = math.prod(abs(float(array.mean())) for array in multiplied)
+    random = tolerance(problem, "random")
+    growth = deviation + math.sqrt(problem.gemm_k) * mean
+    return replace(random, absolute=random.absolute * growth)
+
+
+def after_elementwise(
+    problem: ConvProblem, allowed: Tolerance, sums: Array, d: Array | None = None
+) -> Tolerance:
+    """What a tolerance on sums becomes behind the problem's elementwise op.
+
+    Nothing changes where the op is exact in f32 (f64 of f64 data) on exact sums. Else a weight may
+    be off by what the op makes of a sum that is off by its tolerance, and by its own roundings:
+        absolute = |op(sum +- absolute) - op(sum)| + 8 u(f32) op(|sum|, |d|, |parameters|)
+    and, for integers, by the one step that this may move a value over a half.
+    """
+    fused = problem.fused
+    if fused is None:
+        return allowed
+    computed = DTYPES[problem.accumulator_type.elementwise]
+    exact = [None if x is None else x.astype(np.float64) for x in (sums, d)]
+    single = [None if x is None else x.astype(computed.to_numpy()) for x in (sums, d)]
+    want = fused.on_arrays(*exact)
+    if allowed.exact and np.array_equal(fused.on_arrays(*single), want):
+        return allowed
+    off = [fused.on_arrays(exact[0] + sign * allowed.absolute, exact[1]) for sign in (-1, 1)]
+    unit = 2.0 ** -(computed.mantissa_bits + 1)
+    roundings = _ELEMENTWISE_ROUNDINGS * unit * fused.magnitude(*exact)
+    step = 1.0 if problem.result_type.is_integer else 0.0
+    return Tolerance(
+        relative=2.0 ** -(problem.result_type.mantissa_bits + 1) if not step else 0.0,
+        absolute=np.maximum(*(np.abs(x - want) for x in off)) + roundings + step,
+    )

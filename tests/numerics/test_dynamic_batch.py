@@ -1,0 +1,175 @@
+"""One kernel for batches of any size, and tensors that are cut into rounds for their size."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import conv_compiler.rounds
+from conv_compiler.compile import compile
+from conv_compiler.data import inputs
+from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.problem import DIRECTIONS, ConvProblem
+from conv_compiler.reference import reference
+from conv_compiler.rounds import Rounds, one_round, rounds_of
+from conv_compiler.runtime import load
+from conv_compiler.targets import TARGETS
+from conv_compiler.verify import verify, verify_artifact
+from tests.problems import for_drawn, of_any_kind
+
+CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+SIZES = {"n": 4, "g": 2, "k": 6, "c": 5, "image": (9, 8), "filter": (3, 2), "pad_low": (1, 0)}
+PROBLEM = ConvProblem(**SIZES, dynamic_batch=True)
+
+
+def check(problem, target):
+    """Integer data exactly, random data within tolerance, on all of `batches_of`."""
+    report = verify(problem, target, budget=0.0).require()
+    verify_artifact(report.artifact, data="random", seed=1).require()
+    assert set(report.batches) == {1, problem.n, 2 * problem.n + 1}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+def test_any_batch(target, direction):
+    check(replace(PROBLEM, direction=direction), target)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        # Images that start at whole multiples of 64 bytes are read where they lie.
+        {"k": 8, "c": 8},
+        {"stride": (2, 2), "elementwise": "bilinear(0.5,2)"},
+        {"dtype": "bf16", "weight_dtype": "f32", "input_op": "scale(0.5)", "weight_op": "relu"},
+        {"dtype": "i8", "weight_dtype": "", "elementwise": "scale(0.25)"},
+        {"layout": "NGCHW_GKCYX_NGKHW", "compute": "bf8,fp8"},
+        {"layout": "NCHW_KCYX_NKHW", "n": 1},
+        {"g": 1, "layout": "GNHWC_GKYXC_GNHWK"},
+        {"image": (30,), "filter": (4,), "pad_low": (1,)},
+        {"image": (3, 4, 5), "filter": (2, 1, 3), "pad_low": (0, 1, 1)},
+    ],
+    ids=lambda fields: " ".join(fields),
+)
+@pytest.mark.parametrize(
+    ("target", "direction"), [("cpu", "bwd_weight"), ("gfx942", "bwd_data"), ("gfx1201", "fwd")]
+)
+def test_any_batch_of_many_kinds(target, direction, fields):
+    result = DIRECTIONS[direction][1].removeprefix("d_")
+    fields = {name: value for name, value in fields.items() if name != f"{result}_op"}
+    check(ConvProblem(**{**SIZES, **fields}, direction=direction, dynamic_batch=True), target)
+
+
+@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+def test_some_of_any_kind(target):
+    @for_drawn(of_any_kind(), 6 if target == "cpu" else 2, f"dynamic batch {target}")
+    def run(drawn):
+        problem, _ = drawn
+        groups = 1 if problem.layout.startswith("GN") else problem.g
+        check(replace(problem, n=min(problem.n, 4), g=groups, dynamic_batch=True), target)
+
+
+def test_the_same_bits_whatever_else_is_in_the_process():
+    kernel = load(compile(PROBLEM, "cpu"))
+    first, second = inputs(PROBLEM.called_with(11), "random")
+    once = kernel(first, second)
+    kernel(*inputs(PROBLEM.called_with(2), "random"))
+    assert np.array_equal(once, kernel(first, second))
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_operands_of_different_batches_are_refused(direction, tmp_path):
+    problem = replace(PROBLEM, direction=direction, elementwise="add")
+    artifact = compile(problem, "cpu")
+    kernel = load(artifact)
+    operands = list(inputs(problem.called_with(5)))
+    batched = [i for i, tensor in enumerate(kernel.operands) if None in tensor.shape]
+    assert len(batched) == 2
+    operands[batched[1]] = operands[batched[1]][:4]
+    with pytest.raises(InvalidArray, match=r"a batch of 4; give all operands 5"):
+        kernel(*operands)
+    for i in batched:
+        operands[i] = operands[i][:0]
+    with pytest.raises(InvalidArray, match=r"a batch of 0; give all operands 1 image or more"):
+        kernel(*operands)
+
+
+def test_a_module_by_itself_refuses_them_too(tmp_path: Path):
+    """As IREE's own runner calls it."""
+    from importlib.util import find_spec
+
+    spec = find_spec("iree._runtime_libs")
+    assert spec is not None and spec.submodule_search_locations
+    tool = Path(spec.submodule_search_locations[0]) / "iree-run-module"
+    artifact = compile(PROBLEM, "cpu")
+    words = []
+    for name, array in zip("ab", inputs(PROBLEM.called_with(5)), strict=True):
+        np.save(tmp_path / f"{name}.npy", array[: 4 if name == "a" else 5])
+        words.append(f"--input=@{tmp_path / f'{name}.npy'}")
+    command = [str(tool), f"--module={artifact.vmfb}", "--device=local-sync", "--function=main"]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "batch shape dimension 0 mismatch; expected 4 but have 5" in done.stderr
+
+
+def test_images_must_follow_one_another():
+    with pytest.raises(UnsupportedProblem, match="dynamic batch: in layout GNHWC_GKYXC_GNHWK"):
+        replace(PROBLEM, layout="GNHWC_GKYXC_GNHWK")
+
+
+@pytest.mark.parametrize(
+    ("fields", "cut"),
+    [
+        ({"n": 128}, None),  # 2^31 bytes less 2^24
+        ({"n": 129}, Rounds(images=65, count=2)),
+        ({"n": 1000}, Rounds(images=125, count=8)),
+        ({"n": 129, "layout": "GNHWC_GKYXC_GNHWK"}, Rounds(images=65, count=2)),
+        ({"n": 129, "g": 2, "layout": "GNHWC_GKYXC_GNHWK"}, None),
+        ({"n": 2, "image": (2**14, 2**14)}, None),  # no image fits
+        # Of an odd number of elements: a multiple of 32 images, if so many fit.
+        ({"n": 200, "c": 3, "image": (2047, 2047)}, Rounds(images=64, count=4)),
+        ({"n": 50, "c": 31, "image": (1001, 1001)}, Rounds(images=32, count=2)),
+        ({"n": 20, "c": 31, "image": (2501, 2501)}, Rounds(images=5, count=4)),
+    ],
+)
+def test_how_a_batch_is_cut(fields, cut):
+    problem = ConvProblem(
+        **{"n": 1, "k": 1, "c": 4, "image": (1448, 1448), "filter": (1, 1), **fields}
+    )
+    assert rounds_of(problem) == cut
+    if cut:
+        assert one_round(problem).n == cut.images
+        assert rounds_of(one_round(problem)) is None
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1201"])
+def test_a_large_batch_in_rounds(target, direction, monkeypatch, tmp_path):
+    """With a limit of some kilobytes in place of 2 GiB."""
+    problem = ConvProblem(
+        direction=direction,
+        n=23,
+        g=2,
+        k=6,
+        c=5,
+        image=(9, 8),
+        filter=(3, 2),
+        elementwise="bilinear(0.5,2)",
+    )
+    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
+    monkeypatch.setattr(conv_compiler.rounds, "BUFFER_BYTES", 2**14)
+    rounds_of.cache_clear()
+    try:
+        cut = rounds_of(problem)
+        assert cut and cut.count and cut.count >= 2
+        report = verify(problem, target, budget=0.0).require()
+        verify_artifact(report.artifact, data="random", seed=1).require()
+        operands = inputs(problem)
+        got = load(report.artifact)(*operands)
+        assert np.array_equal(got, reference(problem, *operands).astype(got.dtype))
+    finally:
+        rounds_of.cache_clear()
