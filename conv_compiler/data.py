@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
 from conv_compiler.reference import multiplicand, reorder
 
@@ -87,6 +88,10 @@ def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
     )
     if any((array != np.rint(array)).any() for array in (first, second)):
         return False
+    if problem.terms:  # and no number has a low part, of which a product would be left out
+        part = DTYPES[problem.terms.dtype].to_numpy()
+        if any((array.astype(part) != array).any() for array in (first, second)):
+            return False
     letters: str = getattr(problem.layout_row.grouped, problem.tensors[1])
     kept = _KEPT[problem.direction]
     sizes = np.abs(second).reshape(problem.shape(letters))

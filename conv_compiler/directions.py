@@ -20,7 +20,7 @@ phase is a channel of its own, with weight 0 where it has no such tap (`build/bw
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -191,10 +191,35 @@ _ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data})
 
 
 @lru_cache(maxsize=256)
-def roles(problem: ConvProblem) -> ConvProblem:
-    """The weight gradient that a schedule is to make for a problem: itself, where it is one.
-
-    Of a batch in rounds that of one round.
-    """
-    problem = one_round(problem)
+def as_weight_gradient(problem: ConvProblem) -> ConvProblem:
+    """The weight gradient that computes a problem: itself, where it is one."""
     return _ROLES[problem.direction](problem) if problem.direction in _ROLES else problem
+
+
+def in_terms(problem: ConvProblem) -> ConvProblem:
+    """A weight gradient whose products are taken apart, as one over the terms of all images.
+
+    Each term is an image more: `build/terms.py` stacks them, so sums over the batch are sums over
+    the terms too.
+    """
+    terms = problem.terms
+    if terms is None:
+        return problem
+    return replace(
+        problem,
+        n=terms.count * problem.n,
+        dtype=terms.dtype,
+        weight_dtype=problem.accumulator_type.name,
+        compute="",
+        input_op="",
+        output_op="",
+    )
+
+
+@lru_cache(maxsize=256)
+def roles(problem: ConvProblem) -> ConvProblem:
+    """The weight gradient that a schedule is to make for a problem.
+
+    Of a batch in rounds that of one round; of products in terms that of the terms.
+    """
+    return in_terms(as_weight_gradient(one_round(problem)))

@@ -166,12 +166,53 @@ TYPE_PAIRS = (
 F8_NAMES = {"fp8": ("f8E4M3FN", "f8E4M3FNUZ"), "bf8": ("f8E5M2", "f8E5M2FNUZ")}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """A number as the sum of a high and a low part of a narrower type, and a product as a few of
+    the products of these: of each, which part of the output gradient and of the input is taken.
+
+    `error` bounds what a product is off by, relative to it: what the low parts are rounded by, and
+    the products that are left out.
+    """
+
+    dtype: str
+    parts: tuple[tuple[str, str], ...]
+    error: float
+
+    @property
+    def count(self) -> int:
+        """Products in place of one."""
+        return len(self.parts)
+
+
+# Names of `compute` for f32 data. bf16x3 is what Composable Kernel computes TF32 by on gfx950; each
+# part is rounded by 2^-8 at most, so the rest of a low part is 2^-16 of the number, and the product
+# of the low parts 2^-16 of the product.
+TERMS = MappingProxyType(
+    {
+        "bf16x3": Terms(
+            dtype="bf16",
+            parts=(("high", "high"), ("low", "high"), ("high", "low")),
+            error=3 * 2.0**-16,
+        )
+    }
+)
+
+
+def compute_text(text: str, dtype: str) -> str:
+    """`compute` as it is spelled; UnsupportedProblem where it is none for data of the type."""
+    if text in TERMS and dtype != "f32":
+        raise UnsupportedProblem(f"compute {text}: is for f32 data, not {dtype}; leave it out")
+    return text if text in TERMS or not text else ",".join(compute_pair(text, dtype))
+
+
 def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
     """(of the output gradient, of the input): the types of `compute`, both `dtype` where empty.
 
-    Raises UnsupportedProblem unless they are two 8-bit floats of one kind and the data are wider.
+    Numbers that are split in terms keep their type until they are. Raises UnsupportedProblem unless
+    they are two 8-bit floats of one kind and the data are wider.
     """
-    if not text:
+    if not text or text in TERMS:
         return (dtype, dtype)
     pair = tuple(text.replace("@", ",").replace(" ", "").split(","))
     known = [name for name, row in DTYPES.items() if row.is_f8]
@@ -179,7 +220,7 @@ def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
     if len(pair) != 2 or not set(pair) <= {*known, *F8_NAMES} or len(kinds) > 1:
         raise UnsupportedProblem(
             f"compute {text}: not two 8-bit floats of one kind; write bf8,fp8 for the chip's own, "
-            f"or two of {', '.join(known)}"
+            f"two of {', '.join(known)}, or for f32 data {', '.join(TERMS)}"
         )
     if DTYPES[dtype].is_integer or DTYPES[dtype].bits == 8:
         raise UnsupportedProblem(f"compute {text}: is for wider floats than {dtype}; leave it out")

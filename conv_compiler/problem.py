@@ -13,9 +13,12 @@ from typing import Any
 from conv_compiler.dtypes import (
     DTYPES,
     F8_NAMES,
+    TERMS,
     DType,
+    Terms,
     check_pair,
     compute_pair,
+    compute_text,
     default_weight_dtype,
 )
 from conv_compiler.elementwise import Fused, parse, parse_operand
@@ -81,7 +84,8 @@ class ConvProblem:
     `compute` names two 8-bit floats, of the output gradient and of the input (in other directions
     of the weight and of the other operand), to which the data are converted before they are
     multiplied: to the nearest even, saturated to the largest number. `bf8,fp8` are those that the
-    target has (`for_kind`).
+    target has (`for_kind`). Or it is a name of TERMS, by which f32 data are multiplied as sums of
+    narrower numbers.
 
     `dynamic_batch` asks for a kernel that takes a batch of any size, `n` images at a time; shapes
     and counts are those of `n` images. The batch must be the outermost axis of the layout.
@@ -143,7 +147,7 @@ class ConvProblem:
             "pad_high": _spatial("pad_high", pad_high, ndim, 0),
             "layout": find_layout(self.layout, ndim).spell(ndim),
             "weight_dtype": self.weight_dtype or default_weight_dtype(self.dtype),
-            "compute": ",".join(compute_pair(self.compute, self.dtype)) if self.compute else "",
+            "compute": compute_text(self.compute, self.dtype),
             "elementwise": parse(str(self.elementwise)).text if self.elementwise else "",
             **{
                 f"{name}_op": parse_operand(text, name).text
@@ -233,6 +237,11 @@ class ConvProblem:
     def operand_type(self) -> DType:
         """Row of what is multiplied, of the input; the output gradient's is as wide."""
         return DTYPES[self.operand_dtypes[1]]
+
+    @property
+    def terms(self) -> Terms | None:
+        """What products are taken apart into, or None."""
+        return TERMS.get(self.compute)
 
     def for_kind(self, fnuz: bool) -> ConvProblem:
         """The problem with `bf8` and `fp8` of `compute` as the 8-bit floats of a kind of chips."""
@@ -335,10 +344,10 @@ class ConvProblem:
     @property
     def gemm_k(self) -> int:
         """Length of the sum behind one element of the result, products by added zeros included."""
-        from conv_compiler.directions import roles
+        from conv_compiler.directions import as_weight_gradient
 
         if self.direction != "bwd_weight":
-            return roles(self).gemm_k
+            return as_weight_gradient(self).gemm_k
         return self.n * math.prod(self.out_image)
 
     @cached_property

@@ -57,9 +57,12 @@ def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array
 
 
 def multiplicand(problem: ConvProblem, number: int, array: Array) -> Array:
-    """Operand 0 or 1 as it is multiplied: after its op, in the type that `compute` names."""
+    """Operand 0 or 1 as it is multiplied: after its op, in the type that `compute` names.
+
+    Of products in terms the whole number: what they are off by is the tolerance's.
+    """
     row, op = DTYPES[problem.operand_dtypes[1 - number]], problem.operand_ops[number]
-    if op is None and not problem.compute:
+    if op is None and (problem.terms or not problem.compute):
         return array
     if op is not None:
         wide = DTYPES[problem.accumulator_type.elementwise].to_numpy()

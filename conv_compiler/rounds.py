@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from conv_compiler.dtypes import DTYPES
+
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
@@ -64,11 +66,14 @@ def rounds_of(problem: ConvProblem) -> Rounds | None:
 
 
 def image_bytes(problem: ConvProblem) -> tuple[int, int]:
-    """Bytes of one image of the input and of the output, in the type each has."""
-    types = dict.fromkeys(problem.tensors[:2], problem.data_type)
-    types[problem.tensors[2]] = problem.result_type
+    """Bytes of one image of the input and of the output, in the type each has or in its terms."""
+    operand = problem.data_type.bytes
+    if problem.terms:
+        operand = max(operand, problem.terms.count * DTYPES[problem.terms.dtype].bytes)
+    sizes = dict.fromkeys(problem.tensors[:2], operand)
+    sizes[problem.tensors[2]] = problem.result_type.bytes
     image, output = math.prod(problem.input_shape), math.prod(problem.output_shape)
-    return image // problem.n * types["input"].bytes, output // problem.n * types["output"].bytes
+    return image // problem.n * sizes["input"], output // problem.n * sizes["output"]
 
 
 def one_round(problem: ConvProblem) -> ConvProblem:

@@ -58,16 +58,23 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     lambda = 8). Both are relative to the size of the partial sums: at most about sqrt(n), as
     products of data from [-1, 1) have a deviation of 1/3. Sums split into parts have fewer
     roundings in a row, so a split factor needs no more and is given no more.
+
+    Products in terms (dtypes.TERMS) make sums of as many times more numbers, and are themselves off
+    by their `error` at most, each in a way of its own:
+        absolute += error * min(n, 8 sqrt(n) / 3)
     """
     if data == "integers" or problem.data_type.is_integer:
         return Tolerance()
-    n = problem.gemm_k
-    roundings = min(n, _CONFIDENCE * math.sqrt(n))
+    n, terms = problem.gemm_k, problem.terms
+    summed = n * (terms.count if terms else 1)
+    roundings = min(summed, _CONFIDENCE * math.sqrt(summed))
     sums = math.sqrt(n) * 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
     if problem.accumulator_type.name == "f64":
         roundings *= 2  # the reference's sums are rounded as often
+    products = terms.error * min(n, _CONFIDENCE * math.sqrt(n) / 3) if terms else 0.0
     return Tolerance(
-        relative=2.0 ** -(problem.result_type.mantissa_bits + 1), absolute=roundings * sums
+        relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
+        absolute=roundings * sums + products,
     )
 
 

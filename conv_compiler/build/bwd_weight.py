@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conv_compiler.directions import in_terms
 from conv_compiler.dtypes import DTYPES
 
 if TYPE_CHECKING:
@@ -80,7 +81,15 @@ def contracted(problem: ConvProblem, image: ir.Value, gradient: ir.Value) -> ir.
     from iree.compiler import ir
 
     from conv_compiler.build import ops
+    from conv_compiler.build.terms import stacked
 
+    of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
+    op_of_image, op_of_gradient = problem.operand_ops
+    image = multiplicand(image, op_of_image, of_image)
+    gradient = multiplicand(gradient, op_of_gradient, of_gradient)
+    if problem.terms:
+        image, gradient = stacked(problem, problem.terms, image, gradient)
+        problem = in_terms(problem)
     row = problem.layout_row.grouped
     names = loop_names(problem)
     dim = {name: ir.AffineDimExpr.get(i) for i, name in enumerate(names)}
@@ -103,10 +112,6 @@ def contracted(problem: ConvProblem, image: ir.Value, gradient: ir.Value) -> ir.
             out += list(amounts) if letter == "*" else [0]
         return out
 
-    of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
-    op_of_image, op_of_gradient = problem.operand_ops
-    image = multiplicand(image, op_of_image, of_image)
-    gradient = multiplicand(gradient, op_of_gradient, of_gradient)
     image = ops.pad(image, pads(problem.pad_low), pads(problem.pad_high))
     return ops.generic(
         [image, gradient],

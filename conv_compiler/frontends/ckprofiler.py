@@ -64,9 +64,10 @@ OPERATIONS = MappingProxyType(
                     "3": ("f16", "f16", "bf8,fp8"),
                     "4": ("i8", "i8", ""),
                     "5": ("bf16", "bf16", ""),
+                    # As TF32, of which bf16x3 is the closer one.
+                    "6": ("f32", "f32", "bf16x3"),
                 }
             ),
-            unbuilt_dtypes=MappingProxyType({"6": "f32 as tf32"}),
             layouts=MappingProxyType(
                 {
                     "1": "GNHWC_GKYXC_GNHWK",

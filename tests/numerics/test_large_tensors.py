@@ -7,6 +7,7 @@ import pytest
 
 from conv_compiler.compile import compile
 from conv_compiler.problem import ConvProblem
+from conv_compiler.rounds import Rounds, rounds_of
 from conv_compiler.runtime import load
 from conv_compiler.select import choose
 from conv_compiler.targets import find_target
@@ -29,16 +30,31 @@ def test_matrix_kernels_up_to_what_buffer_instructions_reach():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1201"])
+def test_a_large_batch_is_cut_into_rounds(target):
+    """24 images of 190 MiB, 4.5 GiB in all, by the matrix kernel."""
+    large = ConvProblem(n=24, k=4, c=4, image=(5000, 5000), filter=(1, 1), stride=(STRIDE, STRIDE))
+    assert rounds_of(large) == Rounds(images=8, count=3)
+    artifact = compile(large, target)
+    assert artifact.strategy.name == ("cpu_lin" if target == "cpu" else "implicit_gemm")
+    every_pixel_is_found(large, artifact)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [17000, 25000])  # 2.2 and 4.7 GiB
 @pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
-def test_every_pixel_is_found(target, side):
-    """What is not read is an untouched page here; a device holds all of it."""
+def test_one_large_image(target, side):
     large = problem(side)
-    rng = np.random.default_rng(side)
+    every_pixel_is_found(large, compile(large, target))
+
+
+def every_pixel_is_found(large, artifact):
+    """What is not read is an untouched page here; a device holds all of it."""
+    rng = np.random.default_rng(large.n)
     image = np.zeros(large.input_shape, np.float16)
     read = image[:, ::STRIDE, ::STRIDE]
     read[...] = rng.integers(-2, 3, read.shape)
     gradient = rng.integers(-2, 3, large.output_shape).astype(np.float16)
-    kernel = load(compile(large, target), None if target == "cpu" else "vgpu")
+    kernel = load(artifact, None if artifact.target == "cpu" else "vgpu")
     want = np.einsum("nhwgk,nhwgc->gkc", gradient.astype(float), read.astype(float))
     np.testing.assert_array_equal(kernel(image, gradient).reshape(want.shape), want)

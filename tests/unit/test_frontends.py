@@ -194,7 +194,6 @@ REFUSED = {
     f"{CK} 1 1": ("grouped_conv_bwd_weight", "takes 10 and splitK"),
     f"{CK} 0": ("splitK 0", "not a split"),
     f"{CK} -2": ("splitK -2", "not a split"),
-    f"{CK} 1".replace("weight 1 2", "weight 6 2"): ("dtype 6", "tf32"),
     f"{OURS} --compute fp8": ("compute fp8", "not two 8-bit floats of one kind"),
     f"{OURS} --compute bf8,f8E4M3FN": ("compute bf8,f8E4M3FN", "of one kind"),
     f"{OURS} --compute f8E5M2,f8E4M3FNUZ": ("compute f8E5M2,f8E4M3FNUZ", "of one kind"),

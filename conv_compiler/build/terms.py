@@ -1,0 +1,86 @@
+"""Numbers as sums of narrower ones: the terms of all products, stacked along the batch.
+
+A sum over images of a * b, with a = high + low and b likewise, is the sum over three times as many
+images of high * high, low * high and high * low: one contraction of the narrower type, for which
+the parts are stacked here, by a kernel for each operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor
+
+from conv_compiler.build import ops
+from conv_compiler.dtypes import DTYPES
+
+if TYPE_CHECKING:
+    from conv_compiler.dtypes import Terms
+    from conv_compiler.problem import ConvProblem
+
+
+def stacked(
+    problem: ConvProblem, terms: Terms, image: ir.Value, gradient: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """The operands of a weight gradient, in its grouped axes, with all terms along the batch."""
+    row = problem.layout_row.grouped
+    of_gradient, of_image = zip(*terms.parts, strict=True)
+    type = ops.element_type(DTYPES[terms.dtype])
+    return (
+        _parts(image, _axis(row.input, problem.ndim), of_image, type),
+        _parts(gradient, _axis(row.output, problem.ndim), of_gradient, type),
+    )
+
+
+def _axis(letters: str, ndim: int) -> int:
+    """Tensor axis of the batch, counting `*` as ndim axes."""
+    before = letters[: letters.index("N")]
+    return len(before) + ("*" in before) * (ndim - 1)
+
+
+def _high_half(x: ir.Value) -> ir.Value:
+    """An f32 number to the nearest even of bf16, as f32: its upper half.
+
+    By bits: of a conversion and one back IREE 3.13 leaves nothing on the CPU.
+    """
+    i32 = ir.IntegerType.get_signless(32)
+
+    def number(value: int) -> ir.Value:
+        return arith.ConstantOp(i32, ir.IntegerAttr.get(i32, value)).result
+
+    bits = arith.BitcastOp(i32, x).result
+    is_odd = arith.AndIOp(arith.ShRUIOp(bits, number(16)).result, number(1)).result
+    half = arith.AddIOp(is_odd, number(0x7FFF)).result
+    nearest = arith.AndIOp(arith.AddIOp(bits, half).result, number(-0x10000)).result
+    return arith.BitcastOp(x.type, nearest).result
+
+
+def _parts(value: ir.Value, axis: int, parts: Sequence[str], type: ir.Type) -> ir.Value:
+    """The tensor once for each part, one behind the other along an axis."""
+    index = ir.IndexType.get()
+    shape = ops.shape_of(value)
+    longer = [*shape[:axis], len(parts), *shape[axis:]]
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(longer))]
+
+    def body(x: ir.Value, _: ir.Value) -> ir.Value:
+        high = arith.TruncFOp(type, x).result
+        low = arith.TruncFOp(type, arith.SubFOp(x, _high_half(x)).result).result
+        # Of the parts, those that are low ones.
+        part = linalg.IndexOp(axis).result
+        found = high
+        for number, name in enumerate(parts):
+            if name == "low":
+                here = arith.CmpIOp(
+                    arith.CmpIPredicate.eq, part, arith.ConstantOp(index, number).result
+                ).result
+                found = arith.SelectOp(here, low, found).result
+        return found
+
+    region = ops.dispatch_region(ir.RankedTensorType.get(longer, type))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        empty = tensor.EmptyOp(longer, type).result
+        plain = [*dims[:axis], *dims[axis + 1 :]]
+        ops.dispatch_return(ops.generic([value], empty, [plain, dims], len(longer), 0, body))
+    return ops.merge_axes(region.results[0], axis, 2)

@@ -1,0 +1,130 @@
+"""f32 data multiplied as sums of bf16 numbers: `compute="bf16x3"`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from conv_compiler.compile import compile
+from conv_compiler.data import inputs
+from conv_compiler.dtypes import TERMS
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem import DIRECTIONS, ConvProblem
+from conv_compiler.reference import reference
+from conv_compiler.runtime import load
+from conv_compiler.targets import TARGETS
+from conv_compiler.tolerance import after_operand_ops, tolerance
+from conv_compiler.verify import compare, verify, verify_artifact
+from tests.problems import for_drawn, of_any_kind
+
+CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+PROBLEM = ConvProblem(
+    n=5,
+    g=2,
+    k=6,
+    c=5,
+    image=(9, 8),
+    filter=(3, 2),
+    stride=(2, 1),
+    pad_low=(1, 0),
+    dtype="f32",
+    compute="bf16x3",
+)
+
+
+def check(problem, target, split_k="auto"):
+    """Integer data exactly, random data within tolerance."""
+    report = verify(problem, target, split_k=split_k, budget=0.0).require()
+    verify_artifact(report.artifact, data="random", seed=1).require()
+    return report
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+def test_every_direction(target, direction):
+    report = check(replace(PROBLEM, direction=direction), target)
+    if target != "cpu":  # gfx1100 and gfx1201 have no matrix instruction for f32
+        assert any("bf16" in name for name in report.artifact.main_kernel.mma)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"layout": "NGCHW_GKCYX_NGKHW", "split_k": 3},
+        {"layout": "GNHWC_GKYXC_GNHWK", "elementwise": "bilinear(0.5,2)"},
+        {"input_op": "scale(0.3)", "output_op": "relu"},
+        {"dynamic_batch": True},
+        {"g": 1, "k": 64, "c": 64, "filter": (1, 1), "stride": (1, 1), "pad_low": (0, 0)},
+        {"strategy": "vector_gemm"},
+    ],
+    ids=lambda fields: " ".join(fields),
+)
+def test_with_everything_else(fields):
+    split_k, name = fields.pop("split_k", "auto"), fields.pop("strategy", None)
+    problem = replace(PROBLEM, pad_high=(), **fields)
+    report = verify(problem, "gfx942", name, split_k, budget=0.0).require()
+    verify_artifact(report.artifact, data="random", seed=1).require()
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_some_random_problems(target):
+    @for_drawn(of_any_kind(), 6 if target == "cpu" else 3, f"terms {target}")
+    def run(drawn):
+        problem, split_k = drawn
+        fields = {"dtype": "f32", "weight_dtype": "f32", "elementwise": ""}
+        check(replace(problem, **fields, compute="bf16x3"), target, split_k)
+
+
+def test_three_products_are_closer_than_tf32_and_two_are_found_out():
+    """The kernel against products by numbers of 10 bits, and against leaving a term out."""
+    problem = replace(PROBLEM, n=16, k=16, c=16)
+    first, second = inputs(problem, "random")
+    want = reference(problem, first, second)
+    allowed = tolerance(problem)
+    got = load(compile(problem, "gfx942"))(first, second)
+    error = compare(problem, got, want, allowed)
+    assert error.wrong == 0
+
+    def rounded(array, bits):
+        """To so many bits of mantissa, ties upwards in size."""
+        drop = 23 - bits
+        whole = array.view(np.uint32) + np.uint32(1 << drop - 1)
+        return (whole & np.uint32(0xFFFFFFFF << drop & 0xFFFFFFFF)).view(np.float32)
+
+    tf32 = reference(problem, rounded(first, 10), rounded(second, 10)).astype(np.float32)
+    assert compare(problem, tf32, want, allowed).max_error > 8 * error.max_error
+    high = first.astype(ml_dtypes.bfloat16).astype(np.float32)
+    two = reference(problem, high, second).astype(np.float32)
+    assert compare(problem, two, want, allowed).wrong > want.size / 2
+
+
+def test_numbers_with_low_parts_are_not_called_exact():
+    problem = replace(PROBLEM, input_op="scale(1001)")
+    first, second = inputs(problem)
+    assert not after_operand_ops(problem, tolerance(problem, "integers"), first, second).exact
+    assert tolerance(PROBLEM, "integers").exact
+
+
+def test_the_error_is_that_of_the_parts():
+    rng = np.random.default_rng(0)
+    a, b = (rng.random(100000, dtype=np.float32) + 1 for _ in range(2))
+
+    def parts(x):
+        high = x.astype(ml_dtypes.bfloat16).astype(np.float64)
+        return {"high": high, "low": (x - high).astype(ml_dtypes.bfloat16).astype(np.float64)}
+
+    of_a, of_b = parts(a), parts(b)
+    row = TERMS["bf16x3"]
+    product = sum(of_a[x] * of_b[y] for x, y in row.parts)
+    exact = a.astype(np.float64) * b
+    assert row.error / 16 < np.abs(product / exact - 1).max() < row.error
+
+
+def test_what_is_refused():
+    with pytest.raises(UnsupportedProblem, match=r"compute bf16x3: is for f32 data, not f16"):
+        replace(PROBLEM, dtype="f16", weight_dtype="f16")
+    with pytest.raises(UnsupportedProblem, match=r"or for f32 data bf16x3"):
+        replace(PROBLEM, compute="xf32")
