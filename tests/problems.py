@@ -11,10 +11,11 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from conv_compiler.dtypes import DTYPES, TYPE_PAIRS
+from conv_compiler.dtypes import DTYPES, TERMS, TYPE_PAIRS
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.layouts import LAYOUTS
 from conv_compiler.problem import DIRECTIONS, ConvProblem
+from conv_compiler.rounds import batch_is_outermost
 
 # One for tests of the commands.
 SMALL = tuple(
@@ -167,14 +168,18 @@ def of_any_kind(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
     )
     op = draw(st.one_of(st.just(""), elementwise_texts()))
     wider = not problem.data_type.is_integer and not problem.data_type.is_f8
-    compute = draw(st.sampled_from(["", "", "bf8,fp8"])) if wider else ""
+    computes = ["", "", "bf8,fp8", *(TERMS if problem.dtype == "f32" else ())]
+    compute = draw(st.sampled_from(computes)) if wider else ""
     operand_ops = {
         f"{name}_op": draw(
             st.sampled_from(["", "", "relu", "scale(-0.5)", "scale(3)", "scale(0.3)"])
         )
         for name in problem.tensors[:2]
     }
-    return replace(problem, elementwise=op, compute=compute, **operand_ops), split_k
+    problem = replace(problem, elementwise=op, compute=compute, **operand_ops)
+    # A kernel for any batch is tried on several: of some problems, and small ones.
+    any_batch = problem.n <= 5 and batch_is_outermost(problem) and draw(st.sampled_from([0, 0, 1]))
+    return replace(problem, dynamic_batch=bool(any_batch)), split_k
 
 
 def for_drawn(strategy: st.SearchStrategy[Any], examples: int, name: str) -> Callable[..., None]:

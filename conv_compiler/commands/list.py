@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.commands.arguments import add_json
-from conv_compiler.dtypes import DTYPES, TYPE_PAIRS
+from conv_compiler.dtypes import DTYPES, TERMS, TYPE_PAIRS
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.f8 import WIDER
@@ -45,16 +45,19 @@ def _dtypes() -> Rows:
     def names(data: str, want: str) -> list[str]:
         return [row.name for row in TARGETS.values() if _how(data, row) == want]
 
+    # (what the user writes, the result's type, what is multiplied); terms are of f32.
+    rows = [(data, weight, data) for data, weight in TYPE_PAIRS]
+    rows += [(f"f32 as {name}", "f32", terms.dtype) for name, terms in TERMS.items()]
     return [
         {
             "dtype": data,
             "weight_dtype": weight,
-            "accumulator": DTYPES[data].accumulator,
-            "targets": names(data, "matrix"),
-            "wider": names(data, "wider"),
-            "vector": names(data, "vector"),
+            "accumulator": DTYPES[multiplied].accumulator,
+            "targets": names(multiplied, "matrix"),
+            "wider": names(multiplied, "wider"),
+            "vector": names(multiplied, "vector"),
         }
-        for data, weight in TYPE_PAIRS
+        for data, weight, multiplied in rows
     ]
 
 

@@ -19,7 +19,6 @@ from conv_compiler.rounds import Rounds, one_round, rounds_of
 from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify, verify_artifact
-from tests.problems import for_drawn, of_any_kind
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 SIZES = {"n": 4, "g": 2, "k": 6, "c": 5, "image": (9, 8), "filter": (3, 2), "pad_low": (1, 0)}
@@ -62,15 +61,6 @@ def test_any_batch_of_many_kinds(target, direction, fields):
     result = DIRECTIONS[direction][1].removeprefix("d_")
     fields = {name: value for name, value in fields.items() if name != f"{result}_op"}
     check(ConvProblem(**{**SIZES, **fields}, direction=direction, dynamic_batch=True), target)
-
-
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
-def test_some_of_any_kind(target):
-    @for_drawn(of_any_kind(), 6 if target == "cpu" else 2, f"dynamic batch {target}")
-    def run(drawn):
-        problem, _ = drawn
-        groups = 1 if problem.layout.startswith("GN") else problem.g
-        check(replace(problem, n=min(problem.n, 4), g=groups, dynamic_batch=True), target)
 
 
 def test_the_same_bits_whatever_else_is_in_the_process():
