@@ -80,6 +80,27 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
           input_op="relu", output_op="scale(-0.5)"),
         4,
     ),
+    (
+        P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dynamic_batch=True,
+          elementwise="scale(0.5)"),
+        "auto",
+    ),
+    (
+        P(n=3, g=2, k=7, c=5, image=(13, 12), filter=(2, 3), dynamic_batch=True, dtype="bf16",
+          direction="fwd", layout="NGCHW_GKCYX_NGKHW", elementwise="add"),
+        3,
+    ),
+    (
+        P(n=4, k=32, c=16, image=(15, 15), filter=(3, 3), stride=(2, 2), dynamic_batch=True,
+          direction="bwd_data"),
+        "auto",
+    ),
+    (P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), dtype="f32", compute="bf16x3"), "auto"),
+    (
+        P(n=3, g=2, k=7, c=5, image=(13, 12), filter=(2, 3), stride=(2, 1), dtype="f32",
+          compute="bf16x3", direction="bwd_data"),
+        2,
+    ),
 )  # fmt: skip
 
 
