@@ -162,6 +162,9 @@ TYPE_PAIRS = (
 )
 
 
+# What 8-bit floats are multiplied as where there is no instruction for them: holds each of them
+# exactly, and none as a denormal, which gfx90a would flush.
+WIDER = "bf16"
 # What 8-bit floats are called where the chip decides their kind: (OCP's, gfx942's).
 F8_NAMES = {"fp8": ("f8E4M3FN", "f8E4M3FNUZ"), "bf8": ("f8E5M2", "f8E5M2FNUZ")}
 
@@ -172,12 +175,19 @@ class Terms:
     the products of these: of each, which part of the output gradient and of the input is taken.
 
     `error` bounds what a product is off by, relative to it: what the low parts are rounded by, and
-    the products that are left out.
+    the products that are left out. `deviation` is the root mean square of what products of numbers
+    drawn evenly from [-1, 1) are off by. High parts are upper halves of the bits: of bf16 alone
+    (`build/terms.py`).
     """
 
     dtype: str
     parts: tuple[tuple[str, str], ...]
     error: float
+    deviation: float
+
+    def __post_init__(self) -> None:
+        if self.dtype != "bf16":
+            raise ValueError(f"terms of {self.dtype}: build/terms.py takes numbers apart for bf16")
 
     @property
     def count(self) -> int:
@@ -194,6 +204,7 @@ TERMS = MappingProxyType(
             dtype="bf16",
             parts=(("high", "high"), ("low", "high"), ("high", "low")),
             error=3 * 2.0**-16,
+            deviation=0.0826 * 2.0**-16,
         )
     }
 )

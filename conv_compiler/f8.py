@@ -5,15 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.dtypes import DTYPES
+from conv_compiler.dtypes import DTYPES, WIDER
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
-
-# Holds every 8-bit float exactly, and none of them as a denormal, which gfx90a would flush.
-WIDER = "bf16"
 
 
 def is_emulated(problem: ConvProblem, target: Target) -> bool:

@@ -124,6 +124,10 @@ class ConvProblem:
             raise UnsupportedProblem(
                 f"direction {self.direction}: not built; known: {', '.join(DIRECTIONS)}"
             )
+        if type(self.dynamic_batch) is not bool:
+            raise UnsupportedProblem(
+                f"dynamic batch {self.dynamic_batch!r}: not a truth value; use true or false"
+            )
         for name in ("n", "g", "k", "c"):
             if type(size := getattr(self, name)) is not int or not 1 <= size <= _MAX_SIZE:
                 raise UnsupportedProblem(
@@ -278,7 +282,7 @@ class ConvProblem:
 
     @property
     def accumulator_type(self) -> DType:
-        """Row sums are kept in: f32, or i32 for integers."""
+        """Row sums are kept in: f32, i32 for integers, f64 for f64."""
         return DTYPES[self.data_type.accumulator]
 
     def shape(self, letters: str) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.dtypes import DTYPES
+from conv_compiler.dtypes import DTYPES, WIDER
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
@@ -45,12 +45,19 @@ def batch_is_outermost(problem: ConvProblem) -> bool:
     )
 
 
+def batch_axis(problem: ConvProblem, name: str) -> int:
+    """Axis of the batch in the tensor `input` or `output`; only axes of one element lie before."""
+    letters: str = getattr(problem.layout_row, name)
+    return letters.index("N")
+
+
 @lru_cache(maxsize=256)
 def rounds_of(problem: ConvProblem) -> Rounds | None:
     """How a problem's batch is cut; None where all of it is computed at once.
 
     One tensor over BUFFER_BYTES is reason enough, where images are contiguous and one fits. Rounds
-    are about equal, and start at ALIGNMENT where that can be had.
+    are about equal, and start at ALIGNMENT where that makes the last one no more than a quarter of
+    the batch longer than it need be: images copied cost less than more zeros computed.
     """
     if problem.dynamic_batch:
         return Rounds(images=problem.n, count=None)
@@ -60,14 +67,20 @@ def rounds_of(problem: ConvProblem) -> Rounds | None:
         return None
     images = -(-problem.n // -(-problem.n // most))
     step = math.lcm(*(ALIGNMENT // math.gcd(ALIGNMENT, size) for size in sizes))
-    if step <= most:
-        images = min(-(-images // step), most // step) * step
+    aligned = min(-(-images // step), most // step) * step
+    if aligned and -(-problem.n // aligned) * aligned - problem.n <= problem.n // 4:
+        images = aligned
     return Rounds(images=images, count=-(-problem.n // images))
 
 
 def image_bytes(problem: ConvProblem) -> tuple[int, int]:
-    """Bytes of one image of the input and of the output, in the type each has or in its terms."""
+    """Bytes of one image of the input and of the output: as they are or as they are multiplied.
+
+    In terms, or of 8-bit floats as bf16, which many chips multiply in their place.
+    """
     operand = problem.data_type.bytes
+    if problem.data_type.is_f8:
+        operand = DTYPES[WIDER].bytes
     if problem.terms:
         operand = max(operand, problem.terms.count * DTYPES[problem.terms.dtype].bytes)
     sizes = dict.fromkeys(problem.tensors[:2], operand)

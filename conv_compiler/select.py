@@ -108,7 +108,18 @@ def candidates(
     unknown name, one of another backend, one that has no tiling for the problem, and a tile that
     none has; UnsupportedTarget when nothing at all fits.
     """
-    asked, problem = problem, roles(problem)
+    return _candidates(problem, roles(problem), target, strategy, split_k, tile)
+
+
+def _candidates(
+    asked: ConvProblem,
+    problem: ConvProblem,
+    target: Target,
+    strategy: str,
+    split_k: int,
+    tile: tuple[int, ...],
+) -> tuple[Strategy, ...]:
+    """`candidates` of the weight gradient that computes what was asked for."""
     rows = [row for row in STRATEGIES.values() if target.backend in row.backends]
     if strategy:
         rows = [row for row in rows if row.name == _row(strategy).name]
@@ -124,16 +135,16 @@ def candidates(
         if tile in ((), one.tile)
     ]
     if not found and tile:
-        others = candidates(problem, target, strategy, split_k)
+        others = _candidates(asked, problem, target, strategy, split_k, ())
         known = dict.fromkeys(f"{tile_text(one.tile)} ({one.name})" for one in others if one.tile)
         rules = dict.fromkeys(row.tile for row in rows)
         raise UnsupportedStrategy(
-            f"tile {tile_text(tile)}: no schedule has it for {problem.dtype} on {target.name} "
+            f"tile {tile_text(tile)}: no schedule has it for {asked.dtype} on {target.name} "
             f"(a tile is {'; or '.join(rules)}); use {' or '.join(known) or 'none'}"
         )
     if not found and strategy:
         raise UnsupportedStrategy(
-            f"strategy {strategy}: has no tile for {problem.dtype} on {target.name}; "
+            f"strategy {strategy}: has no tile for {asked.dtype} on {target.name}; "
             "leave it out to choose one that has"
         )
     if not found:
@@ -162,13 +173,14 @@ def choose(
     -1, as Composable Kernel writes it), or "occupancy" for Composable Kernel's own rule. There is
     one to try if it was given whole or has a script of the user's: that was written for one tile.
     """
-    problem = roles(problem.for_kind(target.has_fnuz))
+    whole = problem.for_kind(target.has_fnuz)
+    problem = roles(whole)
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
     wanted = Wanted.of(strategy)
     if isinstance(wanted, Strategy):
         found: tuple[Strategy, ...] = (wanted,)
     else:
-        found = candidates(problem, target, wanted.name, asked, wanted.tile)
+        found = _candidates(whole, problem, target, wanted.name, asked, wanted.tile)
         if wanted.script:
             found = (replace(found[0], script=wanted.script),)
     with_script = [row.name for row in STRATEGIES.values() if row.has_script]

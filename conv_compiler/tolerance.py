@@ -59,9 +59,10 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     products of data from [-1, 1) have a deviation of 1/3. Sums split into parts have fewer
     roundings in a row, so a split factor needs no more and is given no more.
 
-    Products in terms (dtypes.TERMS) make sums of as many times more numbers, and are themselves off
-    by their `error` at most, each in a way of its own:
-        absolute += error * min(n, 8 sqrt(n) / 3)
+    Products in terms (dtypes.TERMS) make sums of as many times more numbers, and are themselves
+    off, each in a way of its own: by `error` at most, `deviation` as a rule. By Bernstein's
+    inequality, with the same confidence:
+        absolute += min(n error, 8 sqrt(n) deviation + 8**2 / 6 error)
     """
     if data == "integers" or problem.data_type.is_integer:
         return Tolerance()
@@ -71,7 +72,10 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     sums = math.sqrt(n) * 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
     if problem.accumulator_type.name == "f64":
         roundings *= 2  # the reference's sums are rounded as often
-    products = terms.error * min(n, _CONFIDENCE * math.sqrt(n) / 3) if terms else 0.0
+    products = 0.0
+    if terms:
+        usual = _CONFIDENCE * math.sqrt(n) * terms.deviation
+        products = min(n * terms.error, usual + _CONFIDENCE**2 / 6 * terms.error)
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
         absolute=roundings * sums + products,

@@ -194,8 +194,8 @@ def verify_artifact(
         split_k=artifact.strategy.split_k,
         data=data,
         seed=seed,
-        tolerance=trials[-1].tolerance,
-        comparison=_together([one.comparison for one in trials]),
+        tolerance=max((one.tolerance for one in trials), key=_width),
+        comparison=_together(batches, [one.comparison for one in trials]),
         runs=runs,
         drifting=sum(one.drifting for one in trials),
         seconds=seconds,
@@ -240,14 +240,23 @@ def _tried(
     )
 
 
-def _together(found: Sequence[Comparison]) -> Comparison:
-    """Several comparisons as one."""
+def _width(allowed: Tolerance) -> float:
+    return float(np.max(allowed.absolute)) + allowed.relative
+
+
+def _together(batches: Sequence[int], found: Sequence[Comparison]) -> Comparison:
+    """Comparisons of several batches as one."""
+    if len(found) == 1:
+        return found[0]
+    worst = (
+        f"{one.worst} in a batch of {n}" for n, one in zip(batches, found, strict=True) if one.worst
+    )
     return Comparison(
         elements=sum(one.elements for one in found),
         wrong=sum(one.wrong for one in found),
         max_error=max(one.max_error for one in found),
         largest=max(one.largest for one in found),
-        worst=next((one.worst for one in found if one.worst), ""),
+        worst=next(worst, ""),
     )
 
 

@@ -18,24 +18,7 @@ from conv_compiler.problem import DIRECTIONS, ConvProblem
 from conv_compiler.rounds import batch_is_outermost
 
 # One for tests of the commands.
-SMALL = tuple(
-    [
-        "-n",
-        "2",
-        "-k",
-        "8",
-        "-c",
-        "4",
-        "--image",
-        "8x8",
-        "--filter",
-        "3x3",
-        "--pad",
-        "1",
-        "--dtype",
-        "f32",
-    ]
-)
+SMALL = tuple("-n 2 -k 8 -c 4 --image 8x8 --filter 3x3 --pad 1 --dtype f32".split())  # noqa: SIM905
 MOST_MULTIPLY_ADDS = 2**22
 # 8-bit floats have lists of their own (`tests/numerics/test_f8.py`), f64 is for the CPU alone.
 TYPES = tuple(pair for pair in TYPE_PAIRS if not DTYPES[pair[0]].is_f8 and pair[0] != "f64")

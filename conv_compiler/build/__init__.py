@@ -10,7 +10,7 @@ from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem import STATED_DIRECTION
-from conv_compiler.rounds import one_round, rounds_of
+from conv_compiler.rounds import batch_axis, one_round, rounds_of
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -43,7 +43,7 @@ def build(problem: ConvProblem) -> ir.Module:
     ) -> ir.Type:
         sizes = list(shape)
         if problem.dynamic_batch and name != "weight":
-            sizes[getattr(problem.layout_row, name).index("N")] = ir.ShapedType.get_dynamic_size()
+            sizes[batch_axis(problem, name)] = ir.ShapedType.get_dynamic_size()
         return ir.RankedTensorType.get(sizes, element)
 
     module = ir.Module.create(ir.Location.unknown())

@@ -51,7 +51,7 @@ def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
         return value
     letters: str = getattr(problem.layout_row, name)
     channel, size = ("C", problem.c) if name == "input" else ("K", problem.k)
-    return ops.split_axis(value, _axis(letters, channel, problem.ndim), (problem.g, size))
+    return ops.split_axis(value, axis_of(letters, channel, problem.ndim), (problem.g, size))
 
 
 def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
@@ -154,10 +154,10 @@ def folded(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
     if not problem.layout_row.folded:
         return value
     letters: str = getattr(problem.layout_row.grouped, name)
-    return ops.merge_axes(value, _axis(letters, "G", problem.ndim), 2)
+    return ops.merge_axes(value, axis_of(letters, "G", problem.ndim), 2)
 
 
-def _axis(letters: str, letter: str, ndim: int) -> int:
+def axis_of(letters: str, letter: str, ndim: int) -> int:
     """Tensor axis of a letter, counting `*` as ndim axes."""
     before = letters[: letters.index(letter)]
     return len(before) + ("*" in before) * (ndim - 1)

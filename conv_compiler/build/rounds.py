@@ -21,7 +21,7 @@ from iree.compiler.dialects import arith, flow, func, hal, scf, tensor
 from conv_compiler.build import ops
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
 from conv_compiler.problem import ConvProblem
-from conv_compiler.rounds import ALIGNMENT, Rounds, one_round
+from conv_compiler.rounds import ALIGNMENT, Rounds, batch_axis, one_round
 
 # Known when compiling, or not.
 Size: TypeAlias = "int | ir.Value"
@@ -107,14 +107,15 @@ def _images(problem: ConvProblem, cut: Rounds, operands: Sequence[ir.Value]) -> 
     """Images in the whole batch, of the first operand; a call whose others differ fails."""
     if cut.count is not None:
         return problem.n
-    images: Size = 0
+    images: Size | None = None
     for name, operand in zip(problem.tensors, operands, strict=False):
         if name == "weight":
             continue
-        if images == 0:
-            images = tensor.DimOp(operand, _index(_batch_axis(problem, name))).result
+        if images is None:
+            images = tensor.DimOp(operand, _index(batch_axis(problem, name))).result
         else:
             _assert_images(_Batch.of(problem, name, operand, images))
+    assert images is not None
     return images
 
 
@@ -134,14 +135,9 @@ def _assert_images(batch: _Batch) -> None:
     )
 
 
-def _batch_axis(problem: ConvProblem, name: str) -> int:
-    letters: str = getattr(problem.layout_row, name)
-    return letters.index("N")
-
-
 def _nothing_yet(problem: ConvProblem, images: Size) -> ir.Value:
     shape: list[Size] = list(problem.result_shape)
-    shape[_batch_axis(problem, problem.tensors[2])] = images
+    shape[batch_axis(problem, problem.tensors[2])] = images
     return tensor.EmptyOp(shape, ops.element_type(problem.result_type)).result
 
 
@@ -195,7 +191,7 @@ class _Batch:
     @classmethod
     def of(cls, problem: ConvProblem, name: str, value: ir.Value, images: Size) -> _Batch:
         """The problem's tensor of that name."""
-        return cls(value=value, axis=_batch_axis(problem, name), images=images)
+        return cls(value=value, axis=batch_axis(problem, name), images=images)
 
     @property
     def image_bytes(self) -> int:
@@ -237,10 +233,16 @@ class _Batch:
         part = self.part(self.value, self.images, start, count)
         if count == whole:
             return part
-        zeros = tensor.SplatOp(self.type(whole), ops.zero(ops.element_of(part)), []).result
-        return flow.TensorUpdateOp(
-            zeros, [], self.starts(0), part, _dynamic(self.shape(count))
-        ).result
+        missing = (
+            whole - count if isinstance(count, int) else arith.SubIOp(_index(whole), count).result
+        )
+        absent = self.shape(missing)
+        zero = ops.zero(ops.element_of(part))
+        zeros = flow.TensorSplatOp(self.type(missing), zero, _dynamic(absent)).result
+        found = tensor.EmptyOp(self.shape(whole), zero.type).result
+        for at, piece, sizes in ((0, part, self.shape(count)), (count, zeros, absent)):
+            found = flow.TensorUpdateOp(found, [], self.starts(at), piece, _dynamic(sizes)).result
+        return found
 
     def view(self, images: Size) -> ir.Value:
         """The caller's buffer, with its shape."""

@@ -25,19 +25,15 @@ def stacked(
     problem: ConvProblem, terms: Terms, image: ir.Value, gradient: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """The operands of a weight gradient, in its grouped axes, with all terms along the batch."""
+    from conv_compiler.build.bwd_weight import axis_of
+
     row = problem.layout_row.grouped
     of_gradient, of_image = zip(*terms.parts, strict=True)
     type = ops.element_type(DTYPES[terms.dtype])
     return (
-        _parts(image, _axis(row.input, problem.ndim), of_image, type),
-        _parts(gradient, _axis(row.output, problem.ndim), of_gradient, type),
+        _parts(image, axis_of(row.input, "N", problem.ndim), of_image, type),
+        _parts(gradient, axis_of(row.output, "N", problem.ndim), of_gradient, type),
     )
-
-
-def _axis(letters: str, ndim: int) -> int:
-    """Tensor axis of the batch, counting `*` as ndim axes."""
-    before = letters[: letters.index("N")]
-    return len(before) + ("*" in before) * (ndim - 1)
 
 
 def _high_half(x: ir.Value) -> ir.Value:

@@ -8,10 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.commands.arguments import add_json
-from conv_compiler.dtypes import DTYPES, TERMS, TYPE_PAIRS
+from conv_compiler.dtypes import DTYPES, TERMS, TYPE_PAIRS, WIDER
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.errors import UnsupportedTarget
-from conv_compiler.f8 import WIDER
 from conv_compiler.layouts import LAYOUTS
 from conv_compiler.report import Column, left, right, show
 from conv_compiler.targets import TARGETS, Target

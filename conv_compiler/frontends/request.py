@@ -32,7 +32,10 @@ class Request:
     def splits(self) -> tuple[SplitK, ...]:
         """The values to build: those asked for, or "auto"; `all` means all that are possible."""
         if self.split_k == ALL_SPLITS:
-            return tuple(s for s in ALL_SPLITS if isinstance(s, str) or s <= self.problem.gemm_k)
+            from conv_compiler.directions import roles
+
+            most = roles(self.problem).gemm_k
+            return tuple(s for s in ALL_SPLITS if isinstance(s, str) or s <= most)
         return self.split_k or ("auto",)
 
     def with_split_k(self, split_k: tuple[SplitK, ...]) -> Request:

@@ -17,6 +17,10 @@ _LOOKUP = re.compile(
     r"%(i\d+)(?::\d+)? = vm\.call @hal\.executable\.lookup\.function\(%r\d+, %R?(\w+)"
 )
 _CALL = re.compile(r"vm\.call(?:\.variadic)? @hal\.(command_buffer\.[\w.]+|device\.queue\.[\w.]+)")
+_FUNCTION = re.compile(r"vm\.func @(\w+)")
+_INITIALIZER = "__init"  # looks for a device in a loop
+_LABEL = re.compile(r"\s*\^(bb\d+)")
+_BRANCH = re.compile(r"(?<=\^)bb\d+(?=\()")
 _SEGMENTS = re.compile(r"segments\[([^\]]*)\]\(([^)]*)\)|\(([^)]*)\)")
 _ONE = 65535  # how a disassembly writes an argument that is no list
 _SECONDS = 60
@@ -76,13 +80,15 @@ def disassembly(vmfb: Path) -> str:
 def dispatches(text: str) -> tuple[Dispatch | Fill, ...]:
     """The launches of a disassembled host program, in program order.
 
-    Raises ModelRefused when a grid is not a constant, as with dynamic shapes.
+    Raises ModelRefused when a grid is not a constant, as with dynamic shapes, or a kernel may be
+    launched in a loop.
     """
     rodata = {int(number): bytes.fromhex(data) for number, data in _RODATA.findall(text)}
     values: dict[str, int | None] = {}
     names: dict[str, str] = {}
     functions: dict[str, str] = {}
     found: list[Dispatch | Fill] = []
+    _refuse_loops(text)
     for line in text.splitlines():
         if line.startswith("vm.func"):
             values, names, functions = {}, {}, {}
@@ -99,6 +105,20 @@ def dispatches(text: str) -> tuple[Dispatch | Fill, ...]:
         elif match := re.match(r"\s*%(i\d+)(?::\d+)? = ", line):
             values[match[1]] = None
     return tuple(found)
+
+
+def _refuse_loops(text: str) -> None:
+    function, labels = "", set[str]()
+    for line in text.splitlines():
+        if match := _FUNCTION.match(line):
+            function, labels = match[1], set()
+        elif match := _LABEL.match(line):
+            labels.add(match[1])
+        elif function != _INITIALIZER and labels & set(_BRANCH.findall(line)):
+            raise ModelRefused(
+                f"function {function}: has a loop, as of a dynamic batch, whose trips are not "
+                "known before it runs; model a static batch"
+            )
 
 
 def _arguments(text: str) -> tuple[list[str], list[int]]:

@@ -30,6 +30,8 @@ def least_seconds(problem: ConvProblem, target: Target) -> float:
     Caches that hold a tensor from one call to the next are left out, as in the model of a kernel.
     Raises UnsupportedTarget for chips without facts.
     """
-    arithmetic = problem.flops / peak_flops(multiplied(problem, target), target)
+    terms = problem.terms
+    operands = (terms.dtype, terms.dtype) if terms else multiplied(problem, target)
+    arithmetic = (terms.count if terms else 1) * problem.flops / peak_flops(operands, target)
     memory = problem.bytes / target.memory_gb_per_s / 1e9
     return max(arithmetic, memory) + chip_facts(target).launch_seconds

@@ -12,7 +12,9 @@ import pytest
 import conv_compiler.rounds
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
-from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.directions import roles
+from conv_compiler.errors import InvalidArray, ModelRefused, UnsupportedProblem
+from conv_compiler.model.module import model_module
 from conv_compiler.problem import DIRECTIONS, ConvProblem
 from conv_compiler.reference import reference
 from conv_compiler.rounds import Rounds, one_round, rounds_of
@@ -112,6 +114,18 @@ def test_images_must_follow_one_another():
         replace(PROBLEM, layout="GNHWC_GKYXC_GNHWK")
 
 
+@pytest.mark.parametrize("value", ["false", 1, None, []])
+def test_a_dynamic_batch_is_asked_for_or_not(value):
+    with pytest.raises(UnsupportedProblem, match=r"dynamic batch .*: not a truth value"):
+        replace(PROBLEM, dynamic_batch=value)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_the_model_does_not_take_a_loop_for_one_trip(n):
+    with pytest.raises(ModelRefused, match="has a loop, as of a dynamic batch"):
+        model_module(compile(replace(PROBLEM, n=n), "gfx942").vmfb)
+
+
 @pytest.mark.parametrize(
     ("fields", "cut"),
     [
@@ -121,9 +135,14 @@ def test_images_must_follow_one_another():
         ({"n": 129, "layout": "GNHWC_GKYXC_GNHWK"}, Rounds(images=65, count=2)),
         ({"n": 129, "g": 2, "layout": "GNHWC_GKYXC_GNHWK"}, None),
         ({"n": 2, "image": (2**14, 2**14)}, None),  # no image fits
-        # Of an odd number of elements: a multiple of 32 images, if so many fit.
-        ({"n": 200, "c": 3, "image": (2047, 2047)}, Rounds(images=64, count=4)),
-        ({"n": 50, "c": 31, "image": (1001, 1001)}, Rounds(images=32, count=2)),
+        # Of an odd number of elements: a multiple of 32 images, if that adds few zeros.
+        ({"n": 190, "c": 3, "image": (2047, 2047)}, Rounds(images=64, count=3)),
+        ({"n": 200, "c": 3, "image": (2047, 2047)}, Rounds(images=67, count=3)),
+        ({"n": 60, "c": 31, "image": (1001, 1001)}, Rounds(images=32, count=2)),
+        ({"n": 35, "c": 31, "image": (1001, 1001)}, Rounds(images=18, count=2)),
+        # As bf16, and as three of them.
+        ({"n": 129, "dtype": "f8E4M3FN"}, Rounds(images=65, count=2)),
+        ({"n": 129, "dtype": "f32", "compute": "bf16x3"}, Rounds(images=33, count=4)),
         ({"n": 20, "c": 31, "image": (2501, 2501)}, Rounds(images=5, count=4)),
     ],
 )
@@ -154,6 +173,7 @@ def test_a_large_batch_in_rounds(target, direction, monkeypatch, tmp_path):
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     monkeypatch.setattr(conv_compiler.rounds, "BUFFER_BYTES", 2**14)
     rounds_of.cache_clear()
+    roles.cache_clear()
     try:
         cut = rounds_of(problem)
         assert cut is not None
@@ -166,3 +186,4 @@ def test_a_large_batch_in_rounds(target, direction, monkeypatch, tmp_path):
         assert np.array_equal(got, reference(problem, *operands).astype(got.dtype))
     finally:
         rounds_of.cache_clear()
+        roles.cache_clear()

@@ -10,12 +10,15 @@ import pytest
 
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
+from conv_compiler.directions import roles
 from conv_compiler.dtypes import TERMS
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem import DIRECTIONS, ConvProblem
 from conv_compiler.reference import reference
+from conv_compiler.rounds import rounds_of
 from conv_compiler.runtime import load
-from conv_compiler.targets import TARGETS
+from conv_compiler.select import choose
+from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.tolerance import after_operand_ops, tolerance
 from conv_compiler.verify import compare, verify, verify_artifact
 from tests.problems import for_drawn, of_any_kind
@@ -95,7 +98,9 @@ def test_three_products_are_closer_than_tf32_and_two_are_found_out():
         return (whole & np.uint32(0xFFFFFFFF << drop & 0xFFFFFFFF)).view(np.float32)
 
     tf32 = reference(problem, rounded(first, 10), rounded(second, 10)).astype(np.float32)
-    assert compare(problem, tf32, want, allowed).max_error > 8 * error.max_error
+    found = compare(problem, tf32, want, allowed)
+    assert found.max_error > 8 * error.max_error
+    assert found.wrong > 0.1 * want.size
     high = first.astype(ml_dtypes.bfloat16).astype(np.float32)
     two = reference(problem, high, second).astype(np.float32)
     assert compare(problem, two, want, allowed).wrong > want.size / 2
@@ -108,19 +113,40 @@ def test_numbers_with_low_parts_are_not_called_exact():
     assert tolerance(PROBLEM, "integers").exact
 
 
+def parts(x):
+    """High and low parts of f32 numbers."""
+    high = x.astype(ml_dtypes.bfloat16).astype(np.float64)
+    return {"high": high, "low": (x - high).astype(ml_dtypes.bfloat16).astype(np.float64)}
+
+
 def test_the_error_is_that_of_the_parts():
     rng = np.random.default_rng(0)
     a, b = (rng.random(100000, dtype=np.float32) + 1 for _ in range(2))
-
-    def parts(x):
-        high = x.astype(ml_dtypes.bfloat16).astype(np.float64)
-        return {"high": high, "low": (x - high).astype(ml_dtypes.bfloat16).astype(np.float64)}
-
     of_a, of_b = parts(a), parts(b)
     row = TERMS["bf16x3"]
     product = sum(of_a[x] * of_b[y] for x, y in row.parts)
     exact = a.astype(np.float64) * b
     assert row.error / 16 < np.abs(product / exact - 1).max() < row.error
+
+
+def test_the_deviation_is_that_of_random_data():
+    a, b = (np.random.default_rng(i).random(10**6, dtype=np.float32) * 2 - 1 for i in range(2))
+    of_a, of_b = parts(a), parts(b)
+    row = TERMS["bf16x3"]
+    off = sum(of_a[x] * of_b[y] for x, y in row.parts) - a.astype(np.float64) * b
+    assert off.std() == pytest.approx(row.deviation, rel=0.02)
+    assert abs(off.mean()) < row.deviation / 100
+
+
+def test_what_a_schedule_is_for_is_found_once():
+    """One image below the limit in bf16 but not in three terms: no rounds, no matrix kernel."""
+    large = ConvProblem(
+        n=1, k=4, c=4, image=(10240, 10240), filter=(1, 1), stride=(100, 100), dtype="f32",
+        compute="bf16x3",
+    )  # fmt: skip
+    assert rounds_of(large) is None
+    assert choose(large, find_target("gfx942"))[0].name == "vector_gemm"
+    assert roles(large).n == 3
 
 
 def test_what_is_refused():
