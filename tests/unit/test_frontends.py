@@ -334,6 +334,9 @@ def test_flags_and_json_round_trip(problem: ConvProblem) -> None:
     words = []
     for name, value in problem.to_json().items():
         flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words += [flag] * value
+            continue
         words += [flag, "x".join(map(str, value)) if isinstance(value, list) else str(value)]
     assert _only(shlex.join(words)) == problem
     assert _only(json.dumps(problem.to_json())) == problem
