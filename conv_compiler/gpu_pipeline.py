@@ -129,3 +129,12 @@ def lowering_vector(backend: str, entries: tuple[str, ...]) -> tuple[str, ...]:
     """Scripts that distribute to threads themselves, and the way down to LLVM."""
     tail = (*_FUSE, *_VECTORIZE, *_BUFFERIZE, *_RESOLVE, *_FINISH)
     return (*(f"@{entry}" for entry in entries), *_for_backend(backend, tail))
+
+
+def lowering_threads(backend: str) -> tuple[str, ...]:
+    """The way down to LLVM of a kernel that is written as loops over workgroups and threads.
+
+    Its LDS is read and written by whole waves along a row: no padding against bank conflicts.
+    """
+    resolve = (step for step in _RESOLVE if "bank-conflicts" not in step)
+    return _for_backend(backend, (*_BUFFERIZE, *resolve, *_FINISH))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from conv_compiler import cpu, gpu, gpu_tiles
+from conv_compiler import cpu, gpu, gpu_depthwise, gpu_tiles
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
@@ -75,6 +75,17 @@ STRATEGIES = MappingProxyType(
                 seconds=gpu.cost,
                 passes=gpu.passes,
                 schedule=gpu.vector_schedule,
+            ),
+            StrategyRow(
+                name="depthwise",
+                description="windows and sums in registers, vector fma; groups of one channel",
+                tile="columns x rows x groups of a thread's strip of output pixels",
+                backends=("rocm",),
+                candidates=gpu_depthwise.candidates,
+                auto_split=gpu_depthwise.auto_split,
+                seconds=gpu_depthwise.cost,
+                passes=gpu_depthwise.passes,
+                schedule=gpu_depthwise.schedule,
             ),
             *(
                 StrategyRow(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 
@@ -43,6 +44,23 @@ class GpuTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DepthwiseTiling:
+    """Numbers of a depthwise GPU schedule (`passes/depthwise.py`).
+
+    A thread sums strips of `columns` x `rows` output pixels for `vector` neighbouring groups, and
+    loads `unroll` rows a trip. Of a workgroup's `threads`, `lanes` lie side by side along the
+    groups; the others take other strips.
+    """
+
+    vector: int
+    columns: int
+    rows: int
+    unroll: int
+    lanes: int
+    threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class CpuTiling:
     """Numbers of a CPU schedule, one entry a loop of `loops`.
 
@@ -67,7 +85,7 @@ class Strategy:
     """
 
     name: str
-    tiling: GpuTiling | CpuTiling
+    tiling: GpuTiling | DepthwiseTiling | CpuTiling
     split_k: int = 0
     script: str = ""
 
@@ -85,6 +103,8 @@ class Strategy:
         """The tile a user names: a workgroup's (m, n, gemm_k), or the CPU's register tile."""
         if isinstance(self.tiling, GpuTiling):
             return self.tiling.workgroup
+        if isinstance(self.tiling, DepthwiseTiling):
+            return self.tiling.columns, self.tiling.rows, self.tiling.vector
         return tuple(size for size in self.tiling.vector_parallel if size)
 
     @property
@@ -111,7 +131,11 @@ class Strategy:
         fields: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in values["tiling"].items()
         }
-        kind = GpuTiling if "workgroup" in fields else CpuTiling
+        kind = next(
+            kind
+            for kind in (GpuTiling, DepthwiseTiling, CpuTiling)
+            if set(fields) <= {field.name for field in dataclass_fields(kind)}
+        )
         return cls(**{**values, "tiling": kind(**fields)})
 
 

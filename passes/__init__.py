@@ -22,6 +22,7 @@ class Pass(Protocol):
 # name -> (module, class): imported on use, as each pass pulls in the MLIR bindings.
 PASSES = MappingProxyType(
     {
+        "depthwise": ("depthwise", "Depthwise"),
         "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),
         "emulate-f8": ("emulate_f8", "EmulateF8"),
         "form-dispatch": ("form_dispatch", "FormDispatch"),

@@ -36,13 +36,18 @@ def apply_epilogue(epilogue: ir.Operation, weight: ir.Value) -> ir.Value:
     return result
 
 
-def reduce_parts(conv: Contraction, partials: ir.Value, split_k: int) -> ir.Value:
-    """The sum of P[s, g, m, taps..., c] over s in rising order, in the weight's axis order."""
+def reduce_parts(
+    conv: Contraction, partials: ir.Value, split_k: int, axes: tuple[str, ...] = ()
+) -> ir.Value:
+    """The sum of P[s, axes...] over s in rising order, in the weight's axis order.
+
+    `axes` are loops of the weight by name, (g, k, taps..., c) where left out.
+    """
     if split_k == 1:
         partials = ops.merge_axes(partials, 0, 2)
     rank = len(conv.weight_order)
     dims = [ir.AffineDimExpr.get(i) for i in range(rank + (split_k > 1))]
-    read = [dims[conv.weight_order.index(name)] for name in conv.weight_loops]
+    read = [dims[conv.weight_order.index(name)] for name in axes or conv.weight_loops]
     return ops.generic(
         [partials],
         ops.filled(ops.shape_of(conv.op.results[0]), conv.accumulator),
