@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 # Partial sums a lane has in flight. They lie a weight tensor apart, so nothing but their number
 # hides how far memory is; more of them cost registers that waves beside it would have.
 SUMS_IN_FLIGHT = 24
-VGPRS = 48
+# Where weights are so few that each SIMD has one wave at most, registers are not missed: the parts
+# of a sum are then nearly all in flight at once.
+SUMS_ALONE = 128
 DWORD = 4
 # Weights side by side that a lane may take, where the waves left give every unit so many.
 WIDTHS = (4, 2)
@@ -34,9 +36,16 @@ def lane_width(problem: ConvProblem, target: Target) -> int:
     return next((w for w in WIDTHS if inner % w == 0 and weights // w >= enough), 1)
 
 
-def in_flight(split_k: int, width: int) -> int:
+def sums_in_flight(problem: ConvProblem, target: Target) -> int:
+    """Partial sums a lane may have in flight."""
+    chip = rank_facts(target)
+    waves = math.prod(problem.weight_shape) / target.subgroup_size
+    return SUMS_ALONE if waves <= chip.units * chip.simds else SUMS_IN_FLIGHT
+
+
+def in_flight(split_k: int, width: int, sums: int) -> int:
     """Parts a lane reads at once: as many as divide them evenly, where such a number is near."""
-    most = min(split_k, SUMS_IN_FLIGHT // width)
+    most = min(split_k, sums // width)
     even = range(most, -(-most // 2) - 1, -1)
     return next((parts for parts in even if split_k % parts == 0), most)
 
@@ -63,7 +72,7 @@ def reduction_info(problem: ConvProblem, target: Target, split_k: int) -> Compil
     shape = tuple(problem.shape(problem.layout_row.grouped.weight))
     width = lane_width(problem, target)
     levels = {
-        "reduction": [*(0 for _ in shape), in_flight(split_k, width)],
+        "reduction": [*(0 for _ in shape), in_flight(split_k, width, sums_in_flight(problem, target))],
         "thread": [*(1 for _ in shape[1:]), width, 0],
         "workgroup": [*wave_tile(shape, target.subgroup_size, width), 0],
     }
@@ -81,7 +90,8 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> flo
     """Modelled seconds of the dispatch that sums the partial results."""
     weights, lanes = math.prod(problem.weight_shape), target.subgroup_size
     width = lane_width(problem, target)
-    parts = in_flight(split_k, width)
+    most = sums_in_flight(problem, target)
+    parts = in_flight(split_k, width, most)
     sums = parts * width
     counts = KernelCounts(
         body=(
@@ -95,7 +105,7 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> flo
     launch = Launch(
         workgroups=-(-weights // (lanes * width)),
         waves=1,
-        vgprs=VGPRS,
+        vgprs=2 * SUMS_IN_FLIGHT if most == SUMS_IN_FLIGHT else most + SUMS_IN_FLIGHT,
         read_bytes=partials,
         written_bytes=weights * problem.result_type.bytes,
         warm_bytes=partials,
