@@ -214,12 +214,12 @@ class _Kernel:
             out = tensor.EmptyOp(shape, self.conv.accumulator).result
             mapping = ["#iree_codegen.workgroup_mapping<y>", "#iree_codegen.workgroup_mapping<x>"]
 
-            def workgroup(ids: list[ir.Value], out: ir.Value) -> list[_Piece]:
+            def workgroup(ids: list[ir.Value], out: ir.Value) -> _Piece:
                 block, part = ids
                 offsets = [part, 0, self.times(block, a_block)]
                 size = [1, self.taps, a_block]
                 piece = _slice(out, offsets, size)
-                return [(self.workgroup(part, block, piece), offsets, size)]
+                return self.workgroup(part, block, piece), offsets, size
 
             result = _forall((self.blocks, options.split_k), out, mapping, workgroup)
             result.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
@@ -233,29 +233,31 @@ class _Kernel:
     def workgroup(self, part: ir.Value, block: ir.Value, out: ir.Value) -> ir.Value:
         """One workgroup's sums, by way of LDS."""
         options = self.options
-        shape = [self.taps, options.threads, options.vector]
+        shape = [self.taps, options.threads * options.vector]
         shared = tensor.EmptyOp(shape, self.conv.accumulator).result
         part, block = (arith.IndexCastOp(self.i32, x).result for x in (part, block))
         mapping = ["#gpu.thread<linear_dim_0>"]
 
-        def sums(ids: list[ir.Value], out: ir.Value) -> list[_Piece]:
+        def sums(ids: list[ir.Value], out: ir.Value) -> _Piece:
             (thread,) = ids
-            offsets, size = [0, thread, 0], [self.taps, 1, options.vector]
+            offsets = [0, self.times(thread, options.vector)]
+            size = [self.taps, options.vector]
             piece = _slice(out, offsets, size)
             for tap, value in enumerate(self.thread(part, block, thread)):
                 piece = self.write(piece, value, tap)
-            return [(piece, offsets, size)]
-
-        def total(ids: list[ir.Value], out: ir.Value) -> list[_Piece]:
-            thread = arith.IndexCastOp(self.i32, ids[0]).result
-            items = self.taps * options.lanes
-            return [
-                self.total(shared, out, self.linear(thread, 1, first), items)
-                for first in range(0, items, options.threads)
-            ]
+            return piece, offsets, size
 
         shared = _forall((options.threads,), shared, mapping, sums)
-        return _forall((options.threads,), out, mapping, total)
+        items = self.taps * options.lanes
+        # One piece a loop: IREE's bufferization copies the second of two that it cannot tell apart.
+        for first in range(0, items, options.threads):
+
+            def total(ids: list[ir.Value], out: ir.Value, first: int = first) -> _Piece:
+                thread = arith.IndexCastOp(self.i32, ids[0]).result
+                return self.total(shared, out, self.linear(thread, 1, first), items)
+
+            out = _forall((options.threads,), out, mapping, total)
+        return out
 
     def total(self, shared: ir.Value, out: ir.Value, item: ir.Value, items: int) -> _Piece:
         """The sum of a tap and some groups over the strips of a round; of no tap past the last."""
@@ -268,26 +270,26 @@ class _Kernel:
         for strip in range(self.together):
             shift = arith.ConstantOp(self.index, strip * options.lanes).result
             found = self.add(found, self.read(shared, tap, arith.AddIOp(lane, shift).result))
-        offsets, size = [0, tap, self.times(lane, options.vector)], [1, count, options.vector]
-        return self.write(_slice(out, offsets, size), found, 0, False), offsets, size
+        offsets, size = [tap, self.times(lane, options.vector)], [count, options.vector]
+        piece = _slice(out, offsets, size)
+        written = scf.IfOp(real, [piece.type], has_else=True)
+        with ir.InsertionPoint(written.then_block):
+            scf.YieldOp([self.write(piece, found, 0)])
+        with ir.InsertionPoint(written.else_block):
+            scf.YieldOp([piece])
+        return written.results[0], offsets, size
 
-    def write(
-        self, piece: ir.Value, value: ir.Value, first: int, whole: bool = True
-    ) -> ir.Value:
-        """A piece with the vector at [first, 0]; where it is not known whole, if that is in it."""
-        zero = arith.ConstantOp(self.index, 0).result
-        at = [arith.ConstantOp(self.index, first).result, zero, zero]
-        if whole:
-            map = ir.AffineMap.get_minor_identity(3, 1)
-            return vector.TransferWriteOp(piece.type, value, piece, at, map, [True]).result
-        wide = ir.VectorType.get([1, self.options.vector], self.conv.accumulator)
-        value = vector.ShapeCastOp(wide, value).result
-        map = ir.AffineMap.get_minor_identity(3, 2)
-        return vector.TransferWriteOp(piece.type, value, piece, at, map, [False, True]).result
+    def write(self, piece: ir.Value, value: ir.Value, row: int) -> ir.Value:
+        """A piece with the vector as one of its rows, or elements."""
+        zero, first = (arith.ConstantOp(self.index, at).result for at in (0, row))
+        at = [first, zero][: len(ops.shape_of(piece))]
+        map = ir.AffineMap.get_minor_identity(len(at), 1)
+        return vector.TransferWriteOp(piece.type, value, piece, at, map, [True]).result
 
     def read(self, shared: ir.Value, tap: ir.Value, thread: ir.Value) -> ir.Value:
-        at = [tap, thread, arith.ConstantOp(self.index, 0).result]
-        map = ir.AffineMap.get_minor_identity(3, 1)
+        """The sum of a tap that a thread left in LDS."""
+        at = [tap, self.times(thread, self.options.vector)]
+        map = ir.AffineMap.get_minor_identity(2, 1)
         zero = ops.zero(self.conv.accumulator)
         return vector.TransferReadOp(self.summed, shared, at, map, zero, [True]).result
 
@@ -495,12 +497,14 @@ def _mixed(values: Sequence[ir.Value | int]) -> tuple[list[ir.Value], ir.Attribu
 def _slice(
     value: ir.Value, offsets: Sequence[ir.Value | int], sizes: Sequence[ir.Value | int]
 ) -> ir.Value:
-    """Part of a tensor."""
+    """Part of a tensor, without axes of one element.
+
+    IREE would drop these itself by reshapes, and its bufferization would copy some of the parts.
+    """
     at, static_at = _mixed(offsets)
     extents, static_extents = _mixed(sizes)
-    type = ir.RankedTensorType.get(
-        list(ir.DenseI64ArrayAttr(static_extents)), ops.element_of(value)
-    )
+    shape = [extent for extent in ir.DenseI64ArrayAttr(static_extents) if extent != 1]
+    type = ir.RankedTensorType.get(shape, ops.element_of(value))
     ones = ir.DenseI64ArrayAttr.get([1] * len(sizes))
     return tensor.ExtractSliceOp(
         type, value, at, extents, [], static_at, static_extents, ones
@@ -511,9 +515,9 @@ def _forall(
     sizes: Sequence[int],
     out: ir.Value,
     mapping: Sequence[str],
-    body: Callable[[list[ir.Value], ir.Value], list[_Piece]],
+    body: Callable[[list[ir.Value], ir.Value], _Piece],
 ) -> ir.Value:
-    """A loop of independent trips; each puts pieces of the result in their places."""
+    """A loop of independent trips; each puts a piece of the result in its place."""
     rank = len(sizes)
     loop = scf.ForallOp(
         [0] * rank,
@@ -524,15 +528,12 @@ def _forall(
     )
     *ids, shared = loop.body.arguments
     with ir.InsertionPoint(loop.body):
-        pieces = body(ids, shared)
+        piece, offsets, extents = body(ids, shared)
         end = scf.InParallelOp()
     with ir.InsertionPoint(end.block):
-        for piece, offsets, extents in pieces:
-            at, static_at = _mixed(offsets)
-            size, static_size = _mixed(extents)
-            ones = ir.DenseI64ArrayAttr.get([1] * len(extents))
-            tensor.ParallelInsertSliceOp(
-                piece, shared, at, size, [], static_at, static_size, ones
-            )
+        at, static_at = _mixed(offsets)
+        size, static_size = _mixed(extents)
+        ones = ir.DenseI64ArrayAttr.get([1] * len(extents))
+        tensor.ParallelInsertSliceOp(piece, shared, at, size, [], static_at, static_size, ones)
     result: ir.Value = loop.results[0]
     return result
