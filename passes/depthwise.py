@@ -207,9 +207,11 @@ class _Kernel:
         region = ops.dispatch_region(ir.RankedTensorType.get(shape, self.conv.accumulator))
         count = region.regions[1].blocks.append()
         with ir.InsertionPoint(count):
-            grid = (options.split_k, self.blocks, 1)
-            sizes = [arith.ConstantOp(self.index, size).result for size in grid]
-            ir.Operation.create("flow.return", operands=sizes)
+            # Left to IREE it would be an error: it takes any loop for one of its own.
+            sizes = ir.Operation.create(
+                "iree_tensor_ext.dispatch.workgroup_count_from_slice", results=[self.index] * 3
+            )
+            ir.Operation.create("flow.return", operands=list(sizes.results))
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             out = tensor.EmptyOp(shape, self.conv.accumulator).result
             mapping = ["#iree_codegen.workgroup_mapping<y>", "#iree_codegen.workgroup_mapping<x>"]
