@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.gpu_pipeline import lowering_threads
 from conv_compiler.gpu_predict import SLACK
-from conv_compiler.gpu_reduction import reduction_info, reduction_seconds
+from conv_compiler.gpu_reduction import reduction_info, reduction_seconds, sums_of_few
 from conv_compiler.model.counts import KernelCounts, counted
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
@@ -132,7 +132,8 @@ def tilings(problem: ConvProblem, target: Target) -> Iterator[DepthwiseTiling]:
         if problem.g % vector or taps * vector > MOST_SUMS or vector * size > 4 * DWORD:
             continue
         for width, high in itertools.product(columns[-3:], _divisors(rows, rows)[-6:]):
-            for unroll in dict.fromkeys(_divisors(high, MOST_UNROLLED)[i] for i in (0, 1, -1) if i < len(_divisors(high, MOST_UNROLLED))):
+            steps = _divisors(high, MOST_UNROLLED)
+            for unroll in dict.fromkeys((*steps[:2], steps[-1])):
                 for threads in THREADS:
                     if taps * vector * DWORD * threads > target.lds_bytes:
                         continue
@@ -237,7 +238,9 @@ def predict(
         written_bytes=split_k * math.prod(problem.weight_shape) * DWORD,
     )
     main = estimate(counts, launch, target, chip)
-    return main.seconds + SLACK * main.unit_seconds + reduction_seconds(problem, target, split_k)
+    sums = sums_of_few(problem, target)
+    reduction = reduction_seconds(problem, target, split_k, sums) if split_k > 1 else 0.0
+    return main.seconds + SLACK * main.unit_seconds + reduction
 
 
 def candidates(
@@ -310,5 +313,6 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     )
     roles = {"contraction": info}
     if strategy.split_k > 1:
-        roles["reduction"] = reduction_info(problem, target, strategy.split_k)
+        sums = sums_of_few(problem, target)
+        roles["reduction"] = reduction_info(problem, target, strategy.split_k, sums)
     return Schedule(roles=roles)

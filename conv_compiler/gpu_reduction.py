@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 # Partial sums a lane has in flight. They lie a weight tensor apart, so nothing but their number
 # hides how far memory is; more of them cost registers that waves beside it would have.
 SUMS_IN_FLIGHT = 24
+OTHER_VGPRS = 24
 # Where weights are so few that each SIMD has one wave at most, registers are not missed: the parts
-# of a sum are then nearly all in flight at once.
+# of a sum may then be nearly all in flight at once. Not where elements are extracted (merged groups,
+# taps in rows): these are loaded one after another all the same.
 SUMS_ALONE = 128
 DWORD = 4
 # Weights side by side that a lane may take, where the waves left give every unit so many.
@@ -36,14 +38,14 @@ def lane_width(problem: ConvProblem, target: Target) -> int:
     return next((w for w in WIDTHS if inner % w == 0 and weights // w >= enough), 1)
 
 
-def sums_in_flight(problem: ConvProblem, target: Target) -> int:
-    """Partial sums a lane may have in flight."""
+def sums_of_few(problem: ConvProblem, target: Target) -> int:
+    """Partial sums a lane may have in flight, where few weights leave it the registers."""
     chip = rank_facts(target)
     waves = math.prod(problem.weight_shape) / target.subgroup_size
     return SUMS_ALONE if waves <= chip.units * chip.simds else SUMS_IN_FLIGHT
 
 
-def in_flight(split_k: int, width: int, sums: int) -> int:
+def in_flight(split_k: int, width: int, sums: int = SUMS_IN_FLIGHT) -> int:
     """Parts a lane reads at once: as many as divide them evenly, where such a number is near."""
     most = min(split_k, sums // width)
     even = range(most, -(-most // 2) - 1, -1)
@@ -63,8 +65,12 @@ def wave_tile(shape: tuple[int, ...], lanes: int, width: int) -> tuple[int, ...]
     return tuple(reversed(tile))
 
 
-def reduction_info(problem: ConvProblem, target: Target, split_k: int) -> CompilationInfo:
+def reduction_info(
+    problem: ConvProblem, target: Target, split_k: int, sums: int = SUMS_IN_FLIGHT
+) -> CompilationInfo:
     """How IREE's TileAndFuse pipeline is to compile the sum: a wave a workgroup.
+
+    A lane has `sums` partial sums in flight at most.
 
     IREE's own choice gives a lane four weights and a few parts at a time: where weights are few,
     too few waves for the chip, each waiting for memory most of its time.
@@ -72,7 +78,7 @@ def reduction_info(problem: ConvProblem, target: Target, split_k: int) -> Compil
     shape = tuple(problem.shape(problem.layout_row.grouped.weight))
     width = lane_width(problem, target)
     levels = {
-        "reduction": [*(0 for _ in shape), in_flight(split_k, width, sums_in_flight(problem, target))],
+        "reduction": [*(0 for _ in shape), in_flight(split_k, width, sums)],
         "thread": [*(1 for _ in shape[1:]), width, 0],
         "workgroup": [*wave_tile(shape, target.subgroup_size, width), 0],
     }
@@ -86,12 +92,13 @@ def reduction_info(problem: ConvProblem, target: Target, split_k: int) -> Compil
 
 
 @lru_cache(maxsize=1024)
-def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:
+def reduction_seconds(
+    problem: ConvProblem, target: Target, split_k: int, sums_in_flight: int = SUMS_IN_FLIGHT
+) -> float:
     """Modelled seconds of the dispatch that sums the partial results."""
     weights, lanes = math.prod(problem.weight_shape), target.subgroup_size
     width = lane_width(problem, target)
-    most = sums_in_flight(problem, target)
-    parts = in_flight(split_k, width, most)
+    parts = in_flight(split_k, width, sums_in_flight)
     sums = parts * width
     counts = KernelCounts(
         body=(
@@ -105,7 +112,7 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int) -> flo
     launch = Launch(
         workgroups=-(-weights // (lanes * width)),
         waves=1,
-        vgprs=2 * SUMS_IN_FLIGHT if most == SUMS_IN_FLIGHT else most + SUMS_IN_FLIGHT,
+        vgprs=sums_in_flight + OTHER_VGPRS,
         read_bytes=partials,
         written_bytes=weights * problem.result_type.bytes,
         warm_bytes=partials,
