@@ -37,14 +37,15 @@ MOST_SUMS = 128
 MOST_COLUMNS, UNEVEN_COLUMNS = 8, 4
 # Rows of a trip at most: they are written out one after another.
 MOST_UNROLLED = 8
-THREADS = (64, 128, 256, 512)
+THREADS = (128, 256, 512)
 # Bytes of neighbouring groups that threads side by side read at least, where there are so many.
 LEAST_LINE = 64
 # Workgroups a unit has in all, of which the model chooses.
-WORKGROUPS_PER_UNIT = (1, 2, 3, 4, 6, 8)
+WORKGROUPS_PER_UNIT = (1, 2, 4, 8)
 MOST_PARTS = 1024
-# Tilings tried at most, should the first ones spill; tile shapes of which all splits are modelled.
-MOST_CANDIDATES, MODELLED = 8, 24
+# Tilings of which all splits are modelled: the fastest with the split that comes nearest to two
+# workgroups a unit. And those tried at most, should the first ones spill.
+MODELLED, MOST_CANDIDATES = 32, 8
 DWORD = 4
 # Registers beside sums, window and gradients.
 OTHER_VGPRS = 16
@@ -117,8 +118,8 @@ def _lanes(vectors: int, a_vector: int, threads: int) -> Iterator[int]:
     if not shares:
         blocks = -(-vectors // threads)
         shares = [-(-vectors // blocks)]
-    # Few: the narrowest, which makes the fewest parts, and the widest.
-    yield from dict.fromkeys((shares[0], shares[len(shares) // 2], shares[-1]))
+    # The narrowest, which makes the fewest parts, and the widest.
+    yield from dict.fromkeys((shares[0], shares[-1]))
 
 
 def tilings(problem: ConvProblem, target: Target) -> Iterator[DepthwiseTiling]:
@@ -163,11 +164,16 @@ def _blocks(problem: ConvProblem, tiling: DepthwiseTiling) -> int:
     return -(-problem.g // (tiling.lanes * tiling.vector))
 
 
-def splits(problem: ConvProblem, target: Target, tiling: DepthwiseTiling) -> list[int]:
+def splits(
+    problem: ConvProblem,
+    target: Target,
+    tiling: DepthwiseTiling,
+    per_unit: tuple[int, ...] = WORKGROUPS_PER_UNIT,
+) -> list[int]:
     """Numbers of parts worth trying: those that give each unit so many workgroups, cut evenly."""
     whole, blocks = rounds(problem, tiling), _blocks(problem, tiling)
     found = []
-    for workgroups in WORKGROUPS_PER_UNIT:
+    for workgroups in per_unit:
         most = rank_facts(target).units * workgroups // blocks
         most = max(1, min(most, whole, MOST_PARTS, problem.gemm_k))
         found.append(-(-whole // -(-whole // most)))
@@ -175,9 +181,7 @@ def splits(problem: ConvProblem, target: Target, tiling: DepthwiseTiling) -> lis
 
 
 @lru_cache(maxsize=16384)
-def predict(
-    problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split_k: int
-) -> float:
+def predict(problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split_k: int) -> float:
     """Modelled seconds of a problem with a tiling and a split: its kernel and the reduction."""
     chip, size = rank_facts(target), problem.data_type.bytes
     taps, vector, lanes = math.prod(problem.filter), tiling.vector, target.subgroup_size
@@ -225,9 +229,7 @@ def predict(
         stores=items,
         store_dwords=items * vector,
     )
-    counts = KernelCounts(
-        body=(counted(**trip),), trips=trips, outside=outside, source="predicted"
-    )
+    counts = KernelCounts(body=(counted(**trip),), trips=trips, outside=outside, source="predicted")
     read = (math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size
     launch = Launch(
         workgroups=split_k * _blocks(problem, tiling),
@@ -239,7 +241,7 @@ def predict(
     )
     main = estimate(counts, launch, target, chip)
     sums = sums_of_few(problem, target)
-    reduction = reduction_seconds(problem, target, split_k, sums) if split_k > 1 else 0.0
+    reduction = reduction_seconds(problem, target, split_k, sums)
     return main.seconds + SLACK * main.unit_seconds + reduction
 
 
@@ -250,21 +252,23 @@ def candidates(
     if not fits(problem, target):
         return ()
 
-    def timed(tiling: DepthwiseTiling, parts: list[int]) -> tuple[float, int]:
-        return min((predict(problem, target, tiling, n), n) for n in parts)
+    def seconds(tiling: DepthwiseTiling, parts: int) -> float:
+        return predict(problem, target, tiling, parts)
 
-    found: dict[object, tuple[float, int, DepthwiseTiling]] = {}
+    rough: dict[object, tuple[float, DepthwiseTiling]] = {}
     for tiling in tilings(problem, target):
-        if tile and tile != (tiling.columns, tiling.rows, tiling.vector):
-            continue
-        parts = [split_k] if split_k else splits(problem, target, tiling)
-        kind = (tiling.vector, tiling.columns, tiling.rows, tiling.unroll)
-        entry = (*timed(tiling, parts), tiling)
-        if kind not in found or entry[0] < found[kind][0]:
-            found[kind] = entry
-    best = sorted(found.values(), key=lambda entry: entry[0])[:MOST_CANDIDATES]
+        if tile in ((), (tiling.columns, tiling.rows, tiling.vector)):
+            entry = seconds(tiling, split_k or splits(problem, target, tiling, (2,))[0]), tiling
+            strip = (tiling.vector, tiling.columns, tiling.rows, tiling.unroll, tiling.lanes)
+            if strip not in rough or entry[0] < rough[strip][0]:
+                rough[strip] = entry
+    timed = []
+    for _, tiling in sorted(rough.values(), key=lambda entry: entry[0])[:MODELLED]:
+        several = [split_k] if split_k else splits(problem, target, tiling)
+        timed.append((*min((seconds(tiling, n), n) for n in several), tiling))
     return tuple(
-        Strategy(name="depthwise", tiling=tiling, split_k=parts) for _, parts, tiling in best
+        Strategy(name="depthwise", tiling=tiling, split_k=parts)
+        for _, parts, tiling in sorted(timed, key=lambda entry: entry[0])[:MOST_CANDIDATES]
     )
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 SUMS_IN_FLIGHT = 24
 OTHER_VGPRS = 24
 # Where weights are so few that each SIMD has one wave at most, registers are not missed: the parts
-# of a sum may then be nearly all in flight at once. Not where elements are extracted (merged groups,
-# taps in rows): these are loaded one after another all the same.
+# of a sum may then be nearly all in flight at once. Not where elements are extracted, for merged
+# groups and taps in rows: these are loaded one after another all the same.
 SUMS_ALONE = 128
 DWORD = 4
 # Weights side by side that a lane may take, where the waves left give every unit so many.

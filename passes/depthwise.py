@@ -75,9 +75,7 @@ class Depthwise:
         region = ops.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             apart = ops.split_axis(partials, 1, conv.taps)
-            weight = reduce_parts(
-                conv, apart, self.split_k, (*conv.weight_loops[2:-1], "g")
-            )
+            weight = reduce_parts(conv, apart, self.split_k, (*conv.weight_loops[2:-1], "g"))
             if epilogue is not None:
                 weight = apply_epilogue(epilogue, weight)
             ops.dispatch_return(weight)
@@ -332,7 +330,7 @@ class _Kernel:
 
     def strip(self, strip: ir.Value, groups: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         """The sums with those of a strip added."""
-        options, row, column = self.options, self.row, self.column
+        options, row = self.options, self.row
         real = None
         if self.rounds * self.together * options.split_k > self.strips:
             real = self.below(strip, self.strips)
@@ -426,7 +424,9 @@ class _Window:
         test = self.kernel.below(at, size)
         return self.kernel.inside(at, test), test
 
-    def address(self, value: ir.Value, axes: tuple[int, tuple[int, ...], int], at: Sequence[ir.Value]) -> ir.Value:
+    def address(
+        self, value: ir.Value, axes: tuple[int, tuple[int, ...], int], at: Sequence[ir.Value]
+    ) -> ir.Value:
         """The element's linear address; `at` is (n, depth, row, column), of which the last few."""
         kernel = self.kernel
         shape = ops.shape_of(value)
