@@ -116,8 +116,7 @@ def _lanes(vectors: int, a_vector: int, threads: int) -> Iterator[int]:
     least = min(vectors, max(1, LEAST_LINE // a_vector))
     shares = [n for n in range(least, min(vectors, threads) + 1) if vectors % n == 0]
     if not shares:
-        blocks = -(-vectors // threads)
-        shares = [-(-vectors // blocks)]
+        shares = [-(-vectors // -(-vectors // threads))]
     # The narrowest, which makes the fewest parts, and the widest.
     yield from dict.fromkeys((shares[0], shares[-1]))
 
@@ -160,7 +159,8 @@ def rounds(problem: ConvProblem, tiling: DepthwiseTiling) -> int:
     return -(-strips // (tiling.threads // tiling.lanes))
 
 
-def _blocks(problem: ConvProblem, tiling: DepthwiseTiling) -> int:
+def blocks(problem: ConvProblem, tiling: DepthwiseTiling) -> int:
+    """Workgroups of a part."""
     return -(-problem.g // (tiling.lanes * tiling.vector))
 
 
@@ -171,10 +171,10 @@ def splits(
     per_unit: tuple[int, ...] = WORKGROUPS_PER_UNIT,
 ) -> list[int]:
     """Numbers of parts worth trying: those that give each unit so many workgroups, cut evenly."""
-    whole, blocks = rounds(problem, tiling), _blocks(problem, tiling)
+    whole, a_part = rounds(problem, tiling), blocks(problem, tiling)
     found = []
     for workgroups in per_unit:
-        most = rank_facts(target).units * workgroups // blocks
+        most = rank_facts(target).units * workgroups // a_part
         most = max(1, min(most, whole, MOST_PARTS, problem.gemm_k))
         found.append(-(-whole // -(-whole // most)))
     return list(dict.fromkeys(found))
@@ -232,7 +232,7 @@ def predict(problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split
     counts = KernelCounts(body=(counted(**trip),), trips=trips, outside=outside, source="predicted")
     read = (math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size
     launch = Launch(
-        workgroups=split_k * _blocks(problem, tiling),
+        workgroups=split_k * blocks(problem, tiling),
         waves=-(-tiling.threads // lanes),
         vgprs=_vgprs(problem, tiling),
         lds_bytes=taps * vector * DWORD * tiling.threads,

@@ -11,7 +11,7 @@ from conv_compiler import cpu, gpu, gpu_depthwise, gpu_tiles
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
-from conv_compiler.strategy import GpuTiling, Strategy, Wanted, tile_text
+from conv_compiler.strategy import DepthwiseTiling, GpuTiling, Strategy, Wanted, tile_text
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
@@ -186,6 +186,7 @@ def choose(
     """
     whole = problem.for_kind(target.has_fnuz)
     problem = roles(whole)
+    with_script = [row.name for row in STRATEGIES.values() if row.has_script]
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
     wanted = Wanted.of(strategy)
     if isinstance(wanted, Strategy):
@@ -193,8 +194,8 @@ def choose(
     else:
         found = _candidates(whole, problem, target, wanted.name, asked, wanted.tile)
         if wanted.script:
-            found = (replace(found[0], script=wanted.script),)
-    with_script = [row.name for row in STRATEGIES.values() if row.has_script]
+            first = next((one for one in found if one.name in with_script), found[0])
+            found = (replace(first, script=wanted.script),)
     for one in found:
         if _row(one.name).name not in with_script and one.script:
             raise UnsupportedStrategy(
@@ -225,13 +226,14 @@ def _parts(split_k: int | str, problem: ConvProblem) -> int:
 
 def _occupancy(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
     """Parts by Composable Kernel's rule."""
-    if not isinstance(strategy.tiling, GpuTiling):
+    tiling = strategy.tiling
+    if isinstance(tiling, GpuTiling):
+        tiles, trips = gpu_tiles.tiles(problem, tiling), gpu_tiles.trips(problem, tiling, 1)
+    elif isinstance(tiling, DepthwiseTiling):
+        tiles, trips = gpu_depthwise.blocks(problem, tiling), gpu_depthwise.rounds(problem, tiling)
+    else:
         raise UnsupportedStrategy(
             f"split_k occupancy: a rule for GPUs, not {target.name}; use 'auto' or a number"
         )
-    trips = gpu_tiles.trips(problem, strategy.tiling, 1)
-    return occupancy_split_k(
-        tiles=gpu_tiles.tiles(problem, strategy.tiling),
-        slots=WORKGROUPS_PER_UNIT * target.compute_units,
-        k_tiles=trips,
-    )
+    slots = WORKGROUPS_PER_UNIT * target.compute_units
+    return occupancy_split_k(tiles=tiles, slots=slots, k_tiles=trips)
