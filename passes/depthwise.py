@@ -365,11 +365,17 @@ class _Kernel:
         return [values[i : i + width] for i in range(0, len(values), width)]
 
     def multiply(
-        self, sums: list[ir.Value], rows: list[list[ir.Value]], gradients: list[ir.Value]
+        self,
+        sums: list[ir.Value],
+        rows: list[list[ir.Value]],
+        gradients: list[tuple[ir.Value, ir.Value | None]],
     ) -> list[ir.Value]:
-        """One output row's products added; a row of the window has all its depths."""
+        """One output row's products added; a row of the window has all its depths.
+
+        Where a strip goes past the output, zeros meet zeros, not an infinity the image may hold.
+        """
         found = list(sums)
-        for u, gradient in enumerate(gradients):
+        for u, (gradient, test) in enumerate(gradients):
             for tap, (z, y, x) in enumerate(
                 (z, y, x)
                 for z in range(self.depth.taps)
@@ -378,6 +384,8 @@ class _Kernel:
             ):
                 at = self.reach.index(u * self.column.stride + x * self.column.dilation)
                 image = rows[y][z * len(self.reach) + at]
+                if test is not None:
+                    image = arith.SelectOp(test, image, self.zeros(self.summed)).result
                 found[tap] = self.multiply_add(image, gradient, found[tap])
         return found
 
@@ -461,9 +469,9 @@ class _Window:
                 found.append(kernel.load(kernel.image, where, test))
         return found
 
-    def gradients(self, at: ir.Value) -> list[ir.Value]:
-        """The output gradients of row `at`."""
-        kernel, found = self.kernel, list[ir.Value]()
+    def gradients(self, at: ir.Value) -> list[tuple[ir.Value, ir.Value | None]]:
+        """The output gradients of row `at`, and whether each is one where that is not known."""
+        kernel, found = self.kernel, list[tuple[ir.Value, ir.Value | None]]()
         conv, options = kernel.conv, kernel.options
         line, in_column = self.bounded(at, kernel.row.outs, 0, kernel.segments * options.rows - 1)
         last = (kernel.across - 1) * options.columns
@@ -474,8 +482,9 @@ class _Window:
             where = self.address(
                 conv.gradient, conv.gradient_axes, (self.n, self.depth, line, column)
             )
-            test = kernel.both(self.real, in_column, in_row)
-            found.append(kernel.load(kernel.gradient, where, test))
+            inside = kernel.both(in_column, in_row)
+            value = kernel.load(kernel.gradient, where, kernel.both(self.real, inside))
+            found.append((value, inside))
         return found
 
 

@@ -5,9 +5,14 @@ The choice among tilings is by modelled time; here each is asked for.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from conv_compiler.compile import compile
+from conv_compiler.data import inputs
 from conv_compiler.problem import ConvProblem
+from conv_compiler.reference import reference
+from conv_compiler.runtime import load, to_numpy
 from conv_compiler.strategy import DepthwiseTiling, Strategy
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify
@@ -92,3 +97,17 @@ def test_elementwise_op_behind_the_sum():
     )  # fmt: skip
     for split_k in (1, 4):
         verify(problem, "gfx942", "depthwise", split_k).require()
+
+
+def test_infinities_stay_where_they_belong():
+    """A strip that goes past the output multiplies no image pixel there, not even by zero."""
+    strategy = _strategy(2, vector=2, columns=5, rows=4, unroll=2, lanes=12, threads=128)
+    problem = PROBLEMS["same"]
+    kernel = load(compile(problem, "gfx942", strategy))
+    image, gradient = inputs(problem, "integers", 0)
+    image[:, -1, -1] = np.inf
+    gradient[...] = 1
+    with np.errstate(invalid="ignore"):
+        want = reference(problem, image, gradient)
+    got = to_numpy(kernel(kernel.put(image), kernel.put(gradient)))
+    assert np.array_equal(got, want, equal_nan=True)
