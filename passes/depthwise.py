@@ -117,6 +117,7 @@ class _Kernel:
         self.index = ir.IndexType.get()
         self.image, self.gradient = _flat(conv.image), _flat(conv.gradient)
         self.type = ops.element_of(conv.image)
+        self.is_integer = isinstance(self.type, ir.IntegerType)
         vector_of = options.vector
         self.loaded = ir.VectorType.get([vector_of], self.type)
         self.summed = ir.VectorType.get([vector_of], conv.accumulator)
@@ -184,7 +185,7 @@ class _Kernel:
         ).result
         if test is not None:
             value = arith.SelectOp(test, value, self.zeros(self.loaded)).result
-        return self.widened(value)
+        return value if self.is_integer else self.widened(value)
 
     def zeros(self, type: ir.Type) -> ir.Value:
         vector_type = ir.VectorType(type)
@@ -294,8 +295,7 @@ class _Kernel:
         return vector.TransferReadOp(self.summed, shared, at, map, zero, [True]).result
 
     def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        is_integer = isinstance(self.conv.accumulator, ir.IntegerType)
-        return (arith.AddIOp if is_integer else arith.AddFOp)(a, b).result
+        return (arith.AddIOp if self.is_integer else arith.AddFOp)(a, b).result
 
     def thread(self, part: ir.Value, block: ir.Value, thread: ir.Value) -> list[ir.Value]:
         """A thread's sums, one vector a tap."""
@@ -385,19 +385,20 @@ class _Kernel:
                 at = self.reach.index(u * self.column.stride + x * self.column.dilation)
                 image = rows[y][z * len(self.reach) + at]
                 if test is not None:
-                    image = arith.SelectOp(test, image, self.zeros(self.summed)).result
+                    image = arith.SelectOp(test, image, self.zeros(image.type)).result
                 found[tap] = self.multiply_add(image, gradient, found[tap])
         return found
 
     def widened(self, value: ir.Value) -> ir.Value:
         if self.type == self.conv.accumulator:
             return value
-        is_integer = isinstance(self.type, ir.IntegerType)
-        return (arith.ExtSIOp if is_integer else arith.ExtFOp)(self.summed, value).result
+        return (arith.ExtSIOp if self.is_integer else arith.ExtFOp)(self.summed, value).result
 
     def multiply_add(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-        if isinstance(self.conv.accumulator, ir.IntegerType):
-            return arith.AddIOp(c, arith.MulIOp(a, b).result).result
+        if self.is_integer:
+            # Widened here: of what comes around a loop LLVM does not know that 24 bits hold it, and
+            # a product of 32 bits takes four times as long.
+            return arith.AddIOp(c, arith.MulIOp(self.widened(a), self.widened(b)).result).result
         return math_dialect.FmaOp(a, b, c).result
 
 
