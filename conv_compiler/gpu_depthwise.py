@@ -19,6 +19,7 @@ from conv_compiler.model.counts import KernelCounts, counted
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
+from conv_compiler.rounds import BUFFER_BYTES
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import DepthwiseTiling, Strategy
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 DTYPES = ("f16", "bf16", "f32", "i8")
-# Tensors IREE reads by buffer instructions; their elements are counted in 32 bits.
-BUFFER_BYTES = 2**31
 # Groups a thread may have side by side, and the sums it may keep of all their taps.
 VECTORS = (8, 4, 2, 1)
 MOST_SUMS = 128
@@ -55,7 +54,10 @@ STRIP_VALU, ROW_VALU, MASK_VALU = 40, 6, 2
 
 
 def fits(problem: ConvProblem, target: Target) -> bool:
-    """Whether groups of one channel lie side by side, in a type that vector units multiply."""
+    """Whether groups of one channel lie side by side, in a type that vector units multiply.
+
+    Operands are read by buffer instructions, and their elements counted in 32 bits.
+    """
     row = problem.layout_row.grouped
     largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
     return (
