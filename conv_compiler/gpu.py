@@ -16,6 +16,7 @@ from conv_compiler.gpu_tiles import (
     k_multiple,
     mma_tilings,
     other_copies,
+    stores_result,
     vector_threads,
     vector_tilings,
 )
@@ -25,6 +26,8 @@ from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
+    from iree.compiler import ir
+
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.script import Sequence
@@ -142,6 +145,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             taps_outside=tiling.taps_outside,
             taps_in_rows=tiling.taps_in_rows,
             merged_groups=tiling.merged_groups,
+            stores_result=stores_result(problem, target, tiling, strategy.split_k),
         ),
     )
 
@@ -156,23 +160,38 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     m, n, k = tiling.workgroup
     subgroups_m, subgroups_n = tiling.subgroups
 
+    stores = stores_result(problem, target, tiling, strategy.split_k)
+
     def workgroup(s: Sequence) -> None:
         # s, g, m, (t,) n, (q,) r
         tap, pixel = [1] * tiling.taps_outside, [0] * bool(tiling.outside)
-        sizes = [1, 1, m, *tap, n, *pixel, 0]
-        grid = s.tile_to_workgroups(
-            s.match("linalg.generic"), sizes, first_fastest=rank_facts(target).l2_parts > 1
-        )
+        sizes = [1, 1, m, *tap, n]
+        first_fastest = rank_facts(target).l2_parts > 1
+        if stores:
+            contraction, store = s.split(s.match("linalg.generic"), 2)
+            grid = s.tile_to_workgroups(store, sizes, first_fastest=first_fastest)
+            s.include("contraction_into_grid", contraction, grid)
+        else:
+            sizes += [*pixel, 0]
+            contraction = s.match("linalg.generic")
+            grid = s.tile_to_workgroups(contraction, sizes, first_fastest=first_fastest)
         s.include("workgroup_tile", grid)
 
     def k_loop(s: Sequence) -> None:
         pixel = [0] * bool(tiling.outside)  # q stays as it is
-        packed = s.op(
-            "transform.structured.pack",
-            [s.match("linalg.generic")],
-            '!transform.op<"linalg.generic">',
-            static_packed_sizes=f"array<i64: {', '.join(map(str, (mma.m, mma.n, *pixel, mma.k)))}>",
-        )
+
+        def pack(op: ir.Value, *sizes: int) -> ir.Value:
+            return s.op(
+                "transform.structured.pack",
+                [op],
+                '!transform.op<"linalg.generic">',
+                static_packed_sizes=f"array<i64: {', '.join(map(str, sizes))}>",
+            )
+
+        contraction, *store = s.split(s.match("linalg.generic"), 1 + stores)
+        packed = pack(contraction, mma.m, mma.n, *pixel, mma.k)
+        for op in store:  # as the sums are packed, so that it takes them as they are
+            pack(op, mma.m, mma.n)
         inner_tiled = s.op(
             "transform.iree.convert_to_multi_mma",
             [packed],

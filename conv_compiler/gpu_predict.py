@@ -19,6 +19,7 @@ from conv_compiler.gpu_tiles import (
     Form,
     along_gemm_k,
     merged,
+    stores_result,
     summed_length,
     tiles,
     trips,
@@ -196,13 +197,14 @@ def mma_counts(
     body, loads = mma_body(problem, target, tiling, mma, uneven)
     lanes = target.subgroup_size
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
+    direct = stores_result(problem, target, tiling, split_k)
     outside = counted(
         valu=2 * sums,
         valu_slots=2 * sums,
         stores=sums,
         store_dwords=sums,
         loads=loads,
-        line_bytes=sums * DWORD * lanes,
+        line_bytes=sums * (problem.result_type.bytes if direct else DWORD) * lanes,
     )
     return KernelCounts(
         body=body,
@@ -274,16 +276,19 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
         workgroups = -(-tiles(problem, tiling) // groups) * split_k
         vgprs, lds = OTHER_VGPRS + 2 * math.prod(tiling.piece), 0
     chip = rank_facts(target)
+    direct = bool(tiling.mma) and stores_result(problem, target, tiling, split_k)
+    sums = split_k * weights * tiling.merged_groups * DWORD
     launch = Launch(
         workgroups=workgroups,
         waves=waves,
         vgprs=vgprs,
         lds_bytes=lds,
         read_bytes=read,
-        written_bytes=split_k * weights * tiling.merged_groups * DWORD,
+        written_bytes=weights * problem.result_type.bytes if direct else sums,
         # Workgroups go to the dies in turn, parts first (`tile_to_workgroups`): a die reads the
         # pixels of its own parts.
         dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,
     )
     main = estimate(counts, launch, target, chip)
-    return main.seconds + SLACK * main.unit_seconds + reduction_seconds(problem, target, split_k)
+    behind = 0.0 if direct else reduction_seconds(problem, target, split_k)
+    return main.seconds + SLACK * main.unit_seconds + behind

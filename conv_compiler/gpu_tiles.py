@@ -93,6 +93,25 @@ def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
     )
 
 
+def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
+    """Whether the matrix kernel stores the result itself: no parts to add up, whole tiles, and
+    columns that lie in the result as one axis.
+
+    The tap axis may be split off; else taps and channels are one axis, taps outermost, or the other
+    way round where the image is read along gemm_k (`passes/im2col.py`).
+    """
+    if target.backend != "rocm" or split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
+        return False
+    taps, (m, n, _) = math.prod(problem.filter), tiling.workgroup
+    if problem.k % m or (problem.c if tiling.taps_outside else taps * problem.c) % n:
+        return False
+    letters = problem.layout_row.grouped.weight
+    if tiling.taps_outside or taps == 1 or "*C" in letters:
+        return True
+    n_alone = tiling.inside == ("n",) or math.prod(problem.out_image) == 1
+    return "C*" in letters and n_alone and along_gemm_k(problem, target)[1] > 1
+
+
 def other_copies(
     problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling
 ) -> Iterator[GpuTiling]:

@@ -78,6 +78,13 @@ class Sequence:
         value: ir.Value = created.results[0]
         return value
 
+    def split(self, handle: ir.Value, count: int) -> list[ir.Value]:
+        """Handles to each of `count` ops, in program order."""
+        op = ir.Operation.create(
+            "transform.split_handle", results=[self.any_op] * count, operands=[handle]
+        )
+        return list(op.results)
+
     def match(self, op: str) -> ir.Value:
         """Handle to the ops of one name in the function."""
         ops = f'["{op}"]'

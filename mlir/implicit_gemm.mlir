@@ -40,6 +40,17 @@ transform.named_sequence @b_into_grid(%func: !transform.any_op {transform.readon
   transform.yield
 }
 
+// Where the kernel stores the result itself, the caller has tiled the op that makes it of the sums:
+// the contraction moves inside.
+transform.named_sequence @contraction_into_grid(
+    %func: !transform.any_op {transform.readonly},
+    %contraction: !transform.any_op {transform.consumed},
+    %grid: !transform.any_op {transform.readonly}) {
+  %in, %grid_1 = transform.structured.fuse_into_containing_op %contraction into %grid
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
 // 1. The caller has given each (m, n) tile of one part of one group (and of one tap) a workgroup of
 //    `grid`; the operands' im2col move inside and the unit loops go away.
 transform.named_sequence @workgroup_tile(

@@ -16,6 +16,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from conv_compiler.build import ops
+from conv_compiler.errors import UnsupportedStrategy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,14 +130,30 @@ class _Roles:
 
 def is_summed_innermost(source: Source) -> bool:
     """Whether the innermost summed loop walks the tensor's innermost axis, and windows others."""
-    *others, inner = source.summed[-1]
-    alone = all(pixel.size == 1 for pixel in others)
+    inner = _innermost(source)
+    alone = all(pixel.size == 1 for pixel in source.summed[-1] if pixel is not inner)
     windows = any(not pixel.is_plain for pixel in source.pixels)
     return alone and windows and inner.is_plain and inner.axis == source.rank - 1
 
 
-def _by_pixels(source: Source, channels: int, units: tuple[int, ...], taps_outside: bool) -> _Roles:
+def _innermost(source: Source) -> PixelAxis:
+    """The innermost summed loop of more than one trip, or the last of those there are."""
+    part = source.summed[-1]
+    return next((pixel for pixel in reversed(part) if pixel.size > 1), part[-1])
+
+
+def _by_pixels(
+    source: Source,
+    channels: int,
+    units: tuple[int, ...],
+    taps_outside: bool,
+    channels_first: bool = False,
+) -> _Roles:
     """Summed pixels as M, columns as K: read along channels."""
+    if channels_first:
+        raise UnsupportedStrategy(
+            "columns with channels outermost: the image is not read along gemm_k; use another form"
+        )
     taps = sorted(source.pixels, key=_axis)
     windows, columns = [tap.window for tap in taps], [channels, *(1 for _ in units)]
     return _Roles(
@@ -149,33 +166,43 @@ def _by_pixels(source: Source, channels: int, units: tuple[int, ...], taps_outsi
 
 
 def _by_columns(
-    source: Source, channels: int, units: tuple[int, ...], taps_outside: bool
+    source: Source,
+    channels: int,
+    units: tuple[int, ...],
+    taps_outside: bool,
+    channels_first: bool = False,
 ) -> _Roles:
     """Columns as M, what is summed as K: read along the innermost summed loop.
 
     What a tap steps over is then a pixel's stride, and the other way round.
     """
-    *outer, (*ones, inner) = source.summed
+    *outer, last_part = source.summed
+    inner = _innermost(source)
+    ones = [pixel for pixel in last_part if pixel is not inner]
     taps = sorted((pixel for pixel in source.pixels if pixel is not inner), key=_axis)
     windows = [tap.window for tap in taps]
     outside = [pixel for part in outer for pixel in part]
     last = [*(1 for _ in (*ones, *units)), inner.size]
     sizes = [pixel.size for pixel in outside]
-    return _Roles(
-        pixels=(
-            *(
-                PixelAxis(
-                    axis=tap.axis,
-                    size=tap.window,
-                    stride=tap.dilation,
-                    dilation=tap.stride,
-                    window=tap.size,
-                )
-                for tap in taps
-            ),
-            PixelAxis(axis=source.channel_axis, size=channels),
+    columns = [
+        *(
+            PixelAxis(
+                axis=tap.axis,
+                size=tap.window,
+                stride=tap.dilation,
+                dilation=tap.stride,
+                window=tap.size,
+            )
+            for tap in taps
         ),
-        m_sizes=[windows, [channels]] if taps_outside else [[*windows, channels]],
+        PixelAxis(axis=source.channel_axis, size=channels),
+    ]
+    if channels_first:
+        columns = [columns[-1], *columns[:-1]]
+    extents = [column.size for column in columns]
+    return _Roles(
+        pixels=tuple(columns),
+        m_sizes=[windows, [channels]] if taps_outside else [extents],
         k_axes=(*units, inner.axis),
         k_sizes=[[*sizes, 1], last] if outside else [[1, *last]],
         k_order=(
@@ -196,16 +223,18 @@ def im2col(
     shape: Sequence[int],
     *,
     taps_outside: bool = False,
+    channels_first: bool = False,
 ) -> ir.Value:
     """The operand of `shape`, zero where the source has nothing.
 
     It is tagged `conv_compiler.operand`, by which the scripts tell the two apart. Its columns are
-    (taps, channels), taps in the order of the tensor's axes, on two axes where `taps_outside`.
+    (taps, channels), taps in the order of the tensor's axes, on two axes where `taps_outside`; or
+    (channels, taps), for an operand that is read along gemm_k.
     """
     used = {source.group_axis, source.channel_axis, *(pixel.axis for pixel in source.pixels)}
     units = tuple(axis for axis in range(source.rank) if axis not in used)
     form = _by_columns if is_summed_innermost(source) else _by_pixels
-    roles = form(source, channels, units, taps_outside)
+    roles = form(source, channels, units, taps_outside, channels_first)
     sizes = [[ops.shape_of(source.value)[source.group_axis]], *roles.m_sizes, *roles.k_sizes]
     # The op's axes are the group, M and K; those of its result are the operand's.
     axes = list(range(len(sizes)))

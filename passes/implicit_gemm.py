@@ -46,6 +46,7 @@ from conv_compiler.passes.operands import (
     image_windows,
     merge_groups,
 )
+from conv_compiler.passes.store import Store
 from conv_compiler.passes.weight import (
     apply_epilogue,
     diagonal,
@@ -68,7 +69,9 @@ class ImplicitGemm:
     `outside` and `inside` name every summed loop (n, and ho, wo ...) once, outermost first; both
     empty stand for all of them inside, in the payload's order; with `taps_in_rows` they are loops
     over image pixels. `tile_k` is what r is rounded up to. `merged_groups` divides the groups,
-    whose axes lie next to the channels'; not with `taps_in_rows`.
+    whose axes lie next to the channels'; not with `taps_in_rows`. With `stores_result` there is no
+    P: the region also runs the epilogue and has the result; for one part, whole tiles, and columns
+    that are side by side in the result.
     """
 
     name: ClassVar[str] = "implicit-gemm"
@@ -81,6 +84,7 @@ class ImplicitGemm:
     taps_outside: bool = False
     taps_in_rows: bool = False
     merged_groups: int = 1
+    stores_result: bool = False
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy if there is none with these loops."""
@@ -89,8 +93,11 @@ class ImplicitGemm:
             epilogue = find_epilogue(conv.op)
             last = epilogue or conv.op
             with ir.InsertionPoint(last):
-                partials = self._region(merge_groups(conv, self.merged_groups))
-                weight = self._reduction_region(conv, epilogue, partials)
+                if self.stores_result:
+                    weight = self._region(conv, Store.of(conv, epilogue, self.taps_outside))
+                else:
+                    partials = self._region(merge_groups(conv, self.merged_groups))
+                    weight = self._reduction_region(conv, epilogue, partials)
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
 
@@ -115,8 +122,8 @@ class ImplicitGemm:
         parts = tuple(tuple(names.index(loop) for loop in part) for part in (outside, inside))
         return tuple(part for part in parts if part)
 
-    def _region(self, conv: Contraction) -> ir.Value:
-        """The dispatch region that computes P[s, g, m, t, n]."""
+    def _region(self, conv: Contraction, store: Store | None = None) -> ir.Value:
+        """The dispatch region that computes P[s, g, m, t, n], or what it is stored as."""
         summed = self._summed(conv)
         *taps, n = self._columns(conv)
         m, columns = _ceil(self._rows(conv), self.tile_m), [*taps, _ceil(n, self.tile_n)]
@@ -128,12 +135,13 @@ class ImplicitGemm:
         part = _ceil(part, self.tile_k) if len(lengths) == 1 else max(part, 2)
         lengths[0] = part * self.split_k
         type = ir.RankedTensorType.get([self.split_k, conv.groups, m, *columns], conv.accumulator)
-        region = ops.dispatch_region(type)
+        operands = store.operands() if store else []
+        region = ops.dispatch_region(store.type if store else type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             of_gradient, of_image = (
                 (gradient_windows, image) if self.taps_in_rows else (gradient, image_windows)
             )
-            operands = (
+            a, b = (
                 im2col("a", of_gradient(conv, summed), conv.gemm_m, [conv.groups, *lengths, m]),
                 im2col(
                     "b",
@@ -141,10 +149,11 @@ class ImplicitGemm:
                     conv.channels,
                     [conv.groups, *lengths, *columns],
                     taps_outside=self.taps_outside,
+                    channels_first=store is not None and store.channels_first,
                 ),
             )
             # [g, q or r, ...] -> [g, s, part of q or r, ...]
-            a, b = (ops.split_axis(x, 1, (self.split_k, part)) for x in operands)
+            a, b = (ops.split_axis(x, 1, (self.split_k, part)) for x in (a, b))
             loops = 3 + len(columns) + len(lengths)
             group, row = ir.AffineDimExpr.get(1), ir.AffineDimExpr.get(2)
             s, *rest = (ir.AffineDimExpr.get(i) for i in range(loops) if i not in (1, 2))
@@ -158,9 +167,9 @@ class ImplicitGemm:
                 ops.multiply_add,
                 {ROLE: ir.StringAttr.get("contraction")},
             )
-            ops.dispatch_return(product)
+            ops.dispatch_return(store.apply(product, operands) if store else product)
         result: ir.Value = region.results[0]
-        return result
+        return store.whole(result) if store else result
 
     def _reduction_region(
         self, conv: Contraction, epilogue: ir.Operation | None, partials: ir.Value

@@ -75,6 +75,37 @@ def generic(
     return result
 
 
+def generic_like(
+    op: ir.Operation,
+    inputs: Sequence[ir.Value],
+    output: ir.Value,
+    maps: Sequence[Map],
+    dims: int,
+    attributes: dict[str, ir.Attribute],
+) -> ir.Value:
+    """A linalg.generic of parallel loops with the body of another one, on tensors and by maps of
+    its own."""
+    affine = [ir.AffineMapAttr.get(ir.AffineMap.get(dims, 0, list(results))) for results in maps]
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    made = ir.Operation.create(
+        "linalg.generic",
+        results=[output.type],
+        operands=[*inputs, output],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get(affine),
+            "iterator_types": ir.ArrayAttr.get([parallel] * dims),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+            **attributes,
+        },
+        regions=1,
+    )
+    copy = op.clone()
+    copy.regions[0].blocks[0].append_to(made.regions[0])
+    copy.erase()
+    result: ir.Value = made.results[0]
+    return result
+
+
 def pad(value: ir.Value, low: Sequence[int], high: Sequence[int]) -> ir.Value:
     """The tensor with zeros around it; the tensor itself where there is nothing to add."""
     if not any((*low, *high)):
