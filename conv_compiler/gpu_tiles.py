@@ -97,8 +97,10 @@ def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split
     """Whether the matrix kernel stores the result itself: no parts to add up, whole tiles, and
     columns that lie in the result as one axis.
 
-    The tap axis may be split off; else taps and channels are one axis, taps outermost, or the other
-    way round where the image is read along gemm_k (`passes/im2col.py`).
+    Taps may be an axis by themselves, but not the innermost: what a workgroup has of the result's
+    last axis must be contiguous (IREE 3.13 cannot scatter by buffer instructions). Else taps and
+    channels are one axis, taps outermost, or the other way round where the image is read along
+    gemm_k (`passes/im2col.py`).
     """
     if target.backend != "rocm" or split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
         return False
@@ -106,7 +108,12 @@ def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split
     if problem.k % m or (problem.c if tiling.taps_outside else taps * problem.c) % n:
         return False
     letters = problem.layout_row.grouped.weight
-    if tiling.taps_outside or taps == 1 or "*C" in letters:
+    is_sum = problem.result_type == problem.accumulator_type and not problem.fused
+    if is_sum and letters.replace("*", "") == "GKC":
+        return False  # the sums in their order are the result, and nothing is left to be made
+    if tiling.taps_outside:
+        return not letters.endswith("*")
+    if taps == 1 or "*C" in letters:
         return True
     n_alone = tiling.inside == ("n",) or math.prod(problem.out_image) == 1
     return "C*" in letters and n_alone and along_gemm_k(problem, target)[1] > 1

@@ -47,3 +47,19 @@
 // ALONG-NOT: buffer_load_ushort
 // ALONG: v_mfma_f32_{{16x16x16|32x32x8}}_f16
 // ALONG: s_endpgm
+
+// In one part: no second kernel, sums converted in registers and never again in LDS.
+
+// RUN: %conv_compiler inspect --stage isa --target gfx942 --strategy implicit_gemm --direction fwd \
+// RUN:   --split-k 1 -n 16 -k 64 -c 64 --image 16x16 --filter 1x1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=STORES
+// RUN: %filecheck --input-file %t --check-prefix=NONE
+
+// STORES: main_dispatch_0_matmul_like{{.*}}:
+// STORES: v_mfma_f32_{{16x16x16|32x32x8}}_f16
+// STORES-NOT: ds_write
+// STORES: v_cvt_f16_f32
+// STORES-NOT: ds_write
+// STORES: buffer_store_short
+// STORES: s_endpgm
+// STORES-NOT: main_dispatch_1

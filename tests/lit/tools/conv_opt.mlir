@@ -26,7 +26,7 @@
 // UNKNOWN: conv-opt: error: pass nope: not in the table
 // MISSING: conv-opt: error: pass implicit-gemm: tile_n is missing
 // PIPELINE: conv-opt: error: pipeline builtin.module(nope)
-// LIST: implicit-gemm{tile_m tile_n tile_k split_k=1 outside=() inside=() taps_outside=False taps_in_rows=False merged_groups=1}
+// LIST: implicit-gemm{tile_m tile_n tile_k split_k=1 outside=() inside=() taps_outside=False taps_in_rows=False merged_groups=1 stores_result=False}
 
 func.func @main(%a: f32) -> f32 {
   %one = arith.constant 1.0 : f32

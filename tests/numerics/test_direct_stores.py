@@ -1,0 +1,91 @@
+"""The matrix kernel stores the result itself: one kernel, sums rounded in registers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conv_compiler.gpu_tiles import stores_result
+from conv_compiler.problem import ConvProblem
+from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.verify import verify, verify_artifact
+
+CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+PROBLEM = ConvProblem(n=8, k=64, c=32, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
+
+
+def check(problem, target, kernels=1):
+    """Integer data exactly, random data within tolerance, with so many kernels."""
+    report = verify(problem, target, "implicit_gemm", 1, budget=0.0).require()
+    verify_artifact(report.artifact, data="random", seed=1).require()
+    assert len(report.artifact.kernels) == kernels, report.artifact.kernels
+
+
+# Where the columns lie in the result: taps around channels, channels around taps, apart.
+PLACES = {
+    "weight": {},
+    "weight of images with channels first": {"layout": "NGCHW_GKYXC_NGKHW", "g": 2},
+    "weight of one tap": {"filter": (1, 1), "pad_low": (0, 0), "layout": "NCHW_KCYX_NKHW"},
+    "output": {"direction": "fwd", "n": 32},
+    "output, groups outermost": {"direction": "fwd", "layout": "GNHWC_GKYXC_GNHWK", "g": 2},
+    "output of a small batch": {"direction": "fwd", "n": 2},
+    "output of one tap": {"direction": "fwd", "filter": (1, 1), "pad_low": (0, 0)},
+    "output in 3D": {
+        "direction": "fwd",
+        "image": (4, 4, 4),
+        "filter": (1, 3, 3),
+        "pad_low": (0, 1, 1),
+    },
+    "output in 1D": {"direction": "fwd", "image": (64,), "filter": (3,), "pad_low": (1,)},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("chip", CHIPS)
+def test_where_the_columns_lie(chip, place):
+    fields = {"n": 8, "k": 64, "c": 32, "image": (8, 8), "filter": (3, 3), "pad_low": (1, 1)}
+    check(ConvProblem(**{**fields, **PLACES[place]}), chip)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_data_gradients(chip, stride):
+    """Behind the kernel that arranges the weight; with a stride, phases are put in place."""
+    check(replace(PROBLEM, direction="bwd_data", stride=stride), chip, 2 if stride == 1 else 3)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"elementwise": "bilinear(0.5,2):f32"},
+        {"elementwise": "sigmoid", "dtype": "bf16", "weight_dtype": "f32"},
+        {"elementwise": "scale_add(0.5)", "dtype": "f32", "weight_dtype": "f32"},
+        {"elementwise": "relu", "dtype": "i8", "weight_dtype": "i8"},
+        {"dtype": "i8", "weight_dtype": "i32"},
+    ],
+    ids=lambda fields: " ".join(fields.values()),
+)
+@pytest.mark.parametrize("direction", ["bwd_weight", "fwd"])
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
+def test_an_elementwise_op_costs_no_kernel(chip, direction, fields):
+    check(replace(PROBLEM, **{"weight_dtype": "", "direction": direction, **fields}), chip)
+
+
+def test_what_is_stored_through_a_reduction():
+    """More parts, tiles with a rest, columns in two places of the result."""
+    gfx942 = find_target("gfx942")
+    report = verify(PROBLEM, "gfx942", "implicit_gemm", 1, budget=0.0).require()
+    tiling = report.artifact.strategy.tiling
+    assert stores_result(PROBLEM, gfx942, tiling, 1)
+    assert not stores_result(PROBLEM, gfx942, tiling, 2)
+    assert not stores_result(replace(PROBLEM, k=63), gfx942, tiling, 1)
+    assert not stores_result(PROBLEM, gfx942, replace(tiling, taps_in_rows=True), 1)
+    assert not stores_result(PROBLEM, find_target("sm_80"), tiling, 1)
+    flat = replace(tiling, taps_outside=False, outside=(), inside=())
+    assert stores_result(PROBLEM, gfx942, flat, 1)
+    first = replace(PROBLEM, layout="NHWGC_GKCYX_NHWGK")
+    assert not stores_result(first, gfx942, flat, 1)
+    assert not stores_result(first, gfx942, replace(flat, taps_outside=True), 1)
+    for fields in ({"k": 60}, {"c": 30}, {"direction": "fwd", "layout": "NGCHW_GKCYX_NGKHW"}):
+        check(replace(PROBLEM, **fields), "gfx942", 2)
