@@ -94,12 +94,22 @@ class ImplicitGemm:
             last = epilogue or conv.op
             with ir.InsertionPoint(last):
                 if self.stores_result:
+                    self._check_whole(conv)
                     weight = self._region(conv, Store.of(conv, epilogue, self.taps_outside))
                 else:
                     partials = self._region(merge_groups(conv, self.merged_groups))
                     weight = self._reduction_region(conv, epilogue, partials)
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
+
+    def _check_whole(self, conv: Contraction) -> None:
+        """Raise UnsupportedStrategy unless P would be the result's elements and no others."""
+        rest = self._rows(conv) % self.tile_m or self._columns(conv)[-1] % self.tile_n
+        if rest or self.split_k > 1 or self.taps_in_rows or self.merged_groups > 1:
+            raise UnsupportedStrategy(
+                f"result stored by the matrix kernel, tile {self.tile_m}x{self.tile_n}: needs one "
+                "part, whole tiles, and neither taps in rows nor merged groups; leave it out"
+            )
 
     def _rows(self, conv: Contraction) -> int:
         """Extent of m."""

@@ -10,6 +10,8 @@
 // RUN:   | %filecheck --check-prefix=OUTPUT
 // RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=32 tile_k=16 stores_result=true}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=PIXELS
+// RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=48 tile_n=32 tile_k=16 outside=ho,wo inside=n stores_result=true}' 2>&1 \
+// RUN:   | %filecheck --check-prefix=REST
 
 // d is seen in P's axes, its taps as one.
 // WEIGHT: tensor.expand_shape {{.*}} into tensor<1x1x64x9x32xf32>
@@ -31,3 +33,4 @@
 // OUTPUT-NOT: flow.dispatch.region
 
 // PIXELS: columns with channels outermost: the image is not read along gemm_k
+// REST: tile 48x32: needs one part, whole tiles
