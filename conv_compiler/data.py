@@ -102,12 +102,19 @@ def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
     return bool(largest <= _exact_limit(problem.accumulator_type))
 
 
-def without_denormals(array: Array) -> Array:
-    """The array with 0 in place of each denormal, as a chip that flushes them reads it."""
+def without_denormals(problem: ConvProblem, number: int, array: Array) -> Array:
+    """Operand 0 or 1 with 0 in place of each denormal, and of what its op makes one of.
+
+    For chips that flush them: as it is there, so it is multiplied. 8-bit floats that others are
+    multiplied as have wider ones in their place, to which theirs are none.
+    """
     import ml_dtypes
 
     smallest = ml_dtypes.finfo(array.dtype).smallest_normal
-    return np.where(np.abs(array) < smallest, np.zeros_like(array), array)
+    flushed = np.abs(array) < smallest
+    if (multiplied := multiplicand(problem, number, array)).dtype == array.dtype:
+        flushed |= np.abs(multiplied) < smallest
+    return np.where(flushed, np.zeros_like(array), array)
 
 
 def _d(problem: ConvProblem, data: str, rng: np.random.Generator) -> Array:

@@ -224,7 +224,10 @@ def _tried(
 ) -> _Trial:
     first, second, *extra = inputs(problem, data, seed)
     if problem.dtype in find_target(target).flushed:
-        first, second = without_denormals(first), without_denormals(second)
+        first, second = (
+            without_denormals(problem, number, array)
+            for number, array in enumerate((first, second))
+        )
     sums = exact_sums(problem, first, second)
     allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
     allowed = after_elementwise(problem, allowed, sums, *extra)
