@@ -96,12 +96,20 @@ def gradient_windows(conv: Contraction, summed: tuple[tuple[int, ...], ...]) -> 
     dilations, window = (1, *conv.dilations), (1, *conv.taps)
     low, high = ([0] * len(ops.shape_of(conv.gradient)) for _ in range(2))
     pixels = []
-    for axis, of_image, size, dilation, taps in zip(
-        conv.gradient_axes[1], conv.image_axes[1], conv.image_pixels, dilations, window, strict=True
+    for axis, of_image, size, outs, dilation, taps in zip(
+        conv.gradient_axes[1],
+        conv.image_axes[1],
+        conv.image_pixels,
+        conv.pixels,
+        dilations,
+        window,
+        strict=True,
     ):
         pixels.append(PixelAxis(axis=axis, size=size, dilation=dilation, window=taps))
         low[axis] = dilation * (taps - 1) - conv.pad_low[of_image]
-        high[axis] = dilation * (taps - 1) - conv.pad_high[of_image]
+        # As far as the last image pixel sees: in other directions' roles the image may have room
+        # for more output pixels than there are.
+        high[axis] = size + conv.pad_low[of_image] - outs
     if min(*low, *high) < 0 or set(conv.strides) != {1}:
         raise UnsupportedStrategy(
             f"taps in rows, strides {conv.strides}: need stride 1 and pads within the window; "
