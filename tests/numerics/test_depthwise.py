@@ -18,6 +18,7 @@ from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+SLOW = [pytest.mark.slow]
 PROBLEMS = {
     "same": ConvProblem(n=3, g=24, k=1, c=1, image=(9, 12), filter=(3, 3), pad_low=(1, 1)),
     "strided": ConvProblem(
@@ -52,14 +53,16 @@ def _strategy(split_k: int, **tiling: int) -> Strategy:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("split_k", ["auto", 1, 5])
+@pytest.mark.parametrize("split_k", ["auto", *(pytest.param(n, marks=SLOW) for n in (1, 5))])
 def test_chosen_tilings_are_exact(name, split_k):
     verify(PROBLEMS[name], "gfx942", "depthwise", split_k).require()
 
 
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize(
+    "chip", [pytest.param(c, marks=[] if c == "gfx942" else SLOW) for c in CHIPS]
+)
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8"])
-@pytest.mark.parametrize("data", ["integers", "random"])
+@pytest.mark.parametrize("data", ["integers", pytest.param("random", marks=SLOW)])
 def test_types_on_every_chip(chip, dtype, data):
     problem = ConvProblem(
         n=3, g=24, k=1, c=1, image=(9, 13), filter=(3, 5), stride=(2, 1), pad_low=(1, 3),

@@ -12,6 +12,8 @@ from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.verify import verify, verify_artifact
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+# One by default, the others with the slow tests.
+SOME = [pytest.param(chip, marks=[] if chip == "gfx942" else [pytest.mark.slow]) for chip in CHIPS]
 PROBLEM = ConvProblem(n=8, k=64, c=32, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
 
 
@@ -42,7 +44,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", SOME)
 def test_where_the_columns_lie(chip, place):
     fields = {"n": 8, "k": 64, "c": 32, "image": (8, 8), "filter": (3, 3), "pad_low": (1, 1)}
     check(ConvProblem(**{**fields, **PLACES[place]}), chip)
@@ -67,7 +69,7 @@ def test_data_gradients(chip, stride):
     ids=lambda fields: " ".join(fields.values()),
 )
 @pytest.mark.parametrize("direction", ["bwd_weight", "fwd"])
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize("chip", [pytest.param("gfx90a", marks=pytest.mark.slow), "gfx942"])
 def test_an_elementwise_op_costs_no_kernel(chip, direction, fields):
     check(replace(PROBLEM, **{"weight_dtype": "", "direction": direction, **fields}), chip)
 

@@ -22,7 +22,12 @@ from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify, verify_artifact
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
+# By default the CPU and one chip.
+TARGETS_TRIED = [
+    pytest.param(name, marks=[] if name in ("cpu", "gfx942") else [pytest.mark.slow])
+    for name, row in TARGETS.items()
+    if row.backend in ("llvm-cpu", "rocm")
+]
 SIZES = {"n": 4, "g": 2, "k": 6, "c": 5, "image": (9, 8), "filter": (3, 2), "pad_low": (1, 0)}
 PROBLEM = ConvProblem(**SIZES, dynamic_batch=True)
 
@@ -35,7 +40,7 @@ def check(problem, target):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+@pytest.mark.parametrize("target", TARGETS_TRIED)
 def test_any_batch(target, direction):
     check(replace(PROBLEM, direction=direction), target)
 
@@ -57,7 +62,12 @@ def test_any_batch(target, direction):
     ids=lambda fields: " ".join(fields),
 )
 @pytest.mark.parametrize(
-    ("target", "direction"), [("cpu", "bwd_weight"), ("gfx942", "bwd_data"), ("gfx1201", "fwd")]
+    ("target", "direction"),
+    [
+        ("cpu", "bwd_weight"),
+        pytest.param("gfx942", "bwd_data", marks=pytest.mark.slow),
+        pytest.param("gfx1201", "fwd", marks=pytest.mark.slow),
+    ],
 )
 def test_any_batch_of_many_kinds(target, direction, fields):
     result = DIRECTIONS[direction][1].removeprefix("d_")
@@ -156,8 +166,9 @@ def test_how_a_batch_is_cut(fields, cut):
         assert rounds_of(one_round(problem)) is None
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1201"])
+@pytest.mark.parametrize(
+    ("target", "direction"), [("cpu", "fwd"), ("gfx942", "bwd_weight"), ("gfx1201", "bwd_data")]
+)
 def test_a_large_batch_in_rounds(target, direction, monkeypatch, tmp_path):
     """With a limit of some kilobytes in place of 2 GiB."""
     problem = ConvProblem(

@@ -18,7 +18,7 @@ from tests.problems import for_drawn, problems_with_split
 
 CK = json.loads((Path(__file__).parent.parent / "data" / "ck_bwd_weight.json").read_text())
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
-MOST_FLOPS = 2**29
+MOST_FLOPS, FEWER_FLOPS = 2**29, 2**25
 SAMPLE = 48  # one case in so many is run by default
 
 
@@ -49,27 +49,42 @@ def test_many_random_problems(chip):
     random_problems(chip, 50, "many")
 
 
+def ck_problems(most_flops):
+    """Every problem of every typed test, at a batch reduced to so many operations."""
+    for typed in CK["types"]:
+        types = {name: value for name, value in typed.items() if name != "ndim"}
+        for values in CK["problems"][str(typed["ndim"])]:
+            problem = ConvProblem.from_json({**values, **types})
+            while problem.flops > most_flops and problem.n > 1:
+                problem = problem.with_batch(problem.n // 2)
+            yield problem
+
+
 def ck_cases():
-    """Every (chip, type, problem, split factor) at a reduced batch; most are slow."""
+    """Every (chip, type, problem) with a split factor in turn; most are slow."""
     cases, turn = [], 0
     for chip in CHIPS:
-        for typed in CK["types"]:
-            types = {name: value for name, value in typed.items() if name != "ndim"}
-            for values in CK["problems"][str(typed["ndim"])]:
-                problem = ConvProblem.from_json({**values, **types})
-                while problem.flops > MOST_FLOPS and problem.n > 1:
-                    problem = problem.with_batch(problem.n // 2)
-                split_k = CK["split_k"][turn % len(CK["split_k"])]
-                marks = [pytest.mark.slow] if turn % SAMPLE else []
-                turn += 1
-                name = f"{chip}-{problem.name}-{split_k}"
-                cases.append(pytest.param(problem, chip, split_k, id=name, marks=marks))
+        for problem in ck_problems(MOST_FLOPS):
+            split_k = CK["split_k"][turn % len(CK["split_k"])]
+            marks = [pytest.mark.slow] if turn % SAMPLE else []
+            turn += 1
+            name = f"{chip}-{problem.name}-{split_k}"
+            cases.append(pytest.param(problem, chip, split_k, id=name, marks=marks))
     return cases
 
 
 @pytest.mark.parametrize(("problem", "chip", "split_k"), ck_cases())
 def test_composable_kernel(problem, chip, split_k):
     check(problem, chip, split_k)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split_k", CK["split_k"])
+@pytest.mark.parametrize("chip", CHIPS)
+def test_composable_kernel_with_every_split(chip, split_k):
+    """All problems at one split factor, of fewer images; a problem of less gemm_k has fewer."""
+    for problem in ck_problems(FEWER_FLOPS):
+        check(problem, chip, min(split_k, problem.gemm_k))
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -15,7 +15,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.gpu_predict import copy_of
 from conv_compiler.library import library
 from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
+from conv_compiler.select import STRATEGIES, choose
 from conv_compiler.targets import TARGETS, find_target
 from tests.problems import problems
 
@@ -118,9 +118,10 @@ def test_explicit_split_is_honoured_or_refused(problem, target, split_k):
 @given(problem=problems(), target=st.sampled_from(GPUS))
 def test_automatic_split_leaves_every_part_a_loop(problem, target):
     for strategy in choose(problem, target):
-        (step,) = gpu.passes(problem, target, strategy)
+        (step,) = STRATEGIES[strategy.name].passes(problem, target, strategy)
         assert 1 <= strategy.split_k == step.split_k
-        assert gpu_tiles.trips(problem, strategy.tiling, strategy.split_k) >= 2
+        if strategy.name != "depthwise":  # whose parts need no loop
+            assert gpu_tiles.trips(problem, strategy.tiling, strategy.split_k) >= 2
 
 
 @settings(max_examples=60, deadline=None)

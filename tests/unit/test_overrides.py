@@ -133,4 +133,4 @@ def test_a_script_breaks_no_promise():
     }
     }"""
     with pytest.raises(StrategyNotApplied, match=r"no v_mfma.* in its text"):
-        compile(SMALL, "gfx942", Wanted(name="implicit_gemm", script=text))
+        compile(SMALL, "gfx942", Wanted(name="implicit_gemm", script=text), 2)
