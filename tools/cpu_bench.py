@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Our CPU kernels beside PyTorch's (oneDNN), layer by layer: needs the extra [torch].
+
+    tools/cpu_bench.py                    one core, by processor time: holds on a busy machine
+    tools/cpu_bench.py --clock wall       all cores, by the clock on the wall: wants an idle one
+    tools/cpu_bench.py --clock wall --threads 1
+    tools/cpu_bench.py --set models --type bf16 --json found.json
+    tools/cpu_bench.py ret 'resnet50.*'   layers of either set (tools/cpu_layers.py)
+
+Both sides keep their tensors in the layer's layout and are called without a copy, in turns;
+medians. A spread is the interquartile range over the median. Every kernel of ours is verified
+first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import iree.runtime as iree
+import numpy as np
+from cpu_layers import SETS, Layer, find_layers
+from cpu_peaks import loaded, measure_peaks
+from cpu_results import HEADER, Result, Timing, summaries, write_json
+
+from conv_compiler import __version__
+from conv_compiler.errors import ConvError, UnsupportedProblem
+from conv_compiler.host import host_cores, host_flags
+from conv_compiler.problem import ConvProblem
+from conv_compiler.verify import verify
+
+BATCHES, BATCH, WARM_UP = 6, 8, 2
+# A side whose first call says that its batches would take longer is called no more.
+MOST_SECONDS = 60
+TYPES = ("f32", "bf16", "f16")
+
+Call = Callable[[], Any]
+Clock = Callable[[], float]
+
+
+def in_turns(calls: Sequence[Call], clock: Clock) -> list[Timing]:
+    """Time calls in batches that take turns: a busy moment meets all of them.
+
+    The first calls of a batch warm caches and threads again and do not count.
+    """
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(BATCHES):
+        for call, found in zip(calls, times, strict=True):
+            for number in range(BATCH):
+                start = clock()
+                call()
+                if number >= WARM_UP:
+                    found.append(clock() - start)
+    return [Timing.of(found) for found in times]
+
+
+def our_call(problem: ConvProblem, device: str) -> tuple[str, Call]:
+    """Strategy and a call of our kernel, after it was verified."""
+    artifact = verify(problem, "cpu", budget=0).require().artifact
+    opened = iree.get_device(device)
+    kernel = loaded(artifact.vmfb.read_bytes(), opened)
+    random = np.random.default_rng(0)
+    operands = [
+        iree.asdevicearray(
+            opened, random.random(shape, np.float32).astype(problem.data_type.to_numpy())
+        )
+        for shape in problem.operand_shapes
+    ]
+    return artifact.strategy.text, lambda: kernel(*operands)
+
+
+def pytorch_call(problem: ConvProblem) -> tuple[str, Call]:
+    """PyTorch's name of the kernel it takes, and a call of its weight gradient.
+
+    A 1D problem is given as a 2D one of height 1, which is what PyTorch makes of it; asked in 1D it
+    would copy tensors that have channels last.
+    """
+    import torch
+
+    dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[problem.dtype]
+    last = problem.layout_row.input.endswith("C")
+    formats = {2: torch.channels_last, 3: torch.channels_last_3d}
+    g, fill = problem.g, max(0, 2 - problem.ndim)
+    image, out_image, taps = (
+        (1,) * fill + sizes for sizes in (problem.image, problem.out_image, problem.filter)
+    )
+    stride, dilation = ([1] * fill + list(one) for one in (problem.stride, problem.dilation))
+    pads = [0] * fill + list(problem.pad_low)
+    memory = formats[len(image)] if last else torch.contiguous_format
+    data, gradient, weight = (
+        torch.rand(shape).to(dtype=dtype, memory_format=memory)
+        for shape in (
+            (problem.n, g * problem.c, *image),
+            (problem.n, g * problem.k, *out_image),
+            (g * problem.k, problem.c, *taps),
+        )
+    )
+    rest = (None, stride, pads, dilation, False, [0] * len(image), g)
+    backend = torch._C._select_conv_backend(data, weight, *rest).name
+    wanted = [False, True, False]
+    return backend, lambda: torch.ops.aten.convolution_backward(
+        gradient, data, weight, *rest, wanted
+    )
+
+
+def refusal(call: Call, clock: Clock) -> str:
+    """Call once: why not again, or nothing. A kernel that PyTorch lacks is a RuntimeError."""
+    start = clock()
+    try:
+        call()
+    except RuntimeError as error:
+        return f"no kernel ({str(error).splitlines()[0]})"
+    seconds = clock() - start
+    too_long = seconds * BATCHES * BATCH > MOST_SECONDS
+    return f"over a minute (a call takes {seconds:.1f} s)" if too_long else ""
+
+
+def measure(layer: Layer, dtype: str, device: str, clock: Clock) -> Result:
+    """Time one layer on both sides, or on the one that can."""
+    problem = replace(layer.problem, dtype=dtype, weight_dtype="")
+    backend, theirs = pytorch_call(problem)
+    result = Result(name=layer.name, problem=problem, backend=backend)
+    try:
+        strategy, mine = our_call(problem, device)
+    except ConvError as error:
+        return replace(result, notes=(f"ours: {str(error).splitlines()[0]}",))
+    calls = {"pytorch": theirs, "ours": mine}
+    why = {side: refusal(call, clock) for side, call in calls.items()}
+    timed = [side for side in calls if not why[side]]
+    timings = dict(zip(timed, in_turns([calls[side] for side in timed], clock), strict=True))
+    return replace(
+        result,
+        strategy=strategy,
+        notes=tuple(f"{side}: {text}" for side, text in why.items() if text),
+        pytorch=timings.get("pytorch"),
+        ours=timings.get("ours"),
+    )
+
+
+def environment() -> dict[str, Any]:
+    """What was measured, with what, and on what."""
+    import torch
+
+    onednn = re.search(r"MKL-DNN v(\S+)", torch.__config__.show())
+    try:
+        names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    except OSError:
+        names = []
+    return {
+        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "processor_flags": sorted(host_flags()),
+        "cores": host_cores(),
+        "torch": torch.__version__,
+        "torch_capability": torch.backends.cpu.get_cpu_capability(),
+        "onednn": onednn[1] if onednn else None,
+        "iree": version("iree-base-compiler"),
+        "conv_compiler": __version__,
+    }
+
+
+def arguments() -> argparse.Namespace:
+    """The command line, checked."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("layers", nargs="*", help="names or patterns, of either set (a whole set)")
+    parser.add_argument("--set", choices=SETS, default="facts", help="facts or models (facts)")
+    parser.add_argument("--type", choices=TYPES, default="f32")
+    parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
+    parser.add_argument("--threads", type=int, help="of both sides, by --clock wall (the cores)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all of it there too")
+    args = parser.parse_args()
+    if args.threads is not None and (args.clock == "cpu" or not 1 <= args.threads <= host_cores()):
+        parser.error(f"--threads {args.threads}: 1 to {host_cores()}, with --clock wall")
+    if args.json and not args.json.parent.is_dir():
+        parser.error(f"--json {args.json}: no such folder; make it first")
+    try:
+        args.chosen = find_layers(args.layers) if args.layers else SETS[args.set]
+    except UnsupportedProblem as error:
+        parser.error(str(error))
+    return args
+
+
+def main() -> int:
+    """Measure and print one line a layer, then what they come to; 1 where ours failed in one."""
+    args = arguments()
+    try:
+        import torch
+    except ImportError:
+        sys.exit("PyTorch: not installed; pip install 'conv-compiler[torch]'")
+    one_core = args.clock == "cpu"
+    threads = args.threads or torch.get_num_threads()
+    iree.flags.parse_flags(f"--task_topology_max_group_count={threads}")
+    torch.set_num_threads(1 if one_core else threads)
+    clock = time.process_time if one_core else time.perf_counter
+    device = "local-sync" if one_core else "local-task"
+    about, peaks = environment(), measure_peaks(threads)
+    sides = "one core by processor time" if one_core else f"--threads {threads} by the wall clock"
+    print(f"{about['processor']}; PyTorch {about['torch']}, oneDNN {about['onednn']}")
+    print(peaks.text)
+    print(f"{args.type}, {sides}\n{HEADER}", flush=True)
+    results = []
+    for layer in args.chosen:
+        results.append(measure(layer, args.type, device, clock))
+        print(results[-1].text, flush=True)
+    means = summaries(results)
+    for row in means:
+        print(row.text)
+    if missing := [one.name for one in results if not one.ratio]:
+        print(f"no ratio: {', '.join(missing)}")
+    if args.json:
+        options = {"type": args.type, "clock": args.clock, "threads": 1 if one_core else threads}
+        write_json(
+            args.json,
+            {
+                "environment": about,
+                "options": options,
+                "peaks": asdict(peaks),
+                "layers": [one.to_json() for one in results],
+                "summary": [asdict(row) for row in means],
+            },
+        )
+    return int(any(not one.ours for one in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
