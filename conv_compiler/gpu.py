@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from conv_compiler.script import Sequence
     from conv_compiler.targets import Target
 
-# Tilings tried at most for a problem, should the first ones spill.
+# Tilings tried at most for a problem, should the first ones spill, but for the one that a subgroup
+# copies least for: where pixels are few and odd, every element has a test, in two scalar registers
+# of a wave of 64, and none of the fastest may have enough of those.
 MOST_CANDIDATES = 8
 # Parts the model may choose: beyond, a part's partial sums cost more than its work saves.
 MOST_PARTS = 256
@@ -73,7 +75,15 @@ def mma_candidates(
         min(other_copies(problem, target, mma_of(target, tiling), tiling), key=filled)
         for tiling in forms[:MODELLED]
     ]
-    return _ranked("implicit_gemm", problem, target, copied, split_k)
+    ranked = _ranked("implicit_gemm", problem, target, copied, split_k)
+    lean = _ranked("implicit_gemm", problem, target, sorted(forms, key=_copied)[:1], split_k)
+    return tuple(dict.fromkeys((*ranked, *lean)))
+
+
+def _copied(tiling: GpuTiling) -> float:
+    """Elements of both operands that a subgroup brings to LDS a trip."""
+    m, n, k = tiling.workgroup
+    return (m + n) * k / math.prod(tiling.subgroups)
 
 
 def _largest_operand(problem: ConvProblem, target: Target) -> int:
@@ -101,8 +111,8 @@ def _ranked(
     """
     timed: list[tuple[float, int, int, int, int, GpuTiling]] = []
     for tiling in tilings:
-        splits = [split_k] if split_k else split_choices(problem, target, tiling, MOST_PARTS)
-        seconds, parts = min((predict(problem, target, tiling, n), n) for n in splits)
+        several = [split_k] if split_k else splits(problem, target, tiling)
+        seconds, parts = min((predict(problem, target, tiling, n), n) for n in several)
         read = tiling.copy_a[0] + tiling.copy_b[0]
         timed.append((seconds, -math.prod(tiling.workgroup), -read, len(timed), parts, tiling))
     best: dict[tuple[object, ...], Strategy] = {}
@@ -112,18 +122,9 @@ def _ranked(
     return tuple(best.values())[:MOST_CANDIDATES]
 
 
-def auto_split(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
-    """Parts by which a tiling is fastest."""
-    tiling = strategy.tiling
-    assert isinstance(tiling, GpuTiling)
-    splits = split_choices(problem, target, tiling, MOST_PARTS)
-    return min(splits, key=lambda parts: predict(problem, target, tiling, parts))
-
-
-def cost(problem: ConvProblem, target: Target, strategy: Strategy) -> float:
-    """Modelled seconds of a candidate."""
-    assert isinstance(strategy.tiling, GpuTiling)
-    return predict(problem, target, strategy.tiling, strategy.split_k)
+def splits(problem: ConvProblem, target: Target, tiling: GpuTiling) -> list[int]:
+    """Numbers of parts worth trying."""
+    return split_choices(problem, target, tiling, MOST_PARTS)
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:

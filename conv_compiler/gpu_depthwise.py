@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -274,37 +275,13 @@ def candidates(
     )
 
 
-def auto_split(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
-    """Parts by which a tiling is fastest."""
-    tiling = strategy.tiling
-    assert isinstance(tiling, DepthwiseTiling)
-    parts = splits(problem, target, tiling)
-    return min(parts, key=lambda n: predict(problem, target, tiling, n))
-
-
-def cost(problem: ConvProblem, target: Target, strategy: Strategy) -> float:
-    """Modelled seconds of a candidate."""
-    assert isinstance(strategy.tiling, DepthwiseTiling)
-    return predict(problem, target, strategy.tiling, strategy.split_k)
-
-
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
     """The payload as a kernel of vectors."""
     from conv_compiler.passes.depthwise import Depthwise
 
     tiling = strategy.tiling
     assert isinstance(tiling, DepthwiseTiling)
-    return (
-        Depthwise(
-            vector=tiling.vector,
-            columns=tiling.columns,
-            rows=tiling.rows,
-            unroll=tiling.unroll,
-            lanes=tiling.lanes,
-            threads=tiling.threads,
-            split_k=strategy.split_k,
-        ),
-    )
+    return (Depthwise(**asdict(tiling), split_k=strategy.split_k),)
 
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -16,16 +14,13 @@ from conv_compiler.dtypes import (
     TERMS,
     DType,
     Terms,
-    check_pair,
     compute_pair,
-    compute_text,
-    default_weight_dtype,
 )
-from conv_compiler.elementwise import Fused, parse, parse_operand
+from conv_compiler.elementwise import Fused, parse
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
+from conv_compiler.problem_checks import check, settings_of
 from conv_compiler.problem_text import fields_of, name_of
-from conv_compiler.rounds import batch_is_outermost
 
 # What each direction computes: (its two operands, its result); d_ stands for a gradient.
 DIRECTIONS = MappingProxyType(
@@ -38,24 +33,6 @@ DIRECTIONS = MappingProxyType(
 TENSORS = ("input", "weight", "output")
 # Under which a compiled module states its direction, for whoever runs it without the problem.
 STATED_DIRECTION = "conv_compiler.direction"
-_MAX_INDEX = 2**62
-_MAX_SIZE = 2**31 - 1
-
-
-def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
-    """A per-dimension tuple from an int (repeated) or a sequence, or UnsupportedProblem."""
-    try:
-        values = tuple(value) if isinstance(value, Iterable) else (value,) * ndim
-        sizes = tuple(-1 if isinstance(v, bool) else operator.index(v) for v in values)
-    except TypeError:
-        sizes = ()
-    if len(sizes) != ndim:
-        raise UnsupportedProblem(f"{name} {value}: not {ndim} integers; give one a dimension")
-    if min(sizes) < lowest:
-        raise UnsupportedProblem(f"{name} {value}: below {lowest}; use {lowest} or more")
-    if max(sizes) > _MAX_SIZE:
-        raise UnsupportedProblem(f"{name} {value}: over {_MAX_SIZE}; use less")
-    return sizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,69 +101,9 @@ class ConvProblem:
             raise UnsupportedProblem(
                 f"direction {self.direction}: not built; known: {', '.join(DIRECTIONS)}"
             )
-        if type(self.dynamic_batch) is not bool:
-            raise UnsupportedProblem(
-                f"dynamic batch {self.dynamic_batch!r}: not a truth value; use true or false"
-            )
-        for name in ("n", "g", "k", "c"):
-            if type(size := getattr(self, name)) is not int or not 1 <= size <= _MAX_SIZE:
-                raise UnsupportedProblem(
-                    f"{name} {size}: not a size; use an integer from 1 to {_MAX_SIZE}"
-                )
-        image = tuple(self.image) if isinstance(self.image, Iterable) else (self.image,)
-        ndim = len(image)
-        unit, zero = (1,) * ndim, (0,) * ndim
-        if ndim not in (1, 2, 3):
-            raise UnsupportedProblem(f"image {self.image}: {ndim} dimensions; give 1, 2 or 3")
-        pad_low = zero if self.pad_low == () else self.pad_low
-        pad_high = pad_low if self.pad_high == () else self.pad_high
-        settings = {
-            "image": _spatial("image", image, ndim, 1),
-            "filter": _spatial("filter", self.filter, ndim, 1),
-            "stride": _spatial("stride", unit if self.stride == () else self.stride, ndim, 1),
-            "dilation": _spatial(
-                "dilation", unit if self.dilation == () else self.dilation, ndim, 1
-            ),
-            "pad_low": _spatial("pad_low", pad_low, ndim, 0),
-            "pad_high": _spatial("pad_high", pad_high, ndim, 0),
-            "layout": find_layout(self.layout, ndim).spell(ndim),
-            "weight_dtype": self.weight_dtype or default_weight_dtype(self.dtype),
-            "compute": compute_text(self.compute, self.dtype),
-            "elementwise": parse(str(self.elementwise)).text if self.elementwise else "",
-            **{
-                f"{name}_op": parse_operand(text, name).text
-                for name in TENSORS
-                if (text := getattr(self, f"{name}_op"))
-            },
-        }
-        for name, value in settings.items():
+        for name, value in settings_of(self).items():
             object.__setattr__(self, name, value)
-        check_pair(self.dtype, self.weight_dtype)
-        if self.dynamic_batch and not batch_is_outermost(self):
-            raise UnsupportedProblem(
-                f"dynamic batch: in layout {self.layout} images do not follow one another; "
-                f"use {find_layout('NHWGC_GKYXC_NHWGK', ndim).spell(ndim)} or another with N first"
-            )
-        if op := getattr(self, f"{self.tensors[2]}_op"):
-            raise UnsupportedProblem(
-                f"{self.tensors[2]} op {op}: of the result, not of an operand; use elementwise"
-            )
-        if self.fused and self.fused.d_dtype not in ("", "f32", self.weight_dtype):
-            raise UnsupportedProblem(
-                f"elementwise {self.elementwise}: d is the result's {self.weight_dtype} or f32; "
-                f"leave {self.fused.d_dtype} out"
-            )
-        for padded, extent in zip(self.padded_image, self.filter_extent, strict=True):
-            if padded < extent:
-                raise UnsupportedProblem(
-                    f"filter {self.filter}: spans {self.filter_extent} of a padded image of "
-                    f"{self.padded_image}, so the output has no size; shrink it or pad more"
-                )
-        shapes = (self.input_shape, self.weight_shape, self.output_shape)
-        if max(map(math.prod, shapes)) > _MAX_INDEX:
-            raise UnsupportedProblem(
-                f"problem {self.name}: a tensor of over 2^62 elements; shrink it"
-            )
+        check(self)
 
     @property
     def ndim(self) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from conv_compiler import cpu, gpu, gpu_depthwise, gpu_tiles
+from conv_compiler import cpu, cpu_dot, gpu, gpu_depthwise, gpu_predict, gpu_tiles
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
@@ -26,9 +26,10 @@ class StrategyRow:
 
     `tile` says what the numbers of its tile are. `candidates` lists tilings, best first; none when
     the schedule does not fit. Its last arguments are the number of parts asked for, 0 for any, and
-    the tile asked for, empty for any; where a candidate leaves the parts open (0), `auto_split`
-    gives them. `seconds` models a candidate's time, so that rows can be compared; rows without it
-    are taken in order. `has_script` tells whether a user's own script can replace the row's.
+    the tile asked for, empty for any. Where a candidate leaves the parts open (0), `splits` gives
+    the numbers worth trying, the first for a row without `predict`. That models the seconds of a
+    tiling and a number of parts, so that rows can be compared; rows without it are taken in order.
+    `has_script` tells whether a user's own script can replace the row's.
     """
 
     name: str
@@ -38,12 +39,22 @@ class StrategyRow:
     candidates: Callable[[ConvProblem, Target, int, tuple[int, ...]], tuple[Strategy, ...]]
     passes: Callable[[ConvProblem, Target, Strategy], tuple[Pass, ...]]
     schedule: Callable[[ConvProblem, Target, Strategy], Schedule]
-    auto_split: Callable[[ConvProblem, Target, Strategy], int]
-    seconds: Callable[[ConvProblem, Target, Strategy], float] | None = None
+    splits: Callable[[ConvProblem, Target, Any], list[int]]
+    predict: Callable[[ConvProblem, Target, Any, int], float] | None = None
     has_script: bool = False
+
+    def seconds(self, problem: ConvProblem, target: Target, one: Strategy) -> float:
+        """Modelled seconds of a candidate; 0 for a row without a model."""
+        return self.predict(problem, target, one.tiling, one.split_k) if self.predict else 0.0
+
+    def auto_split(self, problem: ConvProblem, target: Target, one: Strategy) -> int:
+        """Parts by which a candidate's tiling is fastest."""
+        splits = self.splits(problem, target, one.tiling)
+        return min(splits, key=lambda parts: self.seconds(problem, target, one.with_split_k(parts)))
 
 
 GPU_BACKENDS = ("rocm", "cuda")
+CPU_TILE = "sums a thread keeps in registers, by loop, the vector lanes last"
 # How many workgroups Composable Kernel wants a compute unit to hold.
 WORKGROUPS_PER_UNIT = 2
 
@@ -59,8 +70,8 @@ STRATEGIES = MappingProxyType(
                 backends=GPU_BACKENDS,
                 has_script=True,
                 candidates=gpu.mma_candidates,
-                auto_split=gpu.auto_split,
-                seconds=gpu.cost,
+                splits=gpu.splits,
+                predict=gpu_predict.predict,
                 passes=gpu.passes,
                 schedule=gpu.mma_schedule,
             ),
@@ -71,8 +82,8 @@ STRATEGIES = MappingProxyType(
                 backends=GPU_BACKENDS,
                 has_script=True,
                 candidates=gpu.vector_candidates,
-                auto_split=gpu.auto_split,
-                seconds=gpu.cost,
+                splits=gpu.splits,
+                predict=gpu_predict.predict,
                 passes=gpu.passes,
                 schedule=gpu.vector_schedule,
             ),
@@ -82,19 +93,30 @@ STRATEGIES = MappingProxyType(
                 tile="columns x rows x groups of a thread's strip of output pixels",
                 backends=("rocm",),
                 candidates=gpu_depthwise.candidates,
-                auto_split=gpu_depthwise.auto_split,
-                seconds=gpu_depthwise.cost,
+                splits=gpu_depthwise.splits,
+                predict=gpu_depthwise.predict,
                 passes=gpu_depthwise.passes,
                 schedule=gpu_depthwise.schedule,
+            ),
+            StrategyRow(
+                name="cpu_dot",
+                description="cpu_lin or cpu_grouped over pairs of images, two products an "
+                "instruction",
+                tile=CPU_TILE,
+                backends=("llvm-cpu",),
+                candidates=cpu_dot.candidates,
+                splits=cpu_dot.splits,
+                passes=cpu_dot.passes,
+                schedule=cpu_dot.schedule,
             ),
             *(
                 StrategyRow(
                     name=name,
                     description=description,
-                    tile="sums a thread keeps in registers, by loop, the vector lanes last",
+                    tile=CPU_TILE,
                     backends=("llvm-cpu",),
                     candidates=candidates,
-                    auto_split=cpu.auto_split,
+                    splits=cpu.splits,
                     passes=cpu.passes,
                     schedule=cpu.schedule,
                 )
@@ -166,7 +188,7 @@ def _candidates(
 
     def seconds(entry: tuple[StrategyRow, Strategy]) -> float:
         row, one = entry
-        return row.seconds(problem, target, one) if row.seconds else 0.0
+        return row.seconds(problem, target, one)
 
     return tuple(one for _, one in sorted(found, key=seconds))
 

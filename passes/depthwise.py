@@ -96,14 +96,7 @@ class _Kernel:
         a_block = options.lanes * options.vector
         shape = [options.split_k, self.strips.taps, self.strips.blocks * a_block]
         region = ops.dispatch_region(ir.RankedTensorType.get(shape, self.conv.accumulator))
-        count = region.regions[1].blocks.append()
-        with ir.InsertionPoint(count):
-            # Left to IREE it would be an error: it takes any loop for one of its own.
-            sizes = ir.Operation.create(
-                "iree_tensor_ext.dispatch.workgroup_count_from_slice",
-                results=[ir.IndexType.get()] * 3,
-            )
-            ir.Operation.create("flow.return", operands=list(sizes.results))
+        ops.count_workgroups(region)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             out = tensor.EmptyOp(shape, self.conv.accumulator).result
             mapping = ["#iree_codegen.workgroup_mapping<y>", "#iree_codegen.workgroup_mapping<x>"]

@@ -113,6 +113,17 @@ def behind_unit_axis(source: Source) -> Source:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Columns:
+    """What an operand's columns are made of: channels, the tensor's unit axes that nothing else
+    names, and the taps: on an axis of their own, or inside the channels."""
+
+    channels: int
+    units: tuple[int, ...]
+    taps_outside: bool
+    channels_first: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Roles:
     """What the op is told: pixels it walks (M) and what it gathers at each (K), by output axis.
 
@@ -142,49 +153,37 @@ def _innermost(source: Source) -> PixelAxis:
     return next((pixel for pixel in reversed(part) if pixel.size > 1), part[-1])
 
 
-def _by_pixels(
-    source: Source,
-    channels: int,
-    units: tuple[int, ...],
-    taps_outside: bool,
-    channels_first: bool = False,
-) -> _Roles:
+def _by_pixels(source: Source, columns: _Columns) -> _Roles:
     """Summed pixels as M, columns as K: read along channels."""
-    if channels_first:
+    if columns.channels_first:
         raise UnsupportedStrategy(
             "columns with channels outermost: the image is not read along gemm_k; use another form"
         )
-    taps = sorted(source.pixels, key=_axis)
-    windows, columns = [tap.window for tap in taps], [channels, *(1 for _ in units)]
+    taps, units = sorted(source.pixels, key=_axis), columns.units
+    windows, innermost = [tap.window for tap in taps], [columns.channels, *(1 for _ in units)]
     return _Roles(
         pixels=source.pixels,
         m_sizes=[[pixel.size for pixel in part] for part in source.summed],
         k_axes=(source.channel_axis, *units),
-        k_sizes=[windows, columns] if taps_outside else [[*windows, *columns]],
+        k_sizes=[windows, innermost] if columns.taps_outside else [[*windows, *innermost]],
         k_order=(*(tap.axis for tap in taps), source.channel_axis, *units),
     )
 
 
-def _by_columns(
-    source: Source,
-    channels: int,
-    units: tuple[int, ...],
-    taps_outside: bool,
-    channels_first: bool = False,
-) -> _Roles:
+def _by_columns(source: Source, columns: _Columns) -> _Roles:
     """Columns as M, what is summed as K: read along the innermost summed loop.
 
     What a tap steps over is then a pixel's stride, and the other way round.
     """
     *outer, last_part = source.summed
-    inner = _innermost(source)
+    inner, units = _innermost(source), columns.units
     ones = [pixel for pixel in last_part if pixel is not inner]
     taps = sorted((pixel for pixel in source.pixels if pixel is not inner), key=_axis)
     windows = [tap.window for tap in taps]
     outside = [pixel for part in outer for pixel in part]
     last = [*(1 for _ in (*ones, *units)), inner.size]
     sizes = [pixel.size for pixel in outside]
-    columns = [
+    walked = [
         *(
             PixelAxis(
                 axis=tap.axis,
@@ -195,14 +194,14 @@ def _by_columns(
             )
             for tap in taps
         ),
-        PixelAxis(axis=source.channel_axis, size=channels),
+        PixelAxis(axis=source.channel_axis, size=columns.channels),
     ]
-    if channels_first:
-        columns = [columns[-1], *columns[:-1]]
-    extents = [column.size for column in columns]
+    if columns.channels_first:
+        walked = [walked[-1], *walked[:-1]]
+    extents = [axis.size for axis in walked]
     return _Roles(
-        pixels=tuple(columns),
-        m_sizes=[windows, [channels]] if taps_outside else [extents],
+        pixels=tuple(walked),
+        m_sizes=[windows, [columns.channels]] if columns.taps_outside else [extents],
         k_axes=(*units, inner.axis),
         k_sizes=[[*sizes, 1], last] if outside else [[1, *last]],
         k_order=(
@@ -234,7 +233,10 @@ def im2col(
     used = {source.group_axis, source.channel_axis, *(pixel.axis for pixel in source.pixels)}
     units = tuple(axis for axis in range(source.rank) if axis not in used)
     form = _by_columns if is_summed_innermost(source) else _by_pixels
-    roles = form(source, channels, units, taps_outside, channels_first)
+    columns = _Columns(
+        channels=channels, units=units, taps_outside=taps_outside, channels_first=channels_first
+    )
+    roles = form(source, columns)
     sizes = [[ops.shape_of(source.value)[source.group_axis]], *roles.m_sizes, *roles.k_sizes]
     # The op's axes are the group, M and K; those of its result are the operand's.
     axes = list(range(len(sizes)))

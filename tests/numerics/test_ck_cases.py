@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conv_compiler.problem import ConvProblem
-from conv_compiler.verify import verify, verify_artifact
+from tests.checks import check
 
 DATA = Path(__file__).parent.parent / "data"
 CK = json.loads((DATA / "ck_bwd_weight.json").read_text())
@@ -48,17 +48,11 @@ def test_the_tables_are_whole():
     assert len(RETINANET["layers"]) == 37
 
 
-def check(problem, split_k):
-    """Verify integers exactly, random data within the tolerance that no split factor widens."""
-    report = verify(problem, split_k=split_k, budget=0.0).require()
-    verify_artifact(report.artifact, data="random").require()
-
-
 @pytest.mark.parametrize(("problem", "split_k"), list(ck_cases()))
 def test_composable_kernel(problem, split_k):
-    check(problem, split_k)
+    check(problem, split_k=split_k)
 
 
 @pytest.mark.parametrize("problem", list(retinanet_cases()))
 def test_retinanet(problem):
-    check(problem, "auto")
+    check(problem)

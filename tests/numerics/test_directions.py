@@ -17,17 +17,12 @@ from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import plain
 from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.verify import verify
+from tests.checks import check
 from tests.problems import for_drawn, of_any_kind, problems_with_split
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 DIRECTIONS = ("bwd_data", "fwd")
-
-
-def check(problem, target, split_k="auto"):
-    """Integer data exactly, random data within tolerance."""
-    report = verify(problem, target, split_k=split_k, budget=0.0).require()
-    verify_artifact(report.artifact, data="random", seed=1).require()
 
 
 def random_problems(drawn, target, examples, name):

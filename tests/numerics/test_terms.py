@@ -20,7 +20,8 @@ from conv_compiler.runtime import load
 from conv_compiler.select import choose
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.tolerance import after_operand_ops, tolerance
-from conv_compiler.verify import compare, verify, verify_artifact
+from conv_compiler.verify import compare
+from tests.checks import check
 from tests.problems import for_drawn, of_any_kind
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
@@ -36,13 +37,6 @@ PROBLEM = ConvProblem(
     dtype="f32",
     compute="bf16x3",
 )
-
-
-def check(problem, target, split_k="auto"):
-    """Integer data exactly, random data within tolerance."""
-    report = verify(problem, target, split_k=split_k, budget=0.0).require()
-    verify_artifact(report.artifact, data="random", seed=1).require()
-    return report
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -71,8 +65,7 @@ def test_every_direction(target, direction):
 def test_with_everything_else(fields):
     split_k, name = fields.pop("split_k", "auto"), fields.pop("strategy", None)
     problem = replace(PROBLEM, pad_high=(), **fields)
-    report = verify(problem, "gfx942", name, split_k, budget=0.0).require()
-    verify_artifact(report.artifact, data="random", seed=1).require()
+    check(problem, "gfx942", split_k, name)
 
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])

@@ -13,7 +13,8 @@ import pytest
 
 from conv_compiler.problem import ConvProblem
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.verify import verify
+from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 
 CK = json.loads((Path(__file__).parent.parent / "data" / "ck_bwd_weight.json").read_text())
@@ -22,20 +23,13 @@ MOST_FLOPS, FEWER_FLOPS = 2**29, 2**25
 SAMPLE = 48  # one case in so many is run by default
 
 
-def check(problem, chip, split_k, device="vgpu"):
-    """Integer data exactly, random data within tolerance, on the chip's virtual device."""
-    report = verify(problem, chip, split_k=split_k, device=device, budget=0.0).require()
-    verify_artifact(report.artifact, data="random", seed=1, device=device).require()
-    return report
-
-
 def random_problems(chip, examples, name):
     """Check so many drawn problems on a chip; the same ones every time."""
 
     @for_drawn(problems_with_split(), examples, f"{chip} {name}")
     def run(drawn):
         problem, split_k = drawn
-        check(problem, chip, split_k)
+        check(problem, chip, split_k, device="vgpu")
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -75,7 +69,7 @@ def ck_cases():
 
 @pytest.mark.parametrize(("problem", "chip", "split_k"), ck_cases())
 def test_composable_kernel(problem, chip, split_k):
-    check(problem, chip, split_k)
+    check(problem, chip, split_k, device="vgpu")
 
 
 @pytest.mark.slow
@@ -84,7 +78,7 @@ def test_composable_kernel(problem, chip, split_k):
 def test_composable_kernel_with_every_split(chip, split_k):
     """All problems at one split factor, of fewer images; a problem of less gemm_k has fewer."""
     for problem in ck_problems(FEWER_FLOPS):
-        check(problem, chip, min(split_k, problem.gemm_k))
+        check(problem, chip, min(split_k, problem.gemm_k), device="vgpu")
 
 
 @pytest.mark.parametrize("chip", CHIPS)
