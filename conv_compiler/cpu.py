@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
-from conv_compiler.cpu_tiles import best_tiling, cache_tiles, largest_divisor, loop_sizes, shares
-from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.cpu_splits import even_splits, part_lengths, split_parts
+from conv_compiler.cpu_tiles import (
+    LANE_TILES,
+    best_tiling,
+    cache_tiles,
+    largest_divisor,
+    loop_sizes,
+    shares,
+)
 from conv_compiler.f8 import emulation_passes
 from conv_compiler.schedule import SCRIPTS, CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
@@ -21,13 +25,14 @@ if TYPE_CHECKING:
 
 # Channels of one group from which they fill vector lanes well enough to be the lanes.
 LEAST_LANE_CHANNELS = 4
-# Numbers of parts tried for split_k="auto", and the products a part should have.
-SPLITS = (2, 4, 8, 16)
-PRODUCTS_PER_PART = 256
 
 
 def lin_candidates(
-    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+    problem: ConvProblem,
+    target: Target,
+    split_k: int = 0,
+    tile: tuple[int, ...] = (),
+    lane_tiles: tuple[int, ...] = LANE_TILES,
 ) -> tuple[Strategy, ...]:
     """Lanes along c or k of one group, the cheaper first.
 
@@ -36,18 +41,23 @@ def lin_candidates(
     """
     if max(problem.c, problem.k) < LEAST_LANE_CHANNELS and problem.g > 1:
         return ()
-    found = [tiling for lanes in "ck" if (tiling := best_tiling(problem, lanes, None, tile))]
+    both = (best_tiling(problem, lanes, None, tile, lane_tiles) for lanes in "ck")
+    found = [tiling for tiling in both if tiling]
     ranked = sorted(found, key=lambda costed: costed[0])
     return tuple(Strategy(name="cpu_lin", tiling=tiling) for _, tiling in ranked)
 
 
 def grouped_candidates(
-    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+    problem: ConvProblem,
+    target: Target,
+    split_k: int = 0,
+    tile: tuple[int, ...] = (),
+    lane_tiles: tuple[int, ...] = LANE_TILES,
 ) -> tuple[Strategy, ...]:
     """Lanes along the groups, for grouped problems of few channels and depthwise ones."""
     if max(problem.c, problem.k) >= LEAST_LANE_CHANNELS:
         return ()
-    found = best_tiling(problem, "g", None, tile)
+    found = best_tiling(problem, "g", None, tile, lane_tiles)
     return (Strategy(name="cpu_grouped", tiling=found[1]),) if found else ()
 
 
@@ -66,71 +76,14 @@ ROWS = (
 )
 
 
-def auto_split(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
-    """Parts of gemm_k by which the least is moved, of those that divide without adding zeros.
+def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
+    """The parts of gemm_k by which the least is moved, of those that divide without adding zeros.
 
     Where the weights alone make too few workgroups, parts make up for them.
     """
-    tiling = strategy.tiling
-    assert isinstance(tiling, CpuTiling)
     if not tiling.loops:
-        return 1
-    even = [
-        parts
-        for parts in SPLITS
-        if parts * PRODUCTS_PER_PART <= problem.gemm_k
-        and padded_elements(problem, parts) == problem.gemm_k
-    ]
-    return min((1, *even), key=lambda parts: shares(problem, tiling, parts)[0])
-
-
-def _factorings(number: int, count: int) -> Iterator[tuple[int, ...]]:
-    """Every way to write a number as an ordered product of `count` factors."""
-    if count == 1:
-        yield (number,)
-        return
-    for first in range(1, number + 1):
-        if number % first == 0:
-            for rest in _factorings(number // first, count - 1):
-                yield (first, *rest)
-
-
-@lru_cache(maxsize=256)
-def split_parts(problem: ConvProblem, split_k: int) -> dict[str, tuple[int, int]]:
-    """Parts and padded length of each summed loop that is cut, by loop.
-
-    Of all ways to factor `split_k` over batch and pixels, the one that adds the fewest zeros, outer
-    loops cut first. At least one summed loop keeps two trips a part.
-    """
-    if split_k == 1:
-        return {}
-    sizes = loop_sizes(problem)
-    loops = [p for p in ("n", *OUTPUT_LOOPS[-problem.ndim :]) if sizes[p] > 1]
-    if not loops:
-        raise UnsupportedStrategy(f"split_k {split_k}: a sum has one product; use 1")
-
-    def trips(parts: tuple[int, ...]) -> list[int]:
-        lengths = [-(-sizes[p] // n) for p, n in zip(loops, parts, strict=True)]
-        return lengths if max(lengths) > 1 else [*lengths[:-1], 2]
-
-    def cost(parts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        lengths = trips(parts)
-        return math.prod(n * length for n, length in zip(parts, lengths, strict=True)), parts[::-1]
-
-    best = min(_factorings(split_k, len(loops)), key=cost)
-    lengths = trips(best)
-    return {
-        loop: (parts, parts * length)
-        for loop, parts, length in zip(loops, best, lengths, strict=True)
-        if parts * length != sizes[loop] or parts > 1
-    }
-
-
-def padded_elements(problem: ConvProblem, split_k: int) -> int:
-    """gemm_k with the zeros that cutting it into so many parts adds."""
-    padded = {p: size for p, (_, size) in split_parts(problem, split_k).items()}
-    sizes = loop_sizes(problem) | padded
-    return math.prod(sizes[p] for p in ("n", *OUTPUT_LOOPS[-problem.ndim :]))
+        return [1]
+    return [min(even_splits(problem), key=lambda parts: shares(problem, tiling, parts)[0])]
 
 
 def padded_loops(problem: ConvProblem, strategy: Strategy) -> dict[str, int]:
@@ -148,16 +101,23 @@ def padded_loops(problem: ConvProblem, strategy: Strategy) -> dict[str, int]:
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
-    """No unit loops, whole tiles, lanes innermost, gemm_k in parts, a dispatch of its own."""
-    from conv_compiler.passes.drop_unit_loops import DropUnitLoops
+    """The payload in the form of a CPU kernel, in a dispatch of its own."""
     from conv_compiler.passes.form_dispatch import FormDispatch
+
+    shaped = shaping_passes(problem, strategy)
+    return (*emulation_passes(problem, target), *shaped, FormDispatch())
+
+
+def shaping_passes(problem: ConvProblem, strategy: Strategy) -> tuple[Pass, ...]:
+    """No unit loops, whole tiles, lanes innermost, gemm_k in parts."""
+    from conv_compiler.passes.drop_unit_loops import DropUnitLoops
     from conv_compiler.passes.order_loops import OrderLoops
     from conv_compiler.passes.pad_loops import PadLoops
     from conv_compiler.passes.split_reduction import SplitReduction
 
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
-    out: list[Pass] = [*emulation_passes(problem, target), DropUnitLoops()]
+    out: list[Pass] = [DropUnitLoops()]
     if padded := padded_loops(problem, strategy):
         out.append(PadLoops(loops=tuple(padded), sizes=tuple(padded.values())))
     if tiling.loops:
@@ -168,7 +128,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     if split := split_parts(problem, strategy.split_k):
         parts = tuple(n for n, _ in split.values())
         out += [SplitReduction(loops=tuple(split), parts=parts), DropUnitLoops()]
-    return (*out, FormDispatch())
+    return tuple(out)
 
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
@@ -177,11 +137,9 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     assert isinstance(tiling, CpuTiling)
     if not tiling.loops:
         return Schedule(roles={})
-    split, sizes = split_parts(problem, strategy.split_k), loop_sizes(problem)
+    split = split_parts(problem, strategy.split_k)
     vector = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
-    lengths = {p: sizes[p] for p in tiling.loops if p not in vector}
-    lengths |= {p: size // parts for p, (parts, size) in split.items()}
-    lengths = {p: n for p, n in lengths.items() if n > 1}  # a part of one trip is no loop
+    lengths = part_lengths(problem, tiling, strategy.split_k)
     share = shares(problem, tiling, strategy.split_k)[1]
     share |= {p: t for p, t in zip(tiling.loops, tiling.distribution, strict=False) if t}
     cache = cache_tiles(problem, lengths, share)
@@ -207,7 +165,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
 
 
 @lru_cache
-def pipeline() -> tuple[str, ...]:
-    """The passes `mlir/cpu_lin.pipeline` lists, one a line."""
-    lines = (SCRIPTS / "cpu_lin.pipeline").read_text().splitlines()
+def pipeline(name: str = "cpu_lin") -> tuple[str, ...]:
+    """The passes `mlir/<name>.pipeline` lists, one a line."""
+    lines = (SCRIPTS / f"{name}.pipeline").read_text().splitlines()
     return tuple(line for line in lines if line and not line.startswith("#"))

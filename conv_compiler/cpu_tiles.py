@@ -30,7 +30,9 @@ LINE_BYTES = 64
 LINE_CYCLES = 2
 # Cycles to copy one element when an operand must be padded or transposed first.
 COPY_CYCLES = 2
-LANE_TILES = (1, 2, 4, 8, 16, 32, 48, 64)
+# Lanes of a tile: 48 are single elements to IREE's vectoriser, and three registers to our kernel.
+LANE_TILES = (1, 2, 4, 8, 16, 32, 64)
+PAIR_LANE_TILES = (4, 8, 16, 32, 48, 64)
 ROW_TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
 LONGEST_TAP_TILE = 8
 # Both operands of one trip of the cache loop stay in a core's second cache; fewer pixels than the
@@ -86,16 +88,17 @@ def best_tiling(
     lanes: str,
     unit: VectorUnit | None = None,
     register_tile: tuple[int, ...] = (),
+    lane_tiles: tuple[int, ...] = LANE_TILES,
 ) -> tuple[float, CpuTiling] | None:
     """(modelled cycles, tiling) with one of g, k, c in vector lanes; None where it has one trip,
     where nothing is summed, or where the `register_tile` asked for does not fit. `unit` is the
-    CPU's, this host's where none is given."""
+    CPU's, this host's where none is given; `lane_tiles` the lanes a tile may have."""
     parallel, summed = loop_order(problem, lanes)
     if lanes not in parallel or not summed:
         return None
     fitting = [
         one
-        for one in _register_tiles(problem, lanes, unit or host_unit())
+        for one in _register_tiles(problem, lanes, unit or host_unit(), lane_tiles)
         if register_tile in ((), tuple(one.tile[p] for p in parallel))
     ]
     if not fitting:
@@ -112,7 +115,9 @@ def lanes_of(unit: VectorUnit, problem: ConvProblem) -> int:
     return unit.lanes * 4 // problem.accumulator_type.bytes
 
 
-def _register_tiles(problem: ConvProblem, lanes: str, unit: VectorUnit) -> Iterator[RegisterTile]:
+def _register_tiles(
+    problem: ConvProblem, lanes: str, unit: VectorUnit, lane_tiles: tuple[int, ...]
+) -> Iterator[RegisterTile]:
     """Every register tile that fits the register file."""
     sizes = loop_sizes(problem)
     taps = FILTER_LOOPS[-problem.ndim :]
@@ -123,7 +128,7 @@ def _register_tiles(problem: ConvProblem, lanes: str, unit: VectorUnit) -> Itera
     ]
     rows = [[t for t in ROW_TILES if t <= sizes[p]] if p != lanes else [1] for p in ("k", "c")]
     widest = 1 << (sizes[lanes] - 1).bit_length()
-    widths = [t for t in LANE_TILES if t <= max(widest, 1)]
+    widths = [t for t in lane_tiles if t <= max(widest, lane_tiles[0])]
     for *window, k, c in product(*tap_tiles, *rows):
         if (tile_rows := math.prod(window) * k * c) > unit.most_sums:
             continue
@@ -193,7 +198,7 @@ def shares(problem: ConvProblem, tiling: CpuTiling, parts: int) -> tuple[float, 
     image, gradient = math.prod(problem.input_shape), math.prod(problem.output_shape)
     lanes, partials = list(tile)[-1], math.prod(problem.weight_shape) * (parts if parts > 1 else 0)
     found = []
-    for dealt in product(*(_divisors(count, enough) for count in tiles.values())):
+    for dealt in product(*(divisors(count, enough) for count in tiles.values())):
         if (workgroups := math.prod(dealt)) < enough:
             continue
         count = dict(zip(tiles, dealt, strict=True))
@@ -206,7 +211,7 @@ def shares(problem: ConvProblem, tiling: CpuTiling, parts: int) -> tuple[float, 
     return cost, {loop: tiles[loop] // n * tile[loop] for loop, n in best}
 
 
-def _divisors(number: int, most: int) -> tuple[int, ...]:
+def divisors(number: int, most: int) -> tuple[int, ...]:
     """Divisors of a number up to the first that is `most` or more."""
     small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
     found = sorted({*small, *(number // d for d in small)})

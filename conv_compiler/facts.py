@@ -10,8 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# Lines of AMD assembly or PTX that name a matrix instruction.
-_MMA = re.compile(r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+)", re.MULTILINE)
+# Lines of assembly that name a matrix instruction: of AMD's GPUs, PTX, x86's products of pairs.
+_MMA = re.compile(
+    r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+|vdpbf16ps|vpdpwssd)\b", re.MULTILINE
+)
 _LABEL = re.compile(r"^(\w+):", re.MULTILINE)
 _LOCAL_LABEL = re.compile(r"^(\.L\w+):", re.MULTILINE)
 _BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)", re.MULTILINE)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,65 @@ VECTOR_UNITS = (
     VectorUnit(feature="ASIMD", lanes=4, registers=32, spare=4),
     VectorUnit(feature="X86_V2", lanes=4, registers=16, spare=2),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairInstruction:
+    """An instruction that adds two products of neighbouring elements of 16 bits to every sum.
+
+    `flag` is Linux's name for the extension, `dtype` the data it is used for, `element` the type it
+    multiplies, `intrinsic` LLVM's name of it, the register's bits left open; `flushes` tells
+    whether it takes denormals as 0.
+    """
+
+    name: str
+    flag: str
+    dtype: str
+    element: str
+    intrinsic: str
+    flushes: bool = False
+
+
+# Intel's Software Developer's Manual, volume 2C.
+PAIR_INSTRUCTIONS = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            PairInstruction(
+                name="vdpbf16ps",
+                flag="avx512_bf16",
+                dtype="bf16",
+                element="bf16",
+                intrinsic="llvm.x86.avx512bf16.dpbf16ps.{bits}",
+                flushes=True,
+            ),
+            PairInstruction(
+                name="vpdpwssd",
+                flag="avx512_vnni",
+                dtype="i8",
+                element="i16",
+                intrinsic="llvm.x86.avx512.vpdpwssd.{bits}",
+            ),
+        )
+    }
+)
+
+
+@lru_cache(maxsize=1)
+def host_flags() -> frozenset[str]:
+    """The extensions of this host's processor as Linux names them; none on other systems."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return frozenset()
+    line = next((x for x in text.splitlines() if x.startswith("flags")), "")
+    return frozenset(line.partition(":")[2].split())
+
+
+def pair_instruction(dtype: str) -> PairInstruction | None:
+    """The row of PAIR_INSTRUCTIONS that this host has for a data type, or None."""
+    rows = (row for row in PAIR_INSTRUCTIONS.values() if row.dtype == dtype)
+    return next((row for row in rows if row.flag in host_flags()), None)
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from conv_compiler.gpu_tiles import trips
 from conv_compiler.problem import ConvProblem
 from conv_compiler.schedule import CompilationInfo
 from conv_compiler.select import STRATEGIES
-from conv_compiler.strategy import GpuTiling, Strategy
+from conv_compiler.strategy import CpuTiling, GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
 
 STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa", "vmfb")
@@ -177,17 +177,21 @@ def prove(
                     f"kernel {kernel.name}: {count} {what}; no kernel of ours may have any; "
                     f"use another tile than {strategy.text}"
                 )
-    if not strategy.mma:
+    tiling = strategy.tiling
+    if isinstance(tiling, CpuTiling):
+        promised = tiling.instruction
+    else:
+        promised = next((row.instruction for row in target.mma if row.name == strategy.mma), "")
+    if not promised:
         return
-    promised = next(row.instruction for row in target.mma if row.name == strategy.mma)
     main = [kernel for kernel in kernels if kernel.role == "contraction"]
     if not any(name.startswith(promised) for kernel in main for name in kernel.mma):
         raise StrategyNotApplied(
             f"kernel of {strategy.text}: no {promised} in its text; the matrix instruction was "
             "lost while lowering"
         )
-    tiling = strategy.tiling
-    assert isinstance(tiling, GpuTiling)
+    if not isinstance(tiling, GpuTiling):
+        return
     # IREE pipelines no loop of as few trips as stages.
     if tiling.stages > 1 and trips(roles(problem), tiling, strategy.split_k) > tiling.stages:
         for kernel in main:

@@ -62,7 +62,8 @@ class DepthwiseTiling:
 
 @dataclass(frozen=True, kw_only=True)
 class CpuTiling:
-    """Numbers of a CPU schedule, one entry a loop of `loops`.
+    """Numbers of a CPU schedule, one entry a loop of `loops`, and the `instruction` it promises: a
+    row of PAIR_INSTRUCTIONS, or none by name.
 
     `loops` names those of the contraction, outermost first; the last parallel one runs in vector
     lanes. `vector_parallel` is the register tile (0 for summed loops). `distribution` sizes the
@@ -74,6 +75,7 @@ class CpuTiling:
     vector_parallel: tuple[int, ...] = ()
     distribution: tuple[int, ...] = ()
     cache: tuple[int, ...] = ()
+    instruction: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +112,8 @@ class Strategy:
     @property
     def text(self) -> str:
         """One line a person reads: name, tile, instruction, loops outside the tile, split."""
-        words = [self.name, tile_text(self.tile) or "-", self.mma]
+        instruction = self.mma or getattr(self.tiling, "instruction", "")
+        words = [self.name, tile_text(self.tile) or "-", instruction]
         if outside := getattr(self.tiling, "outside", ()):
             words.append("over " + ",".join(outside))
         if getattr(self.tiling, "taps_in_rows", False):

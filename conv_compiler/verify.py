@@ -16,6 +16,7 @@ import numpy as np
 from conv_compiler.data import inputs as inputs
 from conv_compiler.data import without_denormals
 from conv_compiler.errors import InvalidArray, Mismatch
+from conv_compiler.host import PAIR_INSTRUCTIONS
 from conv_compiler.problem import DIRECTIONS
 from conv_compiler.reference import exact_sums, finished
 from conv_compiler.runtime import load, to_numpy
@@ -178,9 +179,8 @@ def verify_artifact(
     problem = artifact.problem
     kernel = load(artifact, device)
     batches = batches_of(problem)
-    trials = [
-        _tried(kernel, problem.called_with(n), artifact.target, data, seed, runs) for n in batches
-    ]
+    keeps = not flushes_denormals(artifact)
+    trials = [_tried(kernel, problem.called_with(n), keeps, data, seed, runs) for n in batches]
     seconds = 0.0
     if budget and not kernel.virtual:
         # A virtual device executes; the time it takes says nothing about a chip.
@@ -204,6 +204,13 @@ def verify_artifact(
     )
 
 
+def flushes_denormals(artifact: Artifact) -> bool:
+    """Whether the instructions that a kernel promises take denormals of its data as 0."""
+    pairs = PAIR_INSTRUCTIONS.get(getattr(artifact.strategy.tiling, "instruction", ""))
+    by_chip = artifact.problem.dtype in find_target(artifact.target).flushed
+    return by_chip or bool(pairs and pairs.flushes)
+
+
 def batches_of(problem: ConvProblem) -> tuple[int, ...]:
     """The batches a kernel is tried on: of a dynamic one a part of a round, one, and some more."""
     n = problem.n
@@ -220,10 +227,10 @@ class _Trial:
 
 
 def _tried(
-    kernel: Kernel, problem: ConvProblem, target: str, data: str, seed: int, runs: int
+    kernel: Kernel, problem: ConvProblem, keeps_denormals: bool, data: str, seed: int, runs: int
 ) -> _Trial:
     first, second, *extra = inputs(problem, data, seed)
-    if problem.dtype in find_target(target).flushed:
+    if not keeps_denormals:
         first, second = (
             without_denormals(problem, number, array)
             for number, array in enumerate((first, second))

@@ -29,7 +29,9 @@ PASSES = MappingProxyType(
         "implicit-gemm": ("implicit_gemm", "ImplicitGemm"),
         "order-loops": ("order_loops", "OrderLoops"),
         "pad-loops": ("pad_loops", "PadLoops"),
+        "pair-products": ("pair_products", "PairProducts"),
         "split-reduction": ("split_reduction", "SplitReduction"),
+        "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )
 

@@ -22,16 +22,21 @@ def _mixed(values: Sequence[ir.Value | int]) -> tuple[list[ir.Value], ir.Attribu
 
 
 def slice_of(
-    value: ir.Value, offsets: Sequence[ir.Value | int], sizes: Sequence[ir.Value | int]
+    value: ir.Value,
+    offsets: Sequence[ir.Value | int],
+    sizes: Sequence[ir.Value | int],
+    shape: Sequence[int] | None = None,
 ) -> ir.Value:
-    """Part of a tensor, without axes of one element.
+    """Part of a tensor as a tensor of `shape`, which leaves axes of one element out: all of them
+    where none is given.
 
     IREE would drop these itself by reshapes, and its bufferization would copy some of the parts.
     """
     at, static_at = _mixed(offsets)
     extents, static_extents = _mixed(sizes)
-    shape = [extent for extent in ir.DenseI64ArrayAttr(static_extents) if extent != 1]
-    type = ir.RankedTensorType.get(shape, ops.element_of(value))
+    if shape is None:
+        shape = [extent for extent in ir.DenseI64ArrayAttr(static_extents) if extent != 1]
+    type = ir.RankedTensorType.get(list(shape), ops.element_of(value))
     ones = ir.DenseI64ArrayAttr.get([1] * len(sizes))
     return tensor.ExtractSliceOp(
         type, value, at, extents, [], static_at, static_extents, ones

@@ -9,11 +9,13 @@ from iree.compiler import ir
 
 from conv_compiler.build import ops
 from conv_compiler.loop_nest import find_nests
+from conv_compiler.passes.epilogues import find_epilogue
 
 
 @dataclass(frozen=True, kw_only=True)
 class FormDispatch:
-    """Wrap the contraction and the fill of its result in a `flow.dispatch.region`.
+    """Wrap the contraction, the fill of its result and an elementwise op on it that would be a
+    kernel of its own in a `flow.dispatch.region`.
 
     The output gradient becomes operand 0, so that the compiler sees no convolution: IREE 3.13
     rebuilds a depthwise one with a batch and drops its tag, and crashes on one cut into parts.
@@ -42,11 +44,17 @@ def _swap_operands(op: ir.Operation) -> None:
 
 
 def _wrap(op: ir.Operation) -> None:
+    epilogue = find_epilogue(op.results[0])
     with ir.InsertionPoint(op):
+        inputs = epilogue.inputs() if epilogue else []
         region = ops.dispatch_region(op.results[0].type)
     op.results[0].replace_all_uses_with(region.results[0])
     with ir.InsertionPoint(region.regions[0].blocks[0]):
         end = ops.dispatch_return(op.results[0])
     op.move_before(end)
+    if epilogue:
+        with ir.InsertionPoint(end):
+            end.operands[0] = epilogue.applied(op.results[0], inputs)
+        epilogue.replace(region.results[0])
     for value in list(op.operands)[2:]:
         value.owner.move_before(op)

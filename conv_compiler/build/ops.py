@@ -229,6 +229,19 @@ def dispatch_region(type: ir.Type) -> ir.Operation:
     return region
 
 
+def count_workgroups(region: ir.Operation) -> None:
+    """Let a dispatch region of loops over workgroups have as many as these loops have trips.
+
+    Left to IREE it would be an error: it takes any loop for one of its own.
+    """
+    with ir.InsertionPoint(region.regions[1].blocks.append()):
+        sizes = ir.Operation.create(
+            "iree_tensor_ext.dispatch.workgroup_count_from_slice",
+            results=[ir.IndexType.get()] * 3,
+        )
+        ir.Operation.create("flow.return", operands=list(sizes.results))
+
+
 def dispatch_return(value: ir.Value) -> ir.Operation:
     """The end of a dispatch region."""
     return ir.Operation.create("flow.return", operands=[value])

@@ -6,6 +6,7 @@ Substitutions: %conv_compiler, %conv_opt and %filecheck, run by the interpreter 
 """
 
 import atexit
+import importlib
 import shutil
 import sys
 import tempfile
@@ -23,6 +24,9 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir"]
 config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = str(scratch)
+# For tests of the host's own code: REQUIRES names an extension as Linux does.
+sys.path.insert(0, str(root))
+config.available_features.update(importlib.import_module("conv_compiler.host").host_flags())
 config.environment["CONV_COMPILER_CACHE"] = str(scratch / "cache")
 config.environment["PYTHONPATH"] = str(root)
 

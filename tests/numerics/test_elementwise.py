@@ -13,7 +13,8 @@ from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.problem import ConvProblem
 from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.verify import verify
+from tests.checks import check
 from tests.problems import elementwise_texts, for_drawn, problems_with_split
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
@@ -23,13 +24,6 @@ EXACT = ("scale", "bilinear", "add", "scale_add", "relu")
 PROBLEM = ConvProblem(
     n=2, g=2, k=24, c=16, image=(3, 5, 4), filter=(3, 3, 3), pad_low=(1, 1, 1), dtype="bf16"
 )
-
-
-def check(problem, target, split_k):
-    """Integer data first: exact where the op is, else within its own roundings."""
-    report = verify(problem, target, split_k=split_k, budget=0.0).require()
-    verify_artifact(report.artifact, data="random", seed=1).require()
-    return report
 
 
 def random_problems(target, examples):
@@ -93,3 +87,16 @@ def test_it_takes_no_kernel_of_its_own(dtype, split_k):
         for one in (plain, fused)
     ]
     assert kernels[0] == kernels[1] == 2
+
+
+@pytest.mark.parametrize("weight_dtype", ["bf16", "f32"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("text", ["relu", "bilinear(0.5,2)", "add:f32"])
+@pytest.mark.parametrize("c", [16, 15])
+def test_no_kernel_more_on_the_cpu(dtype, weight_dtype, text, c):
+    if (dtype, weight_dtype) == ("f32", "bf16"):
+        pytest.skip("no such pair of types")
+    sizes = {"n": 4, "g": 2, "k": 16, "c": c, "image": (9, 8), "filter": (3, 3), "pad_low": (1, 1)}
+    plain = ConvProblem(**sizes, dtype=dtype, weight_dtype=weight_dtype)
+    with_op = check(replace(plain, elementwise=text), "cpu", 1).artifact
+    assert len(with_op.kernels) == len(compile(plain, "cpu", None, 1).kernels)

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from conv_compiler import gpu_tiles
+from conv_compiler import gpu_depthwise, gpu_tiles
 from conv_compiler.commands.demo import LAYERS
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import read_file
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import STRATEGIES, candidates, choose
-from conv_compiler.strategy import Strategy
+from conv_compiler.split_k import LEAST_TRIPS
+from conv_compiler.strategy import Strategy, Wanted
 from conv_compiler.targets import TARGETS, find_target
 
 DATA = Path(__file__).parents[1] / "data"
@@ -93,6 +94,26 @@ def test_composable_kernels_rule_is_a_choice():
     assert chosen.split_k == 608 // gpu_tiles.tiles(RESNET, chosen.tiling)
     with pytest.raises(UnsupportedStrategy, match="split_k occupancy: a rule for GPUs, not cpu"):
         choose(RESNET, find_target("cpu"), None, "occupancy")
+
+
+def test_the_rule_counts_rounds_of_depthwise_strips():
+    problem = P(n=32, g=128, k=1, c=1, image=(56, 56), filter=(3, 3), pad_low=(1, 1))
+    chosen = choose(problem, find_target("gfx942"), "depthwise", "occupancy")[0]
+    tiling = chosen.tiling
+    # 32 images of 8 x 8 strips of 7 x 7 pixels, 32 strips a round; a part keeps four rounds.
+    assert (tiling.columns, tiling.rows, tiling.threads // tiling.lanes) == (7, 7, 32)
+    assert gpu_depthwise.rounds(problem, tiling) == 64
+    assert chosen.split_k == 64 // LEAST_TRIPS == 16
+
+
+def test_a_users_script_goes_to_a_schedule_that_has_one():
+    problem = P(n=32, g=128, k=1, c=1, image=(56, 56), filter=(3, 3), pad_low=(1, 1))
+    target = find_target("gfx942")
+    assert choose(problem, target)[0].name == "depthwise"
+    (chosen,) = choose(problem, target, Wanted(script="module {}"))
+    assert (chosen.name, chosen.script) == ("implicit_gemm", "module {}")
+    with pytest.raises(UnsupportedStrategy, match="depthwise on gfx942 has no script to replace"):
+        choose(problem, target, Wanted(name="depthwise", script="module {}"))
 
 
 def test_types_without_an_instruction_get_vector_code_by_name():

@@ -213,3 +213,22 @@ def test_a_kernel_that_changes_its_mind_is_found(monkeypatch):
     report = verify(PROBLEM, runs=3, budget=0.0)
     assert report.drifting == 1
     assert report.comparison.wrong == 0
+
+
+def test_a_kernel_wrong_in_one_of_its_batches_is_found_and_named(monkeypatch):
+    from conv_compiler import runtime
+
+    honest = runtime.Kernel.__call__
+
+    def wrong_for_nine(self, *operands):
+        result = runtime.to_numpy(honest(self, *operands))
+        result.flat[3] += operands[0].shape[0] == 9
+        return self.put(result)
+
+    monkeypatch.setattr(runtime.Kernel, "__call__", wrong_for_nine)
+    report = verify(replace(PROBLEM, dynamic_batch=True), budget=0.0)
+    assert report.batches == (1, 4, 9)
+    assert report.comparison.wrong == 1
+    assert report.comparison.elements == 3 * PROBLEM.g * PROBLEM.k * PROBLEM.c * 9
+    with pytest.raises(Mismatch, match="in a batch of 9"):
+        report.require()

@@ -1,0 +1,138 @@
+"""How a kernel of vectors is dealt out to threads, by what copying its operands costs.
+
+A workgroup copies what it reads for one tile of the summed loops at a time (`passes/packed_operands
+.py`) to its thread's stack. The larger the tile the fewer times sums are loaded and stored, and the
+fewer rows of the image are copied for two tiles.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
+from conv_compiler.cpu_splits import part_lengths
+from conv_compiler.cpu_tiles import (
+    PARTIAL_MOVES,
+    WORKGROUPS_PER_CORE,
+    divisors,
+    lanes_of,
+    loop_sizes,
+)
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.host import host_cores, host_unit
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.strategy import CpuTiling
+
+# Both copies; half of the stack an IREE worker has (131072, its flag `task_worker_stack_size`).
+COPY_BYTES = 2**16
+ELEMENT_BYTES = 4
+# Cycles to copy a vector: two loads, a shift, an or and a store, and its share of the addresses;
+# to load and store a vector of sums, out of the second cache, and to start a register tile, both
+# once a copy; to move a vector of partial sums in memory.
+PACK_CYCLES, SUM_CYCLES, TILE_CYCLES, MOVE_CYCLES = 15, 1.5, 20, 8
+# How many times more workgroups than wanted are looked at; and again as many times more where the
+# copies of none fit.
+FINER = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deal:
+    """Trips of each parallel loop a workgroup takes and of each summed loop it copies for, and the
+    cycles that copies and partial sums take in all."""
+
+    share: dict[str, int]
+    cache: dict[str, int]
+    cycles: float
+
+
+@lru_cache(maxsize=256)
+def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
+    """The cheapest deal of gemm_k in `parts` whose copies fit the stack.
+
+    Raises UnsupportedStrategy where those of one register tile and one pixel do not.
+    """
+    tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
+    counts = {p: -(-loop_sizes(problem)[p] // t) for p, t in tile.items()}
+    lengths = part_lengths(problem, tiling, parts)
+    wanted = -(-WORKGROUPS_PER_CORE * host_cores() // parts)
+    enough = min(wanted, math.prod(counts.values()))
+    found: list[Deal] = []
+    most = FINER * enough
+    while not found:
+        if most > FINER * FINER * max(enough, *counts.values()):
+            raise UnsupportedStrategy(
+                f"tile {'x'.join(map(str, tile.values()))}: one pixel of its operands takes over "
+                f"{COPY_BYTES} bytes; use a smaller one"
+            )
+        found = list(_deals(problem, tile, counts, lengths, parts, enough, most))
+        most *= FINER
+    return min(found, key=lambda deal: (deal.cycles, tuple(deal.share.values())))
+
+
+def _deals(
+    problem: ConvProblem,
+    tile: Mapping[str, int],
+    counts: Mapping[str, int],
+    lengths: dict[str, int],
+    parts: int,
+    enough: int,
+    most: int,
+) -> Iterator[Deal]:
+    """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
+    for dealt in product(*(divisors(count, most) for count in counts.values())):
+        share = {p: counts[p] // n * tile[p] for p, n in zip(counts, dealt, strict=True)}
+        if math.prod(dealt) >= enough and (cache := _cache(problem, share, lengths)) is not None:
+            workgroups = parts * math.prod(dealt)
+            chunks = math.prod(-(-lengths[p] // cache[p]) for p in lengths)
+            sums = math.prod(share.values()) / lanes_of(host_unit(), problem)
+            vectors = sum(copied(problem, share, cache)) / host_unit().lanes
+            starts = math.prod(size // tile[p] for p, size in share.items())
+            a_copy = vectors * PACK_CYCLES + sums * SUM_CYCLES + starts * TILE_CYCLES
+            cycles = workgroups * chunks * a_copy
+            if parts > 1:
+                cycles += PARTIAL_MOVES * workgroups * sums * MOVE_CYCLES
+            yield Deal(share=share, cache=cache, cycles=cycles)
+
+
+def copied(
+    problem: ConvProblem, share: Mapping[str, int], cache: Mapping[str, int]
+) -> tuple[int, int]:
+    """Elements of the copies of image and gradient."""
+    taps, pixels = FILTER_LOOPS[-problem.ndim :], OUTPUT_LOOPS[-problem.ndim :]
+    common = share.get("g", 1) * cache.get("n", 1)
+    reach = (
+        (cache.get(p, 1) - 1) * stride + (share.get(t, 1) - 1) * dilation + 1
+        for p, t, stride, dilation in zip(
+            pixels, taps, problem.stride, problem.dilation, strict=True
+        )
+    )
+    image = common * share.get("c", 1) * math.prod(reach)
+    gradient = common * share.get("k", 1) * math.prod(cache.get(p, 1) for p in pixels)
+    return image, gradient
+
+
+def _cache(
+    problem: ConvProblem, share: Mapping[str, int], lengths: dict[str, int]
+) -> dict[str, int] | None:
+    """Trips of each summed loop whose copies fit, innermost loops filled first; None for none."""
+    found = dict.fromkeys(lengths, 1)
+
+    def fits(tiles: Mapping[str, int]) -> bool:
+        return sum(copied(problem, share, tiles)) * ELEMENT_BYTES <= COPY_BYTES
+
+    if not fits(found):
+        return None
+    for loop, length in reversed(lengths.items()):
+        most = bisect_right(range(1, length + 1), 0, key=lambda t: not fits({**found, loop: t}))
+        found[loop] = -(-length // -(-length // most))  # even tiles
+        if most < length:
+            break
+    return found

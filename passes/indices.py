@@ -1,0 +1,99 @@
+"""Index arithmetic and nested loops, for kernels that a pass writes; constants are folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, scf
+
+
+def constant(value: int) -> ir.Value:
+    """An index."""
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def _known(index: ir.Value) -> int | None:
+    owner = index.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+
+
+def times(index: ir.Value, factor: int) -> ir.Value:
+    """index * factor."""
+    if (value := _known(index)) is not None:
+        return constant(value * factor)
+    return index if factor == 1 else arith.MulIOp(index, constant(factor)).result
+
+
+def plus(*terms: ir.Value) -> ir.Value:
+    """The sum of some indices; 0 of none."""
+    known = sum(value for term in terms if (value := _known(term)) is not None)
+    total: ir.Value | None = None
+    for term in terms:
+        if _known(term) is None:
+            total = term if total is None else arith.AddIOp(total, term).result
+    if total is None:
+        return constant(known)
+    return arith.AddIOp(total, constant(known)).result if known else total
+
+
+def delinearized(index: ir.Value, sizes: Sequence[int]) -> list[ir.Value]:
+    """One index an axis, outermost first; 0 where an axis has one."""
+    found: list[ir.Value] = []
+    for size in reversed(sizes):
+        if size == 1:
+            found.append(constant(0))
+            continue
+        found.append(arith.RemUIOp(index, constant(size)).result)
+        index = arith.DivUIOp(index, constant(size)).result
+    return found[::-1]
+
+
+def at_most(most: int, index: ir.Value) -> ir.Value:
+    """The lesser of a number and an index."""
+    return arith.MinUIOp(constant(most), index).result
+
+
+def less(index: ir.Value, other: ir.Value) -> ir.Value:
+    """index - other."""
+    return arith.SubIOp(index, other).result
+
+
+def choice(
+    test: ir.Value,
+    type: ir.Type,
+    then: Callable[[], ir.Value],
+    otherwise: Callable[[], ir.Value],
+) -> ir.Value:
+    """One value of a type or another, of which only one is computed."""
+    branch = scf.IfOp(test, [type], has_else=True)
+    for block, value in ((branch.then_block, then), (branch.else_block, otherwise)):
+        with ir.InsertionPoint(block):
+            scf.YieldOp([value()])
+    result: ir.Value = branch.results[0]
+    return result
+
+
+def loops(
+    trips: Sequence[int | ir.Value],
+    values: list[ir.Value],
+    body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
+) -> list[ir.Value]:
+    """Nested loops from 0, outermost first, with values that trips hand on; none of one trip."""
+    if not trips:
+        return body([], values)
+    if trips[0] == 1:
+        return loops(trips[1:], values, lambda at, values: body([constant(0), *at], values))
+    count = constant(trips[0]) if isinstance(trips[0], int) else trips[0]
+    loop = scf.ForOp(constant(0), count, constant(1), values)
+    with ir.InsertionPoint(loop.body):
+        first = loop.induction_variable
+        out = loops(
+            trips[1:],
+            list(loop.inner_iter_args),
+            lambda at, values: body([first, *at], values),
+        )
+        scf.YieldOp(out)
+    return list(loop.results)

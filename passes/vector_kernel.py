@@ -1,0 +1,244 @@
+"""Write a contraction as a kernel of vectors for the CPU: sums of a tile in registers.
+
+Before: one linalg.generic with the loops (parallel..., lanes | summed...).
+After, in a dispatch region of its own:
+
+    forall tiles of `share`                                  workgroups
+      for tiles of `cache`
+        copy what they read of both operands                 stays in cache
+        for tiles of `tile`                                  sums stay in registers
+          for summed trips                                   one at a time
+            sums[rows][lanes] += broadcast(rows) * load(lanes)
+
+The last parallel loop runs in vector lanes. An operand that it indexes is loaded in vectors, along
+its innermost axis; of the other one, single elements are broadcast. A summed loop `pair`
+(`pair-products`) is no loop here: the instruction adds both of its products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor, vector
+
+from conv_compiler.build import ops
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.loop_nest import LoopNest, erase_if_dead, find_nests
+from conv_compiler.passes.epilogues import Epilogue, find_epilogue
+from conv_compiler.passes.foralls import Piece, forall, slice_of
+from conv_compiler.passes.indices import at_most, constant, delinearized, less, loops, plus, times
+from conv_compiler.passes.packed_operands import PackedOperand
+from conv_compiler.passes.pair_products import PAIR
+from conv_compiler.passes.products import product_of
+from conv_compiler.schedule import ROLE
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorKernel:
+    """Options: trips of each parallel loop a workgroup takes and that are in the register tile, of
+    each summed loop that operands are copied for; sums in a register; the multiply-add.
+
+    The last tile of a summed loop may be shorter."""
+
+    share: tuple[int, ...]
+    tile: tuple[int, ...]
+    cache: tuple[int, ...]
+    lanes: int = 16
+    instruction: str = "fma"
+
+    name: ClassVar[str] = "vector-kernel"
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the contraction; UnsupportedStrategy where a tile does not divide its loop."""
+        with module.context, ir.Location.unknown():
+            for nest in find_nests(module):
+                self._check(nest)
+                epilogue = find_epilogue(nest.op.results[0])
+                with ir.InsertionPoint(nest.op):
+                    result = _Kernel(nest, self, epilogue).region()
+                nest.op.results[0].replace_all_uses_with(result)
+                if epilogue:
+                    epilogue.replace(result)
+                erase_if_dead(nest.op)
+
+    def _check(self, nest: LoopNest) -> None:
+        names, summed = nest.parallel, summed_loops(nest)
+        for kind, whole in (
+            (self.share, [nest.sizes[p] for p in names]),
+            (self.tile, self.share),
+        ):
+            if len(kind) != len(names) or any(n % t for n, t in zip(whole, kind, strict=True)):
+                raise UnsupportedStrategy(
+                    f"tiles {kind}: do not divide {tuple(whole)} of {' '.join(names)}; "
+                    "pad the loops"
+                )
+        if len(self.cache) != len(summed) or min(self.cache, default=1) < 1:
+            raise UnsupportedStrategy(
+                f"tiles {self.cache}: not one a summed loop; give some of {' '.join(summed)}"
+            )
+
+
+def summed_loops(nest: LoopNest) -> tuple[str, ...]:
+    """The summed loops that are loops of the kernel."""
+    return tuple(loop for loop in nest.reductions if loop != PAIR)
+
+
+class _Kernel:
+    """The kernel of one contraction while it is written."""
+
+    def __init__(self, nest: LoopNest, options: VectorKernel, epilogue: Epilogue | None) -> None:
+        self.epilogue = epilogue
+        self.nest, self.options, self.summed = nest, options, summed_loops(nest)
+        self.tile = dict(zip(nest.parallel, options.tile, strict=True))
+        self.share = dict(zip(nest.parallel, options.share, strict=True))
+        self.cache = dict(zip(self.summed, options.cache, strict=True))
+        self.last = nest.parallel[-1]
+        self.width = math.gcd(options.lanes, self.tile[self.last])
+        self.element = ops.element_of(nest.op.results[0])
+        self.sums = ir.VectorType.get([self.width], self.element)
+        self.product = product_of(options.instruction, self.sums)
+        ranges = {**self.share, **self.cache}
+        uneven = [p for p, tile in self.cache.items() if nest.sizes[p] % tile]
+        self.operands = [
+            PackedOperand(value, index, ranges, uneven, self.last, self.product)
+            for value, index in zip(nest.operands, nest.indices, strict=False)
+        ]
+
+    def region(self) -> ir.Value:
+        """The dispatch region that computes the result."""
+        nest = self.nest
+        shape = [nest.sizes[p] for p in nest.parallel]
+        sizes = [self.share[p] for p in nest.parallel]
+        grid = [whole // share for whole, share in zip(shape, sizes, strict=True)]
+        inputs = self.epilogue.inputs() if self.epilogue else []
+        region = ops.dispatch_region(ir.RankedTensorType.get(shape, self.element))
+        ops.count_workgroups(region)
+        with ir.InsertionPoint(region.regions[0].blocks[0]):
+            out = tensor.EmptyOp(shape, self.element).result
+
+            def workgroup(ids: list[ir.Value], out: ir.Value) -> Piece:
+                at = delinearized(ids[0], grid)
+                firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
+                piece = slice_of(out, firsts, sizes, sizes)
+                first = dict(zip(nest.parallel, firsts, strict=True))
+                made = self.workgroup(first, piece)
+                if self.epilogue:
+                    parts = [slice_of(value, firsts, sizes, sizes) for value in inputs]
+                    made = self.epilogue.applied(made, parts)
+                return made, firsts, sizes
+
+            mapping = ["#iree_codegen.workgroup_mapping<x>"]
+            result = forall((math.prod(grid),), out, mapping, workgroup)
+            result.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
+            ops.dispatch_return(result)
+        found: ir.Value = region.results[0]
+        return found
+
+    def workgroup(self, first: Mapping[str, ir.Value], piece: ir.Value) -> ir.Value:
+        """One workgroup's piece of the result."""
+        chunks = [-(-self.nest.sizes[p] // self.cache[p]) for p in self.summed]
+        tiles = [self.share[p] // self.tile[p] for p in self.nest.parallel]
+        adds = math.prod(chunks) > 1
+        if adds:
+            (piece,) = loops(
+                tiles,
+                [piece],
+                lambda at, values: [self.write(values[0], self.inside(at), self.zeros())],
+            )
+
+        def a_chunk(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            piece, *copies = values
+            start = {p: times(i, self.cache[p]) for p, i in zip(self.summed, at, strict=True)}
+            trips = {p: self.trips(p, start[p]) for p in self.summed}
+            copies = [
+                operand.filled(copy, {**first, **start}, trips)
+                for operand, copy in zip(self.operands, copies, strict=True)
+            ]
+
+            def a_tile(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+                inside = self.inside(at)
+                sums = self.read(values[0], inside) if adds else self.zeros()
+                return [self.write(values[0], inside, self.summed_up(copies, inside, trips, sums))]
+
+            return [*loops(tiles, [piece], a_tile), *copies]
+
+        copies = [operand.empty() for operand in self.operands]
+        return loops(chunks, [piece, *copies], a_chunk)[0]
+
+    def trips(self, loop: str, start: ir.Value) -> int | ir.Value:
+        """Trips of a summed loop's tile that begins at `start`."""
+        tile, size = self.cache[loop], self.nest.sizes[loop]
+        return tile if size % tile == 0 else at_most(tile, less(constant(size), start))
+
+    def inside(self, tile: Sequence[ir.Value]) -> dict[str, ir.Value]:
+        """First trip of each parallel loop in a register tile, from the workgroup's first on."""
+        return {p: times(i, self.tile[p]) for p, i in zip(self.nest.parallel, tile, strict=True)}
+
+    def summed_up(
+        self,
+        copies: Sequence[ir.Value],
+        inside: Mapping[str, ir.Value],
+        trips: Mapping[str, int | ir.Value],
+        sums: list[ir.Value],
+    ) -> list[ir.Value]:
+        """The sums of a tile with the products of a chunk added."""
+        bases = [operand.base(inside) for operand in self.operands]
+
+        def a_trip(trip: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            step = dict(zip(self.summed, trip, strict=True))
+            at = [o.base(step, base) for o, base in zip(self.operands, bases, strict=True)]
+            loaded: dict[tuple[int, int], ir.Value] = {}
+            out = []
+            for total, offsets in zip(sums, self.offsets(), strict=True):
+                vectors = []
+                for number, operand in enumerate(self.operands):
+                    key = number, operand.distance(offsets)
+                    if key not in loaded:
+                        loaded[key] = operand.vector(copies[number], at[number], key[1])
+                    vectors.append(loaded[key])
+                out.append(self.product.add(total, vectors[0], vectors[1]))
+            return out
+
+        return loops([trips[p] for p in self.summed], sums, a_trip)
+
+    def offsets(self) -> list[dict[str, int]]:
+        """Where each vector of sums lies in the tile."""
+        ranges = [
+            range(0, self.tile[p], self.width if p == self.last else 1) for p in self.nest.parallel
+        ]
+        return [dict(zip(self.nest.parallel, at, strict=True)) for at in product(*ranges)]
+
+    def zeros(self) -> list[ir.Value]:
+        """Sums of nothing."""
+        zero = vector.BroadcastOp(self.sums, ops.zero(self.element)).result
+        return [zero] * len(self.offsets())
+
+    def places(self, inside: Mapping[str, ir.Value]) -> list[list[ir.Value]]:
+        """Indices in a piece of each vector of the tile that starts at `inside`."""
+        return [
+            [plus(inside[p], constant(shift)) for p, shift in offsets.items()]
+            for offsets in self.offsets()
+        ]
+
+    def read(self, piece: ir.Value, inside: Mapping[str, ir.Value]) -> list[ir.Value]:
+        """The sums that a piece holds of a tile."""
+        map = ir.AffineMap.get_minor_identity(len(inside), 1)
+        zero = ops.zero(self.element)
+        return [
+            vector.TransferReadOp(self.sums, piece, at, map, zero, [True]).result
+            for at in self.places(inside)
+        ]
+
+    def write(
+        self, piece: ir.Value, inside: Mapping[str, ir.Value], sums: Sequence[ir.Value]
+    ) -> ir.Value:
+        """The piece with the sums of a tile in their places."""
+        map = ir.AffineMap.get_minor_identity(len(inside), 1)
+        for at, value in zip(self.places(inside), sums, strict=True):
+            piece = vector.TransferWriteOp(piece.type, value, piece, at, map, [True]).result
+        return piece

@@ -1,0 +1,162 @@
+"""Products in pairs on the CPU: when they are offered, and what their passes leave. On any host:
+which instructions there are is set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from conv_compiler import cpu_dot, host
+from conv_compiler.cpu_copies import COPY_BYTES, best_deal, copied
+from conv_compiler.cpu_tiles import PAIR_LANE_TILES
+from conv_compiler.directions import roles
+from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
+from conv_compiler.facts import KernelFacts
+from conv_compiler.host import PAIR_INSTRUCTIONS, pair_instruction
+from conv_compiler.problem import ConvProblem
+from conv_compiler.select import choose
+from conv_compiler.stages import prove
+from conv_compiler.targets import find_target
+from tests.problems import problems_with_split
+
+CPU = find_target("cpu")
+PROBLEM = ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="bf16")
+
+
+@pytest.fixture
+def every_instruction(monkeypatch):
+    """A host with all of PAIR_INSTRUCTIONS."""
+    flags = frozenset(row.flag for row in PAIR_INSTRUCTIONS.values())
+    monkeypatch.setattr(host, "host_flags", lambda: flags)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "i8"])
+def test_chosen_where_the_host_has_the_instruction(every_instruction, dtype):
+    problem = replace(PROBLEM, dtype=dtype, weight_dtype="")
+    first, *others = choose(problem, CPU)
+    assert first.name == "cpu_dot"
+    assert PAIR_INSTRUCTIONS[first.tiling.instruction].dtype == dtype
+    assert f" {first.tiling.instruction} " in first.text
+    assert others[-1].name == "cpu_loops"
+
+
+def test_not_without_the_instruction(monkeypatch):
+    monkeypatch.setattr(host, "host_flags", frozenset)
+    assert choose(PROBLEM, CPU)[0].name == "cpu_lin"
+    with pytest.raises(UnsupportedStrategy, match="cpu_dot: has no tile for bf16 on cpu"):
+        choose(PROBLEM, CPU, "cpu_dot")
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
+def test_not_for_types_without_an_instruction(every_instruction, dtype):
+    problem = replace(PROBLEM, dtype=dtype, weight_dtype="")
+    assert choose(problem, CPU)[0].name == "cpu_lin"
+
+
+def test_one_image_has_no_partner(every_instruction):
+    assert choose(PROBLEM.with_batch(1), CPU)[0].name == "cpu_lin"
+    assert choose(PROBLEM.with_batch(3), CPU)[0].name == "cpu_dot"
+
+
+def test_eight_bits_as_data_are_multiplied_in_bf16(every_instruction):
+    problem = replace(PROBLEM, dtype="f16", weight_dtype="", compute="bf8,fp8")
+    assert choose(problem, CPU)[0].tiling.instruction == "vdpbf16ps"
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"n": 2, "k": 8, "c": 32, "image": (22696,), "filter": (32,), "dilation": (600,)},
+        {
+            "direction": "fwd",
+            "n": 64,
+            "k": 512,
+            "c": 512,
+            "image": (8192,),
+            "filter": (11,),
+            "dilation": (5,),
+            "pad_low": (25,),
+        },
+        {"n": 4, "k": 4096, "c": 4096, "image": (7, 7), "filter": (1, 1)},
+    ],
+)
+def test_copies_fit_the_stack_whatever_the_problem(every_instruction, monkeypatch, sizes, cores):
+    for module in ("cpu_tiles", "cpu_copies"):
+        monkeypatch.setattr(f"conv_compiler.{module}.host_cores", lambda: cores)
+    best_deal.cache_clear()
+    problem = ConvProblem(**sizes, dtype="bf16")
+    strategy = choose(problem, CPU)[0]
+    assert strategy.name == "cpu_dot"
+    half = cpu_dot.halved(roles(problem))
+    for parts in (1, 16, 1024):
+        deal = best_deal(half, strategy.tiling, parts)
+        assert sum(copied(half, deal.share, deal.cache)) * 4 <= COPY_BYTES
+    best_deal.cache_clear()
+
+
+def test_a_strategy_of_another_problem_is_refused(every_instruction):
+    strategy = choose(PROBLEM, CPU)[0]
+    for problem in (PROBLEM.with_batch(1), replace(PROBLEM, dtype="f32", weight_dtype="")):
+        with pytest.raises(UnsupportedStrategy, match="by no instruction of pairs; leave"):
+            cpu_dot.passes(problem, CPU, strategy)
+
+
+def test_a_register_tile_that_no_copy_fits_is_refused(every_instruction):
+    strategy = choose(PROBLEM, CPU)[0]
+    loops = strategy.tiling.loops
+    tile = tuple(2**15 if loop in "kc" else 0 if loop in ("n", "ho", "wo") else 1 for loop in loops)
+    problem = replace(PROBLEM, k=2**16, c=2**16)
+    with pytest.raises(UnsupportedStrategy, match=r"tile \S+: one pixel of its operands takes"):
+        best_deal(cpu_dot.halved(problem), replace(strategy.tiling, vector_parallel=tile), 1)
+
+
+def test_the_instruction_is_looked_for(every_instruction):
+    strategy = choose(PROBLEM, CPU)[0]
+    kernel = KernelFacts(name="main", role="contraction", mma={"vdpbf16ps": 24})
+    prove(PROBLEM, CPU, strategy, [kernel])
+    with pytest.raises(StrategyNotApplied, match="no vdpbf16ps in its text"):
+        prove(PROBLEM, CPU, strategy, [replace(kernel, mma={})])
+
+
+def test_flags_of_this_host_are_words():
+    assert all(flag and not flag.isspace() for flag in host.host_flags())
+    assert pair_instruction("f32") is None
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(problems_with_split())
+def test_tiles_divide_the_loops_the_passes_leave(every_instruction, drawn):
+    from iree.compiler import ir
+
+    from conv_compiler.build import build
+    from conv_compiler.loop_nest import find_nests
+
+    problem, split_k = drawn
+    if problem.data_type.is_f8 or problem.n == 1:
+        return
+    problem = replace(problem, dtype="bf16", weight_dtype="", compute="")
+    found = cpu_dot.candidates(problem, CPU)
+    for one in found[:1]:
+        parts = split_k if isinstance(split_k, int) and split_k > 0 else 1
+        strategy = one.with_split_k(parts)
+        with ir.Context() as context, ir.Location.unknown():
+            context.allow_unregistered_dialects = True
+            module = build(problem)
+            *shaping, kernel = cpu_dot.passes(problem, CPU, strategy)
+            for step in shaping:
+                step.apply(module)
+            (nest,) = find_nests(module)
+            assert nest.sizes["pair"] == 2
+            trips = math.prod(nest.sizes[loop] for loop in nest.reductions)
+            assert trips * parts >= problem.gemm_k
+            assert kernel.tile[-1] % PAIR_LANE_TILES[0] == 0
+            kernel.apply(module)  # raises where a tile does not divide
+            assert module.operation.verify()
