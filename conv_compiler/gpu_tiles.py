@@ -102,7 +102,7 @@ def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split
     channels are one axis, taps outermost, or the other way round where the image is read along
     gemm_k (`passes/im2col.py`).
     """
-    if target.backend != "rocm" or split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
+    if split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
         return False
     taps, (m, n, _) = math.prod(problem.filter), tiling.workgroup
     if problem.k % m or (problem.c if tiling.taps_outside else taps * problem.c) % n:

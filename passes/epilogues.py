@@ -30,9 +30,11 @@ class Epilogue:
 
     def inputs(self) -> list[ir.Value]:
         """Its other operands, in the value's shape; called in front of the kernel."""
-        return [
-            ops.reshape(value, self.shape, self.groups) for value in list(self.op.operands)[1:-1]
-        ]
+        here = ir.InsertionPoint.current.ref_operation
+        values = list(self.op.operands)[1:-1]
+        for view in (view for value in values for view in _views_of(value)):
+            view.move_before(here)
+        return [ops.reshape(value, self.shape, self.groups) for value in values]
 
     def applied(self, value: ir.Value, inputs: Sequence[ir.Value]) -> ir.Value:
         """The op on the value or a part of it, and on the same part of its inputs."""
@@ -70,13 +72,28 @@ def find_epilogue(value: ir.Value) -> Epilogue | None:
     whole = ops.shape_of(user.results[0])
     same_type = ops.element_of(user.results[0]) == ops.element_of(value)
     others = list(user.operands)[1:-1]
-    if not same_type or not all(isinstance(other.owner, ir.Block) for other in others):
+    if not same_type or not all(_is_the_programs(other) for other in others):
         return None
     stays = [size > 1 for size in whole]
     if whole != shape and [size for size in whole if size > 1] != shape:
         return None
     groups = unit_groups(stays) if whole != shape else [[axis] for axis in range(len(whole))]
     return Epilogue(op=user, shape=tuple(shape), groups=tuple(map(tuple, groups)))
+
+
+def _views_of(value: ir.Value) -> list[ir.Operation]:
+    """The reshapes that make it of another value, first to last."""
+    views: list[ir.Operation] = []
+    while not isinstance(value.owner, ir.Block) and value.owner.name in _VIEWS:
+        views.insert(0, value.owner)
+        value = value.owner.operands[0]
+    return views
+
+
+def _is_the_programs(value: ir.Value) -> bool:
+    """Whether it is an argument of the program, or a view of one."""
+    views = _views_of(value)
+    return isinstance((views[0].operands[0] if views else value).owner, ir.Block)
 
 
 def _without_units(shape: Sequence[int]) -> list[int]:

@@ -143,9 +143,9 @@ def elementwise_texts(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def of_any_kind(draw: st.DrawFn) -> tuple[ConvProblem, int | str]:
-    """A problem and a split-K of any direction, elementwise ops, types, layout and dimension."""
-    direction = draw(st.sampled_from(list(DIRECTIONS)))
+def of_any_kind(draw: st.DrawFn, direction: str = "") -> tuple[ConvProblem, int | str]:
+    """A problem and a split-K of a direction or any, elementwise ops, types, layout, dimension."""
+    direction = direction or draw(st.sampled_from(list(DIRECTIONS)))
     problem, split_k = draw(
         problems_with_split(types=draw(st.sampled_from((*TYPES, *F8_TYPES))), direction=direction)
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from conv_compiler.compile import compile
 from conv_compiler.gpu_tiles import stores_result
 from conv_compiler.problem import ConvProblem
 from conv_compiler.targets import TARGETS, find_target
@@ -76,6 +77,24 @@ def test_an_elementwise_op_costs_no_kernel(chip, direction, fields):
     check_kernels(replace(PROBLEM, **{"weight_dtype": "", "direction": direction, **fields}), chip)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"elementwise": "bilinear(0.5,2):f32", "weight_dtype": "f32"},
+        {"elementwise": "relu", "dtype": "bf16", "weight_dtype": ""},
+        {"direction": "fwd", "filter": (1, 1), "pad_low": (0, 0)},
+    ],
+    ids=str,
+)
+def test_one_kernel_on_nvidia(fields):
+    """`tools/nvidia_check.py` runs such kernels."""
+    artifact = compile(replace(PROBLEM, **fields), "sm_80", "implicit_gemm", 1)
+    (kernel,) = artifact.kernels
+    assert kernel.role == "contraction"
+    assert kernel.mma_count
+
+
 def test_what_is_stored_through_a_reduction():
     """More parts, tiles with a rest, columns in two places of the result."""
     gfx942 = find_target("gfx942")
@@ -85,7 +104,7 @@ def test_what_is_stored_through_a_reduction():
     assert not stores_result(PROBLEM, gfx942, tiling, 2)
     assert not stores_result(replace(PROBLEM, k=63), gfx942, tiling, 1)
     assert not stores_result(PROBLEM, gfx942, replace(tiling, taps_in_rows=True), 1)
-    assert not stores_result(PROBLEM, find_target("sm_80"), tiling, 1)
+    assert stores_result(PROBLEM, find_target("sm_80"), tiling, 1)
     flat = replace(tiling, taps_outside=False, outside=(), inside=())
     assert stores_result(PROBLEM, gfx942, flat, 1)
     first = replace(PROBLEM, layout="NHWGC_GKCYX_NHWGK")

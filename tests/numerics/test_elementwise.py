@@ -15,7 +15,7 @@ from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
 from conv_compiler.verify import verify
 from tests.checks import check
-from tests.problems import elementwise_texts, for_drawn, problems_with_split
+from tests.problems import elementwise_texts, for_drawn, of_any_kind, problems_with_split
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # On small integers with the parameters of `test_every_op`.
@@ -89,14 +89,39 @@ def test_it_takes_no_kernel_of_its_own(dtype, split_k):
     assert kernels[0] == kernels[1] == 2
 
 
+@pytest.mark.parametrize(
+    ("target", "examples"),
+    [
+        ("gfx942", 5),
+        ("sm_80", 5),
+        pytest.param("gfx942", 100, marks=pytest.mark.slow),
+        pytest.param("gfx1201", 100, marks=pytest.mark.slow),
+        pytest.param("sm_80", 100, marks=pytest.mark.slow),
+    ],
+)
+def test_it_takes_no_kernel_whatever_the_problem(target, examples):
+    """Weight gradients of any kind in one part: no kernel more with the op than without."""
+
+    @for_drawn(of_any_kind("bwd_weight"), examples, "no kernel more")
+    def check_count(drawn):
+        problem = drawn[0]
+        kernels = [
+            len(compile(replace(problem, elementwise=text), target, None, 1).kernels)
+            for text in ("", problem.elementwise or "scale(0.5)")
+        ]
+        assert kernels[1] <= kernels[0], problem.name
+
+
 @pytest.mark.parametrize("weight_dtype", ["bf16", "f32"])
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 @pytest.mark.parametrize("text", ["relu", "bilinear(0.5,2)", "add:f32"])
-@pytest.mark.parametrize("c", [16, 15])
-def test_no_kernel_more_on_the_cpu(dtype, weight_dtype, text, c):
+@pytest.mark.parametrize(
+    "fields", [{"g": 2, "c": 16}, {"g": 2, "c": 15}, {"c": 16, "layout": "NHWC_KYXC_NHWK"}], ids=str
+)
+def test_no_kernel_more_on_the_cpu(dtype, weight_dtype, text, fields):
     if (dtype, weight_dtype) == ("f32", "bf16"):
         pytest.skip("no such pair of types")
-    sizes = {"n": 4, "g": 2, "k": 16, "c": c, "image": (9, 8), "filter": (3, 3), "pad_low": (1, 1)}
+    sizes = {"n": 4, "k": 16, "image": (9, 8), "filter": (3, 3), "pad_low": (1, 1), **fields}
     plain = ConvProblem(**sizes, dtype=dtype, weight_dtype=weight_dtype)
     with_op = check(replace(plain, elementwise=text), "cpu", 1).artifact
     assert len(with_op.kernels) == len(compile(plain, "cpu", None, 1).kernels)

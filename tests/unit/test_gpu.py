@@ -145,11 +145,17 @@ def test_candidates_are_ranked_by_cost():
 @pytest.mark.timed
 @pytest.mark.parametrize("k", [128, 36])  # taps may be in rows where there are fewer than C
 def test_a_choice_takes_less_than_a_compile(k):
-    target, problem = find_target("gfx942"), replace(RESNET, k=k)
+    target = find_target("gfx942")
     choose(RESNET, target)
-    started = time.process_time()
-    choose(problem, target)
-    assert time.process_time() - started < 0.2
+
+    def seconds(n):
+        started = time.thread_time()
+        choose(replace(RESNET, k=k, n=n), target)
+        return time.thread_time() - started
+
+    # The least of several, of problems none of which was seen before: what else the process has to
+    # do (collecting garbage of seven thousand tests took a quarter of a second once) is not ours.
+    assert min(seconds(RESNET.n + more) for more in (1, 2, 3)) < 0.2
 
 
 @pytest.mark.parametrize(
