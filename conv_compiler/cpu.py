@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 LEAST_LANE_CHANNELS = 4
 
 
+def never(problem: ConvProblem, strategy: Strategy) -> bool:
+    """For no problem."""
+    return False
+
+
+def always(problem: ConvProblem, strategy: Strategy) -> bool:
+    """For every problem."""
+    return True
+
+
 def lin_candidates(
     problem: ConvProblem,
     target: Target,
@@ -68,11 +78,11 @@ def loops_candidates(
     return (Strategy(name="cpu_loops", tiling=CpuTiling()),)
 
 
-# name, description, candidates; in order of preference.
+# name, description, candidates, and when those behind come first; in order of preference.
 ROWS = (
-    ("cpu_lin", "channels in vector lanes, sums in registers over all pixels", lin_candidates),
-    ("cpu_grouped", "groups in vector lanes, for few channels a group", grouped_candidates),
-    ("cpu_loops", "the compiler's own loops, where no loop fills vector lanes", loops_candidates),
+    ("cpu_lin", "channels in vector lanes, sums in registers", lin_candidates, never),
+    ("cpu_grouped", "groups in vector lanes, for few channels a group", grouped_candidates, never),
+    ("cpu_loops", "the compiler's own loops, where no loop fills lanes", loops_candidates, always),
 )
 
 
@@ -108,8 +118,10 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     return (*emulation_passes(problem, target), *shaped, FormDispatch())
 
 
-def shaping_passes(problem: ConvProblem, strategy: Strategy) -> tuple[Pass, ...]:
-    """No unit loops, whole tiles, lanes innermost, gemm_k in parts."""
+def shaping_passes(
+    problem: ConvProblem, strategy: Strategy, *, as_they_lie: bool = False
+) -> tuple[Pass, ...]:
+    """No unit loops, whole tiles, gemm_k in parts; lanes innermost in memory or `as_they_lie`."""
     from conv_compiler.passes.drop_unit_loops import DropUnitLoops
     from conv_compiler.passes.order_loops import OrderLoops
     from conv_compiler.passes.pad_loops import PadLoops
@@ -124,7 +136,7 @@ def shaping_passes(problem: ConvProblem, strategy: Strategy) -> tuple[Pass, ...]
         parallel = tuple(
             p for p, tile in zip(tiling.loops, tiling.vector_parallel, strict=True) if tile
         )
-        out.append(OrderLoops(loops=parallel))
+        out.append(OrderLoops(loops=parallel, as_it_lies=as_they_lie))
     if split := split_parts(problem, strategy.split_k):
         parts = tuple(n for n, _ in split.values())
         out += [SplitReduction(loops=tuple(split), parts=parts), DropUnitLoops()]

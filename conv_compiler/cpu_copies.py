@@ -21,6 +21,7 @@ from conv_compiler.cpu_tiles import (
     PARTIAL_MOVES,
     WORKGROUPS_PER_CORE,
     divisors,
+    innermost,
     lanes_of,
     loop_sizes,
 )
@@ -33,14 +34,23 @@ if TYPE_CHECKING:
 
 # Both copies; half of the stack an IREE worker has (131072, its flag `task_worker_stack_size`).
 COPY_BYTES = 2**16
-ELEMENT_BYTES = 4
-# Cycles to copy a vector: two loads, a shift, an or and a store, and its share of the addresses;
-# to load and store a vector of sums, out of the second cache, and to start a register tile, both
-# once a copy; to move a vector of partial sums in memory.
-PACK_CYCLES, SUM_CYCLES, TILE_CYCLES, MOVE_CYCLES = 15, 1.5, 20, 8
+
+# Cycles to copy a row that lies in one piece, to find it and to wait for it, and a vector of it,
+# twice that where it is of two images; to load and store a vector of sums, out of the second cache,
+# and to start a register tile, both once a copy; to move a vector of partial sums in memory.
+ROW_CYCLES, VECTOR_CYCLES, SUM_CYCLES, TILE_CYCLES, MOVE_CYCLES = 12, 5, 1.5, 20, 8
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """Elements of an operand's copy, with room for the end of a last vector, and the pieces of
+    memory that they come from."""
+
+    elements: int
+    rows: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +82,14 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
                 f"tile {'x'.join(map(str, tile.values()))}: one pixel of its operands takes over "
                 f"{COPY_BYTES} bytes; use a smaller one"
             )
-        found = list(_deals(problem, tile, counts, lengths, parts, enough, most))
+        found = list(_deals(problem, tiling, tile, counts, lengths, parts, enough, most))
         most *= FINER
     return min(found, key=lambda deal: (deal.cycles, tuple(deal.share.values())))
 
 
 def _deals(
     problem: ConvProblem,
+    tiling: CpuTiling,
     tile: Mapping[str, int],
     counts: Mapping[str, int],
     lengths: dict[str, int],
@@ -87,36 +98,61 @@ def _deals(
     most: int,
 ) -> Iterator[Deal]:
     """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
+    lanes, images = lanes_of(host_unit(), problem), 2 if tiling.instruction else 1
     for dealt in product(*(divisors(count, most) for count in counts.values())):
         share = {p: counts[p] // n * tile[p] for p, n in zip(counts, dealt, strict=True)}
         if math.prod(dealt) >= enough and (cache := _cache(problem, share, lengths)) is not None:
             workgroups = parts * math.prod(dealt)
             chunks = math.prod(-(-lengths[p] // cache[p]) for p in lengths)
-            sums = math.prod(share.values()) / lanes_of(host_unit(), problem)
-            vectors = sum(copied(problem, share, cache)) / host_unit().lanes
+            sums = math.prod(share.values()) / lanes
+            moved = sum(
+                copy.rows * ROW_CYCLES + copy.elements / lanes * VECTOR_CYCLES
+                for copy in copies(problem, share, cache)
+            )
             starts = math.prod(size // tile[p] for p, size in share.items())
-            a_copy = vectors * PACK_CYCLES + sums * SUM_CYCLES + starts * TILE_CYCLES
+            a_copy = images * moved + sums * SUM_CYCLES + starts * TILE_CYCLES
             cycles = workgroups * chunks * a_copy
             if parts > 1:
                 cycles += PARTIAL_MOVES * workgroups * sums * MOVE_CYCLES
             yield Deal(share=share, cache=cache, cycles=cycles)
 
 
-def copied(
+def copies(
     problem: ConvProblem, share: Mapping[str, int], cache: Mapping[str, int]
-) -> tuple[int, int]:
-    """Elements of the copies of image and gradient."""
+) -> tuple[Copy, Copy]:
+    """The copies of image and gradient."""
     taps, pixels = FILTER_LOOPS[-problem.ndim :], OUTPUT_LOOPS[-problem.ndim :]
     common = share.get("g", 1) * cache.get("n", 1)
-    reach = (
+    reach = [
         (cache.get(p, 1) - 1) * stride + (share.get(t, 1) - 1) * dilation + 1
         for p, t, stride, dilation in zip(
             pixels, taps, problem.stride, problem.dilation, strict=True
         )
+    ]
+    trips = [cache.get(p, 1) for p in pixels]
+    layout = problem.layout_row.grouped
+    return (
+        _copy(problem, share, layout.input, common * share.get("c", 1), reach),
+        _copy(problem, share, layout.output, common * share.get("k", 1), trips),
     )
-    image = common * share.get("c", 1) * math.prod(reach)
-    gradient = common * share.get("k", 1) * math.prod(cache.get(p, 1) for p in pixels)
-    return image, gradient
+
+
+def _copy(
+    problem: ConvProblem, share: Mapping[str, int], letters: str, others: int, pixels: list[int]
+) -> Copy:
+    """The copy of a tensor of such axes: so many pixels of `others` images and channels."""
+    sizes, lanes, letters = loop_sizes(problem), list(share)[-1], letters.lower()
+    vector = lanes_of(host_unit(), problem)
+    piece = 1
+    for letter in reversed(letters):
+        piece *= pixels[-1] if letter == "*" else share.get(letter, 1)
+        if letter == "*" or share.get(letter, 1) < sizes[letter]:
+            break
+    turned = lanes in letters and not innermost(letters, lanes, sizes)
+    is_cut = turned or (letters.endswith("*") and any(problem.pad_low))
+    room = (vector - 1) * (share[lanes] if turned else 1) if is_cut else 0
+    elements = others * math.prod(pixels)
+    return Copy(elements=elements + room, rows=elements / piece)
 
 
 def _cache(
@@ -126,7 +162,8 @@ def _cache(
     found = dict.fromkeys(lengths, 1)
 
     def fits(tiles: Mapping[str, int]) -> bool:
-        return sum(copied(problem, share, tiles)) * ELEMENT_BYTES <= COPY_BYTES
+        elements = sum(copy.elements for copy in copies(problem, share, tiles))
+        return elements * problem.accumulator_type.bytes <= COPY_BYTES
 
     if not fits(found):
         return None

@@ -1,24 +1,32 @@
-"""The CPU strategy of products in pairs: two where the host has an instruction that adds both.
+"""CPU strategies whose kernel a pass writes: workgroups copy their operands as they are multiplied.
 
-The batch is cut into halves, and an element of an operand holds the data of an image of each. To
-all else it is a problem of half the batch: tiles, parts and workgroups are those `cpu_lin` or
-`cpu_grouped` would have.
+`cpu_dot` multiplies pairs, where the host has an instruction that adds two products: the batch is
+cut into halves, and an element of an operand holds the data of an image of each. To all else it is
+a problem of half the batch. `cpu_packed` multiplies single elements. Tiles are those that `cpu_lin`
+or `cpu_grouped` would have, but that nothing is transposed or padded in memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.cpu import (
     grouped_candidates,
     lin_candidates,
+    never,
     pipeline,
     shaping_passes,
 )
 from conv_compiler.cpu_copies import COPY_BYTES, best_deal
 from conv_compiler.cpu_splits import even_splits, split_parts
-from conv_compiler.cpu_tiles import PAIR_LANE_TILES
+from conv_compiler.cpu_tiles import (
+    PACKED_LANE_TILES,
+    lanes_of,
+    memory_cycles,
+    multiply_cycles,
+)
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.f8 import emulation_passes, multiplied
 from conv_compiler.host import PairInstruction, host_unit, pair_instruction
@@ -30,16 +38,19 @@ if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
 
+# Copies in memory that take less of the multiply-adds' time are left to `cpu_lin`.
+LEAST_COPIED = 1 / 8
 # What a workgroup copies of its operands is kept on its thread's stack.
 STACK_FLAGS = (f"--iree-llvmcpu-stack-allocation-limit={COPY_BYTES}",)
 
 
-def halved(problem: ConvProblem) -> ConvProblem:
-    """The problem whose images are pairs, the last one with a zero image where they are odd."""
-    return problem.with_batch(-(-problem.n // 2))
+def paired(problem: ConvProblem, tiling: CpuTiling) -> ConvProblem:
+    """The problem in what the kernel multiplies: images, or pairs of them, the last one with a zero
+    image where they are odd."""
+    return problem.with_batch(-(-problem.n // 2)) if tiling.instruction else problem
 
 
-def candidates(
+def dot_candidates(
     problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """Tilings of the halved batch; none for one image, or without an instruction for the type.
@@ -49,17 +60,38 @@ def candidates(
     row = _instruction(problem, target)
     if row is None:
         return ()
-    half = halved(problem)
-    tilings = (
-        one.tiling
-        for rule in (lin_candidates, grouped_candidates)
-        for one in rule(half, target, split_k, tile, PAIR_LANE_TILES)
-    )
+    half = problem.with_batch(-(-problem.n // 2))
+    tilings = _tilings(half, target, split_k, tile)
     return tuple(
-        Strategy(name="cpu_dot", tiling=replace(tiling, instruction=row.name))
-        for tiling in tilings
-        if isinstance(tiling, CpuTiling)
+        Strategy(name="cpu_dot", tiling=replace(tiling, instruction=row.name)) for tiling in tilings
     )
+
+
+def packed_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """Tilings of any problem that has lanes."""
+    tilings = _tilings(problem, target, split_k, tile)
+    return tuple(Strategy(name="cpu_packed", tiling=tiling) for tiling in tilings)
+
+
+def needs_no_copy(problem: ConvProblem, strategy: Strategy) -> bool:
+    """Whether channels are innermost and the multiply-adds hide what `cpu_lin` pads in memory."""
+    row = problem.layout_row.grouped
+    if row.input.endswith("*") or row.output.endswith("*"):
+        return False
+    tiling = strategy.tiling
+    assert isinstance(tiling, CpuTiling)
+    return memory_cycles(problem, tiling) < multiply_cycles(problem) * LEAST_COPIED
+
+
+def _tilings(
+    problem: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+) -> Iterator[CpuTiling]:
+    for rule in (lin_candidates, grouped_candidates):
+        for one in rule(problem, target, split_k, tile, PACKED_LANE_TILES):
+            assert isinstance(one.tiling, CpuTiling)
+            yield one.tiling
 
 
 def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:
@@ -70,8 +102,8 @@ def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None
 
 def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
     """The parts, of those that add no zeros, with which copies and partial sums cost least."""
-    half = halved(problem)
-    return [min(even_splits(half), key=lambda parts: best_deal(half, tiling, parts).cycles)]
+    whole = paired(problem, tiling)
+    return [min(even_splits(whole), key=lambda parts: best_deal(whole, tiling, parts).cycles)]
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
@@ -83,29 +115,31 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     from conv_compiler.passes.pair_products import PairProducts
     from conv_compiler.passes.vector_kernel import VectorKernel
 
-    tiling, half = strategy.tiling, halved(problem)
+    tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
     row = _instruction(problem, target)
-    if row is None or row.name != tiling.instruction:
+    if tiling.instruction and (row is None or row.name != tiling.instruction):
         raise UnsupportedStrategy(
             f"strategy {strategy.text}: this host multiplies {problem.dtype} over {problem.n} "
             f"images by {row.name if row else 'no instruction of pairs'}; leave the strategy out"
         )
-    found = best_deal(half, tiling, strategy.split_k)
-    parts = [1 for parts, _ in split_parts(half, strategy.split_k).values() if parts > 1]
+    whole = paired(problem, tiling)
+    found = best_deal(whole, tiling, strategy.split_k)
+    parts = [1 for parts, _ in split_parts(whole, strategy.split_k).values() if parts > 1]
     tile = (t for t in tiling.vector_parallel if t)
-    even = [PadLoops(loops=("n",), sizes=(2 * half.n,))] if problem.n % 2 else []
+    pairs: list[Pass] = [PairProducts(loop="n")] if tiling.instruction else []
+    if pairs and problem.n % 2:
+        pairs.insert(0, PadLoops(loops=("n",), sizes=(2 * whole.n,)))
     return (
         *emulation_passes(problem, target),
-        *even,
-        PairProducts(loop="n"),
-        *shaping_passes(half, strategy),
+        *pairs,
+        *shaping_passes(whole, strategy, as_they_lie=True),
         VectorKernel(
             share=(*parts, *found.share.values()),
             tile=(*parts, *tile),
             cache=tuple(found.cache.values()),
-            lanes=host_unit().lanes,
-            instruction=row.name,
+            lanes=lanes_of(host_unit(), problem),
+            instruction=tiling.instruction or "fma",
         ),
     )
 
@@ -116,3 +150,10 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
         lowering_config="#iree_cpu.lowering_config<>", pipeline=pipeline("cpu_vector")
     )
     return Schedule(roles={"contraction": info}, flags=STACK_FLAGS)
+
+
+# name, description, candidates, and when those behind come first; in order of preference.
+ROWS = (
+    ("cpu_dot", "pairs of images, two products an instruction", dot_candidates, never),
+    ("cpu_packed", "operands copied as the lanes want them", packed_candidates, needs_no_copy),
+)

@@ -32,7 +32,7 @@ LINE_CYCLES = 2
 COPY_CYCLES = 2
 # Lanes of a tile: 48 are single elements to IREE's vectoriser, and three registers to our kernel.
 LANE_TILES = (1, 2, 4, 8, 16, 32, 64)
-PAIR_LANE_TILES = (4, 8, 16, 32, 48, 64)
+PACKED_LANE_TILES = (4, 8, 16, 32, 48, 64)
 ROW_TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
 LONGEST_TAP_TILE = 8
 # Both operands of one trip of the cache loop stay in a core's second cache; fewer pixels than the
@@ -171,12 +171,28 @@ def _copied_elements(problem: ConvProblem, lanes: str, tile: dict[str, int]) -> 
         (row.output, "gk", problem.output_shape),
     ):
         uneven = any(sizes[p] % tile[p] for p in loops)
-        outer = lanes in loops and not _innermost(letters, lanes, sizes)
+        outer = lanes in loops and not innermost(letters, lanes, sizes)
         total += math.prod(shape) * (uneven or outer)
     return total
 
 
-def _innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:
+def memory_cycles(problem: ConvProblem, tiling: CpuTiling) -> float:
+    """Cycles to pad and transpose operands in memory for a tiling, spatial pads included."""
+    tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
+    lanes, sizes = list(tile)[-1], loop_sizes(problem)
+    copied = _copied_elements(problem, lanes, dict.fromkeys(sizes, 1) | tile)
+    if not copied and any((*problem.pad_low, *problem.pad_high)):
+        copied = math.prod(problem.input_shape)
+    return copied * COPY_CYCLES
+
+
+def multiply_cycles(problem: ConvProblem) -> float:
+    """Cycles of the multiply-adds with every lane in use."""
+    products = problem.g * problem.gemm_m * problem.gemm_n * problem.gemm_k
+    return products / lanes_of(host_unit(), problem) / FMAS_PER_CYCLE
+
+
+def innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:
     """Whether nothing of more than one trip lies inside the lanes' axis."""
     inner = letters.lower()[letters.lower().index(lanes) + 1 :]
     return all(letter != "*" and sizes[letter] == 1 for letter in inner)

@@ -29,6 +29,7 @@ class StrategyRow:
     the tile asked for, empty for any. Where a candidate leaves the parts open (0), `splits` gives
     the numbers worth trying, the first for a row without `predict`. That models the seconds of a
     tiling and a number of parts, so that rows can be compared; rows without it are taken in order.
+    `comes_last` tells of a candidate whether those of the rows behind it are to come before it.
     `has_script` tells whether a user's own script can replace the row's.
     """
 
@@ -41,6 +42,7 @@ class StrategyRow:
     schedule: Callable[[ConvProblem, Target, Strategy], Schedule]
     splits: Callable[[ConvProblem, Target, Any], list[int]]
     predict: Callable[[ConvProblem, Target, Any, int], float] | None = None
+    comes_last: Callable[[ConvProblem, Strategy], bool] = lambda problem, one: False
     has_script: bool = False
 
     def seconds(self, problem: ConvProblem, target: Target, one: Strategy) -> float:
@@ -98,17 +100,6 @@ STRATEGIES = MappingProxyType(
                 passes=gpu_depthwise.passes,
                 schedule=gpu_depthwise.schedule,
             ),
-            StrategyRow(
-                name="cpu_dot",
-                description="cpu_lin or cpu_grouped over pairs of images, two products an "
-                "instruction",
-                tile=CPU_TILE,
-                backends=("llvm-cpu",),
-                candidates=cpu_dot.candidates,
-                splits=cpu_dot.splits,
-                passes=cpu_dot.passes,
-                schedule=cpu_dot.schedule,
-            ),
             *(
                 StrategyRow(
                     name=name,
@@ -116,11 +107,13 @@ STRATEGIES = MappingProxyType(
                     tile=CPU_TILE,
                     backends=("llvm-cpu",),
                     candidates=candidates,
-                    splits=cpu.splits,
-                    passes=cpu.passes,
-                    schedule=cpu.schedule,
+                    splits=module.splits,
+                    passes=module.passes,
+                    schedule=module.schedule,
+                    comes_last=comes_last,
                 )
-                for name, description, candidates in cpu.ROWS
+                for module in (cpu_dot, cpu)
+                for name, description, candidates, comes_last in module.ROWS
             ),
         )
     }
@@ -186,11 +179,11 @@ def _candidates(
             "see conv-compiler list dtypes"
         )
 
-    def seconds(entry: tuple[StrategyRow, Strategy]) -> float:
+    def rank(entry: tuple[StrategyRow, Strategy]) -> tuple[float, bool]:
         row, one = entry
-        return row.seconds(problem, target, one)
+        return row.seconds(problem, target, one), row.comes_last(problem, one)
 
-    return tuple(one for _, one in sorted(found, key=seconds))
+    return tuple(one for _, one in sorted(found, key=rank))
 
 
 def choose(

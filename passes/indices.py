@@ -53,11 +53,30 @@ def delinearized(index: ir.Value, sizes: Sequence[int]) -> list[ir.Value]:
 
 def at_most(most: int, index: ir.Value) -> ir.Value:
     """The lesser of a number and an index."""
+    if (value := _known(index)) is not None:
+        return constant(min(most, value))
     return arith.MinUIOp(constant(most), index).result
+
+
+def at_least(least: int, index: ir.Value) -> ir.Value:
+    """The greater of a number and an index that may be negative."""
+    if (value := _known(index)) is not None:
+        return constant(max(least, value))
+    return arith.MaxSIOp(constant(least), index).result
+
+
+def divided(index: ir.Value, divisor: int) -> ir.Value:
+    """index / divisor, rounded down, of an index that is not negative."""
+    if (value := _known(index)) is not None:
+        return constant(value // divisor)
+    return arith.DivUIOp(index, constant(divisor)).result
 
 
 def less(index: ir.Value, other: ir.Value) -> ir.Value:
     """index - other."""
+    known = _known(index), _known(other)
+    if known[0] is not None and known[1] is not None:
+        return constant(known[0] - known[1])
     return arith.SubIOp(index, other).result
 
 
@@ -84,7 +103,10 @@ def loops(
     """Nested loops from 0, outermost first, with values that trips hand on; none of one trip."""
     if not trips:
         return body([], values)
-    if trips[0] == 1:
+    known = trips[0] if isinstance(trips[0], int) else _known(trips[0])
+    if known == 0:
+        return values
+    if known == 1:
         return loops(trips[1:], values, lambda at, values: body([constant(0), *at], values))
     count = constant(trips[0]) if isinstance(trips[0], int) else trips[0]
     loop = scf.ForOp(constant(0), count, constant(1), values)

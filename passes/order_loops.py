@@ -17,10 +17,12 @@ class OrderLoops:
     """Order the parallel loops as `loops`; the last becomes the vector lanes.
 
     The result's axes follow the loops and are transposed back afterwards. An operand that the
-    lanes index along any but its innermost axis is transposed first.
+    lanes index along any but its innermost axis is transposed first, or `as_it_lies` left to the
+    kernel.
     """
 
     loops: tuple[str, ...]
+    as_it_lies: bool = False
 
     name: ClassVar[str] = "order-loops"
 
@@ -51,7 +53,7 @@ class OrderLoops:
 
     def _operand(self, value: ir.Value, index: Index) -> tuple[ir.Value, Index]:
         lanes = [i for i, axis in enumerate(index) if self.loops[-1] in axis]
-        if not lanes or lanes[0] == len(index) - 1:
+        if self.as_it_lies or not lanes or lanes[0] == len(index) - 1:
             return value, index
         order = [i for i in range(len(index)) if i != lanes[0]] + lanes
         return ops.transpose(value, order), tuple(index[i] for i in order)

@@ -32,6 +32,7 @@ from conv_compiler.loop_nest import LoopNest, erase_if_dead, find_nests
 from conv_compiler.passes.epilogues import Epilogue, find_epilogue
 from conv_compiler.passes.foralls import Piece, forall, slice_of
 from conv_compiler.passes.indices import at_most, constant, delinearized, less, loops, plus, times
+from conv_compiler.passes.packed_copies import filled
 from conv_compiler.passes.packed_operands import PackedOperand
 from conv_compiler.passes.pair_products import PAIR
 from conv_compiler.passes.products import product_of
@@ -156,7 +157,7 @@ class _Kernel:
             start = {p: times(i, self.cache[p]) for p, i in zip(self.summed, at, strict=True)}
             trips = {p: self.trips(p, start[p]) for p in self.summed}
             copies = [
-                operand.filled(copy, {**first, **start}, trips)
+                filled(operand, copy, {**first, **start}, trips)
                 for operand, copy in zip(self.operands, copies, strict=True)
             ]
 

@@ -1,4 +1,7 @@
-"""Products in pairs, run: every direction and layout, odd sizes and batches, splits, ops."""
+"""Kernels of vectors, run: every direction and layout, odd sizes and batches, splits, ops.
+
+By products in pairs, where the host has such an instruction, and by single ones.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conv_compiler import cpu_dot
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
+from conv_compiler.directions import roles
 from conv_compiler.host import PAIR_INSTRUCTIONS, pair_instruction
 from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.reference import reference
 from conv_compiler.runtime import load
-from conv_compiler.stages import compiler_flags, run_compiler
 from conv_compiler.targets import find_target
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
@@ -36,6 +39,44 @@ KINDS = {
     "two": {"n": 2},
     "dilated": {"stride": (1, 1), "dilation": (2, 3)},
     "channels first": {"layout": "NGCHW_GKCYX_NGKHW"},
+    "rows turned": {
+        "n": 2,
+        "k": 8,
+        "c": 32,
+        "image": (5, 37),
+        "filter": (3, 3),
+        "stride": 1,
+        "pad_low": (1, 1),
+        "layout": "NGCHW_GKCYX_NGKHW",
+    },
+    "groups turned": {"g": 33, "k": 1, "c": 2, "layout": "NGCHW_GKCYX_NGKHW"},
+    "lanes of k turned": {"c": 3, "k": 40, "layout": "NGCHW_GKCYX_NGKHW"},
+    "images as rows": {
+        "n": 2,
+        "k": 20,
+        "c": 24,
+        "image": (7, 7),
+        "filter": (1, 1),
+        "stride": 1,
+        "pad_low": (0, 0),
+        "layout": "NCHW_KCYX_NKHW",
+        "g": 1,
+    },
+    "pixels before channels, in one row": {"g": 1, "k": 8, "c": 3, "stride": 1, "image": (6, 40)},
+    "more pads than pixels": {
+        "image": (3, 2),
+        "filter": (5, 4),
+        "stride": 1,
+        "pad_low": (4, 3),
+        "layout": "NGCHW_GKCYX_NGKHW",
+    },
+    "3D turned": {
+        "image": (5, 6, 19),
+        "filter": (2, 3, 3),
+        "stride": (1, 1, 2),
+        "pad_low": 1,
+        "layout": "NGCDHW_GKCZYX_NGKDHW",
+    },
     "groups first": {"layout": "GNHWC_GKYXC_GNHWK"},
     "depthwise": {"g": 37, "k": 1, "c": 1},
     "lanes of k": {"c": 3, "k": 40},
@@ -91,40 +132,30 @@ def test_kinds(dtype, kind):
     assert report.strategy.startswith("cpu_dot ")
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "i8"])
-@pytest.mark.parametrize("kind", ["even", "depthwise", "channels first", "3D", "lanes of k"])
-def test_the_kernel_of_vectors_by_plain_multiply_adds(tmp_path, dtype, kind):
-    """On any host: what `cpu_dot` builds, but for its instruction and its pairs."""
-    from iree.compiler import ir
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_products(kind):
+    report = check(replace(PROBLEM, **fields_of(kind, "f32")), strategy="cpu_packed")
+    assert report.strategy.startswith("cpu_packed ")
 
-    from conv_compiler import cpu, cpu_dot
-    from conv_compiler.build import build
-    from conv_compiler.cpu_copies import best_deal
-    from conv_compiler.host import host_unit
-    from conv_compiler.passes.vector_kernel import VectorKernel
-    from conv_compiler.schedule import attach
 
-    problem = replace(PROBLEM, **fields_of(kind, dtype))
-    rows = (cpu.lin_candidates, cpu.grouped_candidates)
-    strategy = next(one.with_split_k(1) for row in rows for one in row(problem, CPU))
-    deal = best_deal(problem, strategy.tiling, 1)
-    with ir.Context(), ir.Location.unknown():
-        module = build(problem)
-        kernel = VectorKernel(
-            share=tuple(deal.share.values()),
-            tile=tuple(t for t in strategy.tiling.vector_parallel if t),
-            cache=tuple(deal.cache.values()),
-            lanes=host_unit().lanes,
-        )
-        for step in (*cpu.shaping_passes(problem, strategy), kernel):
-            step.apply(module)
-        attach(module, cpu_dot.schedule(problem, CPU, strategy), tmp_path / "none.mlir")
-        (tmp_path / "module.mlir").write_text(str(module))
-    run_compiler([*compiler_flags(CPU), *cpu_dot.STACK_FLAGS], tmp_path)
-    operands = inputs(problem, "integers", 0)
-    got = load(tmp_path / "module.vmfb")(*operands)
-    want = reference(problem, *operands)
-    assert np.array_equal(np.asarray(got, np.float64), np.asarray(want, np.float64))
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "i8", "f8E4M3FN"])
+@pytest.mark.parametrize("kind", ["even", "rows turned", "groups turned", "lanes of k"])
+def test_single_products_of_other_types(kind, dtype):
+    check(replace(PROBLEM, **fields_of(kind, dtype)), strategy="cpu_packed")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("split_k", [1, 7])
+def test_single_products_in_parts(direction, split_k):
+    fields = fields_of("channels first", "f32") | {"direction": direction}
+    check(replace(PROBLEM, **fields), strategy="cpu_packed", split_k=split_k)
+
+
+@pytest.mark.parametrize("dtype", ["f32", *DTYPES])
+def test_nothing_is_transposed_or_padded_in_memory(dtype):
+    """One kernel multiplies, one brings the weight to its order and type."""
+    artifact = compile(replace(PROBLEM, **fields_of("rows turned", dtype)), "cpu", None, 1)
+    assert len(artifact.kernels) == 2
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -151,10 +182,26 @@ def test_infinity_meets_no_zeros_but_the_pads():
     assert np.isfinite(got[1]).all()  # the other group
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_many_random_problems(dtype):
-    @for_drawn(problems_with_split(), 150, f"dot {dtype}")
+def random_products(dtype, strategy, examples):
+    @for_drawn(problems_with_split(), examples, f"{strategy} {dtype}")
     def run(drawn):
         problem, split_k = drawn
-        check(replace(problem, dtype=dtype, weight_dtype="", compute=""), split_k=split_k)
+        problem = replace(problem, dtype=dtype, weight_dtype="", compute="")
+        if strategy == "cpu_dot" or cpu_dot.packed_candidates(roles(problem), CPU):
+            check(problem, split_k=split_k, strategy=None if strategy == "cpu_dot" else strategy)
+
+
+def test_some_random_single_products():
+    random_products("f32", "cpu_packed", 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_many_random_products_in_pairs(dtype):
+    random_products(dtype, "cpu_dot", 150)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f64", "i8"])
+def test_many_random_single_products(dtype):
+    random_products(dtype, "cpu_packed", 150)

@@ -1,0 +1,255 @@
+"""Fill the copies of a kernel's operands: pads as zeros, pairs in one element, lanes innermost.
+
+Elements are widened, or two of a pair made one element of 32 bits: the first in the low half. Where
+the lanes lie along another axis than the rows of the tensor, a block of rows is transposed in
+registers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, vector
+
+from conv_compiler.build import ops
+from conv_compiler.passes.indices import (
+    at_least,
+    at_most,
+    choice,
+    constant,
+    divided,
+    less,
+    loops,
+    plus,
+    times,
+)
+from conv_compiler.passes.packed_operands import PackedOperand
+from conv_compiler.passes.pair_products import PAIR
+
+# Vectors of a row that are written out one after another; a longer one is a loop.
+MOST_UNROLLED = 32
+
+
+def filled(
+    operand: PackedOperand,
+    copy: ir.Value,
+    first: Mapping[str, ir.Value],
+    trips: Mapping[str, int | ir.Value],
+) -> ir.Value:
+    """The copy for tiles that start at trip `first` of each loop and have so many trips of the
+    summed ones; zeros where they reach past the tensor or into its pads."""
+    o = operand
+    origin = [
+        plus(*(times(first[loop], step) for loop, step in axis.items() if loop in first))
+        for axis in o.index
+    ]
+    counts = [_extent(o, axis, trips) for axis in o.around]
+
+    def a_row(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+        return [_Row(o, origin, dict(zip(o.around, at, strict=True))).written(values[0])]
+
+    return loops(counts, [copy], a_row)[0]
+
+
+def _extent(o: PackedOperand, axis: int, trips: Mapping[str, int | ir.Value]) -> int | ir.Value:
+    """Elements along an axis that tiles of so many trips reach."""
+    total: int | ir.Value = o.extents[axis]
+    for loop, step in o.index[axis].items():
+        count = trips.get(loop, 0)
+        if isinstance(count, ir.Value):
+            missing = times(less(constant(o.ranges[loop]), count), step)
+            total = less(constant(total) if isinstance(total, int) else total, missing)
+    return total
+
+
+class _Row:
+    """A row of the tensor and where it goes: `place` is its first index, `to` its first address."""
+
+    def __init__(
+        self, operand: PackedOperand, origin: Sequence[ir.Value], at: Mapping[int, ir.Value]
+    ) -> None:
+        self.operand = o = operand
+        self.to = plus(*(times(index, o.strides[axis]) for axis, index in at.items()))
+        self.place = [
+            plus(start, *([at[axis]] if axis in at else []), constant(-o.low[axis]))
+            for axis, start in enumerate(origin)
+        ]
+        # Axes along which each vector has an index of its own.
+        self.own = [PAIR in axis or i in (o.last, o.turned) for i, axis in enumerate(o.index)]
+        self.width = o.product.lanes
+
+    def written(self, copy: ir.Value) -> ir.Value:
+        """The copy with the row in it: zeros where all of it is pads."""
+        shared = self._inside(self.place, [not own for own in self.own])
+        write = self._cut if self.operand.is_cut else self._whole
+        if shared is None:
+            return write(copy)
+        return choice(shared, copy.type, lambda: write(copy), lambda: self._cleared(copy))
+
+    def _whole(self, copy: ir.Value) -> ir.Value:
+        """In vectors that end where the row ends."""
+
+        def piece(copy: ir.Value, first: ir.Value, width: int) -> ir.Value:
+            return self._put(copy, self._packed({self.operand.last: first}, width), first)
+
+        return self._in_pieces(copy, self.operand.extents[-1], piece)
+
+    def _cleared(self, copy: ir.Value) -> ir.Value:
+        """All zeros."""
+
+        def piece(copy: ir.Value, first: ir.Value, width: int) -> ir.Value:
+            return self._put(copy, self._zeros(width), first)
+
+        o = self.operand
+        return self._in_pieces(copy, o.extents[-1] * o.columns, piece)
+
+    def _in_pieces(self, copy: ir.Value, extent: int, piece: Callable[..., ir.Value]) -> ir.Value:
+        """So many elements by whole vectors and what is left by shorter ones."""
+        count = extent // self.width
+        if count > MOST_UNROLLED:
+            (copy,) = loops(
+                [count],
+                [copy],
+                lambda at, values: [piece(values[0], times(at[0], self.width), self.width)],
+            )
+        else:
+            for number in range(count):
+                copy = piece(copy, constant(number * self.width), self.width)
+        for first, width in _halves(count * self.width, extent, self.width):
+            copy = piece(copy, constant(first), width)
+        return copy
+
+    def _cut(self, copy: ir.Value) -> ir.Value:
+        """In whole vectors, zeros in front of the tensor's first element and behind its last.
+
+        What the last vector writes past the row's end is written over by the next row.
+        """
+        o = self.operand
+        before = at_least(0, less(constant(0), self.place[-1])) if o.low[-1] else constant(0)
+        skipped = at_most(o.extents[-1], before)
+        left = less(constant(o.extents[-1]), skipped)
+        if o.low[-1]:
+            (copy,) = loops(
+                [_ceil_div(times(skipped, o.columns), self.width)],
+                [copy],
+                lambda at, values: [
+                    self._put(values[0], self._zeros(self.width), times(at[0], self.width))
+                ],
+            )
+        block = math.gcd(self.width, o.columns)
+
+        def a_block(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            (copy,) = values
+            element, lane = plus(skipped, times(at[0], self.width)), times(at[1], block)
+            rows = []
+            for i in range(block):
+                shifts = {o.last: element}
+                if o.turned is not None:
+                    shifts[o.turned] = plus(lane, constant(i))
+                rows.append(self._packed(shifts, self.width))
+            to = plus(times(element, o.columns), lane)
+            for shift, columns in self._columns(rows):
+                copy = self._put(copy, columns, plus(to, constant(shift)))
+            return [copy]
+
+        (copy,) = loops([_ceil_div(left, self.width), o.columns // block], [copy], a_block)
+        return copy
+
+    def _columns(self, rows: list[ir.Value]) -> Iterator[tuple[int, ir.Value]]:
+        """The rows transposed, with the address of each vector from the block's first on."""
+        turned, columns = riffled(rows), self.operand.columns
+        if columns == len(rows):
+            yield from ((i * self.width, row) for i, row in enumerate(turned))
+            return
+        for number, row in enumerate(turned):
+            for place in range(0, self.width, len(rows)):
+                element = (number * self.width + place) // len(rows)
+                yield element * columns, _part(row, place, len(rows))
+
+    def _put(self, copy: ir.Value, value: ir.Value, at: ir.Value) -> ir.Value:
+        map, where = ir.AffineMap.get_identity(1), [plus(self.to, at)]
+        return vector.TransferWriteOp(copy.type, value, copy, where, map, [True]).result
+
+    def _zeros(self, width: int) -> ir.Value:
+        element = self.operand.product.element
+        return vector.BroadcastOp(ir.VectorType.get([width], element), ops.zero(element)).result
+
+    def _packed(self, shifts: Mapping[int, ir.Value], width: int) -> ir.Value:
+        """So many elements of the copy, from the row's first on by `shifts` along some axes."""
+        o, parts = self.operand, []
+        for partner in range(1 + o.is_paired):
+            index = [
+                plus(
+                    i, constant(partner * axis.get(PAIR, 0)), *([shifts[n]] if n in shifts else [])
+                )
+                for n, (i, axis) in enumerate(zip(self.place, o.index, strict=True))
+            ]
+            parts.append(self._loaded(index, width))
+        return o.product.pack(parts)
+
+    def _loaded(self, index: Sequence[ir.Value], width: int) -> ir.Value:
+        """So many elements of the tensor from an index on; zeros outside of it."""
+        o = self.operand
+        element = ops.element_of(o.value)
+        type, zero = ir.VectorType.get([width], element), ops.zero(element)
+        map = ir.AffineMap.get_minor_identity(len(index), 1)
+        # A vector that begins inside is cut off at the end.
+        by_test = [own and (axis != o.last or width == 1) for axis, own in enumerate(self.own)]
+        inside = self._inside(index, by_test)
+        past_end = o.is_cut and (o.low[-1] or o.extents[-1] % width)
+        whole = width == 1 or not (o.high[-1] or past_end)
+
+        def read() -> ir.Value:
+            return vector.TransferReadOp(type, o.value, index, map, zero, [whole]).result
+
+        if inside is None:
+            return read()
+        return choice(inside, type, read, lambda: vector.BroadcastOp(type, zero).result)
+
+    def _inside(self, index: Sequence[ir.Value], axes: Sequence[bool]) -> ir.Value | None:
+        """Whether an index is the tensor's along some axes; None where it cannot be another."""
+        o, inside = self.operand, None
+        for axis, (at, size) in enumerate(zip(index, ops.shape_of(o.value), strict=True)):
+            if axes[axis] and (o.low[axis] or o.high[axis]):
+                test = arith.CmpIOp(arith.CmpIPredicate.ult, at, constant(size)).result
+                inside = test if inside is None else arith.AndIOp(inside, test).result
+        return inside
+
+
+def _halves(at: int, end: int, width: int) -> Iterator[tuple[int, int]]:
+    """First elements and widths of ever shorter vectors up to an end."""
+    while at < end:
+        while width > end - at:
+            width //= 2
+        yield at, width
+        at += width
+
+
+def _ceil_div(value: ir.Value, divisor: int) -> ir.Value:
+    return divided(plus(value, constant(divisor - 1)), divisor)
+
+
+def _part(row: ir.Value, first: int, width: int) -> ir.Value:
+    """So many elements of a vector."""
+    type = ir.VectorType.get([width], ir.VectorType(row.type).element_type)
+    return vector.ExtractStridedSliceOp(type, row, [first], [width], [1]).result
+
+
+def riffled(rows: list[ir.Value]) -> list[ir.Value]:
+    """Rows of vectors, a power of two of them, as their columns, one behind the other.
+
+    Each stage shuffles two rows that are half of all apart into one of twice the length.
+    """
+    (width,) = ir.VectorType(rows[0].type).shape
+    shuffle = list(chain.from_iterable((i, width + i) for i in range(width)))
+    for _ in range(len(rows).bit_length() - 1):
+        half = len(rows) // 2
+        rows = [
+            vector.ShuffleOp(rows[i], rows[i + half], mask).result
+            for i in range(half)
+            for mask in (shuffle[:width], shuffle[width:])
+        ]
+    return rows
