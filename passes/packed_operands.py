@@ -19,10 +19,14 @@ from conv_compiler.passes.indices import constant, plus, times
 from conv_compiler.passes.pair_products import PAIR
 from conv_compiler.passes.products import Product
 
+# Times an element is read at most where it lies; more, and it is copied. Where a row is a piece of
+# one pixel it is always copied: a cache has few places for lines that lie a power of two apart.
+MOST_READS = 4
+
 
 class PackedOperand:
     """One operand: `ranges` are the trips of each loop that a copy is for; the last tiles of
-    `uneven` loops have fewer.
+    `uneven` loops have fewer. An element is used by `reads` register tiles.
 
     `low` and `high` are the pads of the tensor `value`, `extents` and `strides` the copy's, all by
     axis of the tensor. A row is what lies along its last axis. `turned` is the axis of the lanes
@@ -37,6 +41,8 @@ class PackedOperand:
         uneven: Collection[str],
         lanes: str,
         product: Product,
+        summed: Collection[str],
+        reads: int,
     ) -> None:
         self.value, self.low, self.high = _source(value)
         index = self._with_long_rows(index, ranges, lanes)
@@ -44,10 +50,16 @@ class PackedOperand:
         self.high[-1] += any(loop in uneven for loop in index[-1])
         self.index, self.product, self.ranges = index, product, ranges
         self.extents = [_extent(axis, ranges) for axis in index]
+        self.is_direct = self._lies_ready(lanes, reads, summed)
+        lengths = self.extents
+        if self.is_direct:
+            lengths = ops.shape_of(self.value)
+            axes = list(range(len(lengths)))
+            self.value = ops.reshape(self.value, [math.prod(lengths)], [axes])
         of_lanes = [axis for axis, steps in enumerate(index) if lanes in steps]
         order = [axis for axis in range(len(index)) if axis not in of_lanes] + of_lanes
         self.strides = {
-            axis: math.prod(self.extents[inner] for inner in order[place + 1 :])
+            axis: math.prod(lengths[inner] for inner in order[place + 1 :])
             for place, axis in enumerate(order)
         }
         self.last = len(index) - 1
@@ -79,6 +91,21 @@ class PackedOperand:
                 pads[-2:] = [pads[-2] * size]
         return index
 
+    def _lies_ready(self, lanes: str, reads: int, summed: Collection[str]) -> bool:
+        """Whether the tensor itself may be read: it has no pads, the type that is multiplied and
+        lanes innermost, its rows hold several pixels, and it is read a few times at most."""
+        return (
+            not any((*self.low, *self.high))
+            and ops.element_of(self.value) == self.product.element
+            and all(lanes not in axis for axis in self.index[:-1])
+            and any(loop in summed for loop in self.index[-1])
+            and reads <= MOST_READS
+        )
+
+    def start(self, first: Mapping[str, ir.Value]) -> ir.Value:
+        """Address of the first trip of some loops, from which addresses count."""
+        return self.base(first) if self.is_direct else constant(0)
+
     @property
     def is_paired(self) -> bool:
         """Whether an element of the copy holds two of the tensor."""
@@ -97,7 +124,15 @@ class PackedOperand:
     def empty(self) -> ir.Value:
         """The copy, before anything is in it, with room for the end of the last row's vector."""
         room = (self.product.lanes - 1) * self.columns if self.is_cut else 0
-        return tensor.EmptyOp([math.prod(self.extents) + room], self.product.element).result
+        type = ir.RankedTensorType.get([math.prod(self.extents) + room], self.product.element)
+        # Of a tensor.empty each branch, data and zeros, would get a buffer of its own.
+        made = ir.Operation.create(
+            "bufferization.alloc_tensor",
+            results=[type],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0, 0])},
+        )
+        result: ir.Value = made.results[0]
+        return result
 
     def base(self, at: Mapping[str, ir.Value], base: ir.Value | None = None) -> ir.Value:
         """Address in the copy of a trip of some loops, from another address on."""

@@ -5,7 +5,7 @@ After, in a dispatch region of its own:
 
     forall tiles of `share`                                  workgroups
       for tiles of `cache`
-        copy what they read of both operands                 stays in cache
+        copy what they read of the operands                  stays in cache
         for tiles of `tile`                                  sums stay in registers
           for summed trips                                   one at a time
             sums[rows][lanes] += broadcast(rows) * load(lanes)
@@ -28,7 +28,7 @@ from iree.compiler.dialects import tensor, vector
 
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.loop_nest import LoopNest, erase_if_dead, find_nests
+from conv_compiler.loop_nest import Index, LoopNest, erase_if_dead, find_nests
 from conv_compiler.passes.epilogues import Epilogue, find_epilogue
 from conv_compiler.passes.foralls import Piece, forall, slice_of
 from conv_compiler.passes.indices import at_most, constant, delinearized, less, loops, plus, times
@@ -106,9 +106,23 @@ class _Kernel:
         ranges = {**self.share, **self.cache}
         uneven = [p for p, tile in self.cache.items() if nest.sizes[p] % tile]
         self.operands = [
-            PackedOperand(value, index, ranges, uneven, self.last, self.product)
+            PackedOperand(
+                value,
+                index,
+                ranges,
+                uneven,
+                self.last,
+                self.product,
+                self.summed,
+                self.reads(index),
+            )
             for value, index in zip(nest.operands, nest.indices, strict=False)
         ]
+
+    def reads(self, index: Index) -> int:
+        """Register tiles that read the same elements of an operand."""
+        others = (p for p in self.nest.parallel if not any(p in axis for axis in index))
+        return math.prod(self.share[p] // self.tile[p] for p in others)
 
     def region(self) -> ir.Value:
         """The dispatch region that computes the result."""
@@ -156,19 +170,29 @@ class _Kernel:
             piece, *copies = values
             start = {p: times(i, self.cache[p]) for p, i in zip(self.summed, at, strict=True)}
             trips = {p: self.trips(p, start[p]) for p in self.summed}
+            place = {**first, **start}
             copies = [
-                filled(operand, copy, {**first, **start}, trips)
-                for operand, copy in zip(self.operands, copies, strict=True)
+                filled(operand, copy, place, trips)
+                for operand, copy in zip(copied, copies, strict=True)
             ]
+            made = iter(copies)
+            sources = [o.value if o.is_direct else next(made) for o in self.operands]
+            starts = [operand.start(place) for operand in self.operands]
 
             def a_tile(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
                 inside = self.inside(at)
                 sums = self.read(values[0], inside) if adds else self.zeros()
-                return [self.write(values[0], inside, self.summed_up(copies, inside, trips, sums))]
+                bases = [
+                    plus(start, operand.base(inside))
+                    for start, operand in zip(starts, self.operands, strict=True)
+                ]
+                sums = self.summed_up(sources, bases, trips, sums)
+                return [self.write(values[0], inside, sums)]
 
             return [*loops(tiles, [piece], a_tile), *copies]
 
-        copies = [operand.empty() for operand in self.operands]
+        copied = [operand for operand in self.operands if not operand.is_direct]
+        copies = [operand.empty() for operand in copied]
         return loops(chunks, [piece, *copies], a_chunk)[0]
 
     def trips(self, loop: str, start: ir.Value) -> int | ir.Value:
@@ -182,13 +206,13 @@ class _Kernel:
 
     def summed_up(
         self,
-        copies: Sequence[ir.Value],
-        inside: Mapping[str, ir.Value],
+        sources: Sequence[ir.Value],
+        bases: Sequence[ir.Value],
         trips: Mapping[str, int | ir.Value],
         sums: list[ir.Value],
     ) -> list[ir.Value]:
-        """The sums of a tile with the products of a chunk added."""
-        bases = [operand.base(inside) for operand in self.operands]
+        """The sums of a tile with the products of a chunk added, whose operands begin at `bases`
+        in what they are read from."""
 
         def a_trip(trip: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             step = dict(zip(self.summed, trip, strict=True))
@@ -200,7 +224,7 @@ class _Kernel:
                 for number, operand in enumerate(self.operands):
                     key = number, operand.distance(offsets)
                     if key not in loaded:
-                        loaded[key] = operand.vector(copies[number], at[number], key[1])
+                        loaded[key] = operand.vector(sources[number], at[number], key[1])
                     vectors.append(loaded[key])
                 out.append(self.product.add(total, vectors[0], vectors[1]))
             return out
