@@ -25,10 +25,11 @@ from conv_compiler.cpu_tiles import (
     loop_sizes,
 )
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.host import host_cores, host_unit
 
 if TYPE_CHECKING:
+    from conv_compiler.host import VectorUnit
     from conv_compiler.problem import ConvProblem
+    from conv_compiler.processors import Processor
     from conv_compiler.strategy import CpuTiling
 
 # Both copies; half of the stack an IREE worker has (131072, its flag `task_worker_stack_size`).
@@ -54,7 +55,7 @@ class Deal:
 
 
 @lru_cache(maxsize=256)
-def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
+def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Processor) -> Deal:
     """The cheapest deal of gemm_k in `parts` whose copies fit the stack.
 
     Raises UnsupportedStrategy where those of one register tile and one pixel do not.
@@ -62,7 +63,7 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     counts = {p: -(-loop_sizes(problem)[p] // t) for p, t in tile.items()}
     lengths = part_lengths(problem, tiling, parts)
-    wanted = -(-WORKGROUPS_PER_CORE * host_cores() // parts)
+    wanted = -(-WORKGROUPS_PER_CORE * processor.cores // parts)
     enough = min(wanted, math.prod(counts.values()))
     found: list[Deal] = []
     most = FINER * enough
@@ -72,7 +73,7 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
                 f"tile {'x'.join(map(str, tile.values()))}: one pixel of its operands takes over "
                 f"{COPY_BYTES} bytes; use a smaller one"
             )
-        found = list(_deals(problem, tile, counts, lengths, parts, enough, most))
+        found = list(_deals(problem, tile, counts, lengths, parts, enough, most, processor.unit))
         most *= FINER
     return min(found, key=lambda deal: (deal.cycles, tuple(deal.share.values())))
 
@@ -85,6 +86,7 @@ def _deals(
     parts: int,
     enough: int,
     most: int,
+    unit: VectorUnit,
 ) -> Iterator[Deal]:
     """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
     for dealt in product(*(divisors(count, most) for count in counts.values())):
@@ -92,8 +94,8 @@ def _deals(
         if math.prod(dealt) >= enough and (cache := _cache(problem, share, lengths)) is not None:
             workgroups = parts * math.prod(dealt)
             chunks = math.prod(-(-lengths[p] // cache[p]) for p in lengths)
-            sums = math.prod(share.values()) / lanes_of(host_unit(), problem)
-            vectors = sum(copied(problem, share, cache)) / host_unit().lanes
+            sums = math.prod(share.values()) / lanes_of(unit, problem)
+            vectors = sum(copied(problem, share, cache)) / unit.lanes
             starts = math.prod(size // tile[p] for p, size in share.items())
             a_copy = vectors * PACK_CYCLES + sums * SUM_CYCLES + starts * TILE_CYCLES
             cycles = workgroups * chunks * a_copy

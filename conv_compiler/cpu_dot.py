@@ -1,4 +1,4 @@
-"""The CPU strategy of products in pairs: two where the host has an instruction that adds both.
+"""The CPU strategy of products in pairs: two where the CPU has an instruction that adds both.
 
 The batch is cut into halves, and an element of an operand holds the data of an image of each. To
 all else it is a problem of half the batch: tiles, parts and workgroups are those `cpu_lin` or
@@ -21,11 +21,12 @@ from conv_compiler.cpu_splits import even_splits, split_parts
 from conv_compiler.cpu_tiles import PAIR_LANE_TILES
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.f8 import emulation_passes, multiplied
-from conv_compiler.host import PairInstruction, host_unit, pair_instruction
+from conv_compiler.processors import processor_of
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
 
 if TYPE_CHECKING:
+    from conv_compiler.host import PairInstruction
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
@@ -63,35 +64,40 @@ def candidates(
 
 
 def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:
-    """The instruction that multiplies the problem's data in pairs, if there is one here."""
+    """The instruction that multiplies the problem's data in pairs, if the CPU has one."""
     first, second = multiplied(problem, target)
-    return pair_instruction(first) if first == second and problem.n > 1 else None
+    pairs = first == second and problem.n > 1
+    return processor_of(target).pair_instruction(first) if pairs else None
 
 
 def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
     """The parts, of those that add no zeros, with which copies and partial sums cost least."""
-    half = halved(problem)
-    return [min(even_splits(half), key=lambda parts: best_deal(half, tiling, parts).cycles)]
+    half, processor = halved(problem), processor_of(target)
+
+    def cycles(parts: int) -> float:
+        return best_deal(half, tiling, parts, processor).cycles
+
+    return [min(even_splits(half), key=cycles)]
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
     """Images in pairs, then what all CPU kernels need, then the kernel.
 
-    UnsupportedStrategy for another instruction than that of the problem and the host.
+    UnsupportedStrategy for another instruction than that of the problem and the CPU.
     """
     from conv_compiler.passes.pad_loops import PadLoops
     from conv_compiler.passes.pair_products import PairProducts
     from conv_compiler.passes.vector_kernel import VectorKernel
 
-    tiling, half = strategy.tiling, halved(problem)
+    tiling, half, processor = strategy.tiling, halved(problem), processor_of(target)
     assert isinstance(tiling, CpuTiling)
     row = _instruction(problem, target)
     if row is None or row.name != tiling.instruction:
         raise UnsupportedStrategy(
-            f"strategy {strategy.text}: this host multiplies {problem.dtype} over {problem.n} "
+            f"strategy {strategy.text}: {target.name} multiplies {problem.dtype} over {problem.n} "
             f"images by {row.name if row else 'no instruction of pairs'}; leave the strategy out"
         )
-    found = best_deal(half, tiling, strategy.split_k)
+    found = best_deal(half, tiling, strategy.split_k, processor)
     parts = [1 for parts, _ in split_parts(half, strategy.split_k).values() if parts > 1]
     tile = (t for t in tiling.vector_parallel if t)
     even = [PadLoops(loops=("n",), sizes=(2 * half.n,))] if problem.n % 2 else []
@@ -104,7 +110,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             share=(*parts, *found.share.values()),
             tile=(*parts, *tile),
             cache=tuple(found.cache.values()),
-            lanes=host_unit().lanes,
+            lanes=processor.unit.lanes,
             instruction=row.name,
         ),
     )

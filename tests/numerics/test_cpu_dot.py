@@ -9,8 +9,9 @@ import pytest
 
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
-from conv_compiler.host import PAIR_INSTRUCTIONS, pair_instruction
+from conv_compiler.host import PAIR_INSTRUCTIONS
 from conv_compiler.problem import DIRECTIONS, ConvProblem
+from conv_compiler.processors import host_processor
 from conv_compiler.reference import reference
 from conv_compiler.runtime import load
 from conv_compiler.stages import compiler_flags, run_compiler
@@ -19,11 +20,12 @@ from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 
 CPU = find_target("cpu")
+HOST = host_processor()
 DTYPES = [
     pytest.param(
         row.dtype,
         marks=pytest.mark.skipif(
-            pair_instruction(row.dtype) is None, reason=f"this host has no {row.name}"
+            HOST.pair_instruction(row.dtype) is None, reason=f"this host has no {row.name}"
         ),
     )
     for row in PAIR_INSTRUCTIONS.values()
@@ -100,21 +102,20 @@ def test_the_kernel_of_vectors_by_plain_multiply_adds(tmp_path, dtype, kind):
     from conv_compiler import cpu, cpu_dot
     from conv_compiler.build import build
     from conv_compiler.cpu_copies import best_deal
-    from conv_compiler.host import host_unit
     from conv_compiler.passes.vector_kernel import VectorKernel
     from conv_compiler.schedule import attach
 
     problem = replace(PROBLEM, **fields_of(kind, dtype))
     rows = (cpu.lin_candidates, cpu.grouped_candidates)
     strategy = next(one.with_split_k(1) for row in rows for one in row(problem, CPU))
-    deal = best_deal(problem, strategy.tiling, 1)
+    deal = best_deal(problem, strategy.tiling, 1, HOST)
     with ir.Context(), ir.Location.unknown():
         module = build(problem)
         kernel = VectorKernel(
             share=tuple(deal.share.values()),
             tile=tuple(t for t in strategy.tiling.vector_parallel if t),
             cache=tuple(deal.cache.values()),
-            lanes=host_unit().lanes,
+            lanes=HOST.unit.lanes,
         )
         for step in (*cpu.shaping_passes(problem, strategy), kernel):
             step.apply(module)
@@ -140,7 +141,7 @@ def test_the_instruction_is_in_the_kernel(dtype):
     assert artifact.main_kernel.mma.get(artifact.strategy.tiling.instruction)
 
 
-@pytest.mark.skipif(pair_instruction("bf16") is None, reason="this host has no vdpbf16ps")
+@pytest.mark.skipif(HOST.pair_instruction("bf16") is None, reason="this host has no vdpbf16ps")
 def test_infinity_meets_no_zeros_but_the_pads():
     """An odd batch's partner is a zero image on both sides: it adds nothing, whatever there is."""
     problem = replace(PROBLEM, n=3, pad_low=(0, 0), pad_high=(0, 0))
