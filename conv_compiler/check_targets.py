@@ -1,4 +1,4 @@
-"""Are the rows of TARGETS true? Compares them with what the compiler reports of each chip.
+"""Are the rows of TARGETS true? Compares them with what the compiler reports of chips and CPUs.
 
 The compiler tells of a chip in the target attribute of a kernel, which is there once a module has
 been brought to its executables.
@@ -6,13 +6,16 @@ been brought to its executables.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from conv_compiler.cpu_needs import needs_of
 from conv_compiler.errors import CompileFailed
+from conv_compiler.processors import Processor
 from conv_compiler.stages import compiler_flags, compiler_path
 from conv_compiler.targets import Target
 
@@ -35,11 +38,9 @@ class Reported:
     mma: tuple[str, ...]
 
 
-def report(target: Target) -> Reported:
-    """The compiler's facts of a target's chip; CompileFailed when it does not know the chip."""
-    from iree.compiler import ir
-    from iree.compiler.dialects import iree_codegen, iree_gpu
-
+def _executable(target: Target) -> str:
+    """The smallest kernel for a target, with its target's attribute; CompileFailed where there is
+    none."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "module.mlir"
         source.write_text(_MODULE)
@@ -52,8 +53,17 @@ def report(target: Target) -> Reported:
         )
     if done.returncode:
         raise CompileFailed(f"target {target.name}: {done.stderr.strip().splitlines()[0]}")
+    return done.stdout
+
+
+def report(target: Target) -> Reported:
+    """The compiler's facts of a GPU; CompileFailed when it does not know the chip."""
+    from iree.compiler import ir
+    from iree.compiler.dialects import iree_codegen, iree_gpu
+
+    text = _executable(target)
     with ir.Context():
-        module = ir.Module.parse(done.stdout)
+        module = ir.Module.parse(text)
         attribute = iree_codegen.get_executable_variant_ops(module)[0].opview.target
         # Asked about a target without it, the bindings crash the process.
         if "target_info" not in str(attribute):
@@ -71,7 +81,24 @@ def report(target: Target) -> Reported:
 
 def check_target(target: Target) -> tuple[str, ...]:
     """What is wrong with a row, one sentence each; empty when it is right."""
+    if target.processor:
+        return tuple(_cpu_differences(target.processor, _executable(target)))
     return tuple(_differences(target, report(target)))
+
+
+def _cpu_differences(row: Processor, text: str) -> Iterator[str]:
+    needs, width = needs_of(text.encode()), re.search(r"native_vector_size = (\d+)", text)
+    if needs is None or width is None:
+        raise CompileFailed(f"target cpu-{row.name}: the compiler tells nothing of {row.name}")
+    if (needs.cpu, needs.architecture) != (row.name, row.architecture):
+        yield f"{row.name} of {row.architecture}: the compiler says {needs.cpu} of " + (
+            needs.architecture
+        )
+    if int(width[1]) != 4 * row.unit.lanes:
+        yield f"vectors of {4 * row.unit.lanes} bytes: the compiler has {width[1]}"
+    for name in sorted({*needs.extensions} ^ {*row.extensions}):
+        knows = "is" if name in needs.extensions else "is not"
+        yield f"{name}: {knows} among the compiler's extensions"
 
 
 def _differences(target: Target, reported: Reported) -> Iterator[str]:

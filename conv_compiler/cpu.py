@@ -15,6 +15,7 @@ from conv_compiler.cpu_tiles import (
     shares,
 )
 from conv_compiler.f8 import emulation_passes
+from conv_compiler.processors import processor_of
 from conv_compiler.schedule import SCRIPTS, CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 LEAST_LANE_CHANNELS = 4
 
 
-def never(problem: ConvProblem, strategy: Strategy) -> bool:
+def never(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
     """For no problem."""
     return False
 
 
-def always(problem: ConvProblem, strategy: Strategy) -> bool:
+def always(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
     """For every problem."""
     return True
 
@@ -51,7 +52,8 @@ def lin_candidates(
     """
     if max(problem.c, problem.k) < LEAST_LANE_CHANNELS and problem.g > 1:
         return ()
-    both = (best_tiling(problem, lanes, None, tile, lane_tiles) for lanes in "ck")
+    unit = processor_of(target).unit
+    both = (best_tiling(problem, lanes, unit, tile, lane_tiles) for lanes in "ck")
     found = [tiling for tiling in both if tiling]
     ranked = sorted(found, key=lambda costed: costed[0])
     return tuple(Strategy(name="cpu_lin", tiling=tiling) for _, tiling in ranked)
@@ -67,7 +69,7 @@ def grouped_candidates(
     """Lanes along the groups, for grouped problems of few channels and depthwise ones."""
     if max(problem.c, problem.k) >= LEAST_LANE_CHANNELS:
         return ()
-    found = best_tiling(problem, "g", None, tile, lane_tiles)
+    found = best_tiling(problem, "g", processor_of(target).unit, tile, lane_tiles)
     return (Strategy(name="cpu_grouped", tiling=found[1]),) if found else ()
 
 
@@ -93,7 +95,8 @@ def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]
     """
     if not tiling.loops:
         return [1]
-    return [min(even_splits(problem), key=lambda parts: shares(problem, tiling, parts)[0])]
+    cores = processor_of(target).cores
+    return [min(even_splits(problem), key=lambda parts: shares(problem, tiling, parts, cores)[0])]
 
 
 def padded_loops(problem: ConvProblem, strategy: Strategy) -> dict[str, int]:
@@ -152,7 +155,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     split = split_parts(problem, strategy.split_k)
     vector = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     lengths = part_lengths(problem, tiling, strategy.split_k)
-    share = shares(problem, tiling, strategy.split_k)[1]
+    share = shares(problem, tiling, strategy.split_k, processor_of(target).cores)[1]
     share |= {p: t for p, t in zip(tiling.loops, tiling.distribution, strict=False) if t}
     cache = cache_tiles(problem, lengths, share)
     cache |= {

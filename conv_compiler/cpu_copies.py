@@ -26,10 +26,11 @@ from conv_compiler.cpu_tiles import (
     loop_sizes,
 )
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.host import host_cores, host_unit
 
 if TYPE_CHECKING:
+    from conv_compiler.host import VectorUnit
     from conv_compiler.problem import ConvProblem
+    from conv_compiler.processors import Processor
     from conv_compiler.strategy import CpuTiling
 
 # Both copies; half of the stack an IREE worker has (131072, its flag `task_worker_stack_size`).
@@ -64,7 +65,7 @@ class Deal:
 
 
 @lru_cache(maxsize=256)
-def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
+def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Processor) -> Deal:
     """The cheapest deal of gemm_k in `parts` whose copies fit the stack.
 
     Raises UnsupportedStrategy where those of one register tile and one pixel do not.
@@ -72,7 +73,7 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     counts = {p: -(-loop_sizes(problem)[p] // t) for p, t in tile.items()}
     lengths = part_lengths(problem, tiling, parts)
-    wanted = -(-WORKGROUPS_PER_CORE * host_cores() // parts)
+    wanted = -(-WORKGROUPS_PER_CORE * processor.cores // parts)
     enough = min(wanted, math.prod(counts.values()))
     found: list[Deal] = []
     most = FINER * enough
@@ -82,7 +83,9 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int) -> Deal:
                 f"tile {'x'.join(map(str, tile.values()))}: one pixel of its operands takes over "
                 f"{COPY_BYTES} bytes; use a smaller one"
             )
-        found = list(_deals(problem, tiling, tile, counts, lengths, parts, enough, most))
+        found = list(
+            _deals(problem, tiling, tile, counts, lengths, parts, enough, most, processor.unit)
+        )
         most *= FINER
     return min(found, key=lambda deal: (deal.cycles, tuple(deal.share.values())))
 
@@ -96,18 +99,22 @@ def _deals(
     parts: int,
     enough: int,
     most: int,
+    unit: VectorUnit,
 ) -> Iterator[Deal]:
     """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
-    lanes, images = lanes_of(host_unit(), problem), 2 if tiling.instruction else 1
+    lanes, images = lanes_of(unit, problem), 2 if tiling.instruction else 1
     for dealt in product(*(divisors(count, most) for count in counts.values())):
         share = {p: counts[p] // n * tile[p] for p, n in zip(counts, dealt, strict=True)}
-        if math.prod(dealt) >= enough and (cache := _cache(problem, share, lengths)) is not None:
+        if (
+            math.prod(dealt) >= enough
+            and (cache := _cache(problem, share, lengths, unit)) is not None
+        ):
             workgroups = parts * math.prod(dealt)
             chunks = math.prod(-(-lengths[p] // cache[p]) for p in lengths)
             sums = math.prod(share.values()) / lanes
             moved = sum(
                 copy.rows * ROW_CYCLES + copy.elements / lanes * VECTOR_CYCLES
-                for copy in copies(problem, share, cache)
+                for copy in copies(problem, share, cache, unit)
             )
             starts = math.prod(size // tile[p] for p, size in share.items())
             a_copy = images * moved + sums * SUM_CYCLES + starts * TILE_CYCLES
@@ -118,7 +125,7 @@ def _deals(
 
 
 def copies(
-    problem: ConvProblem, share: Mapping[str, int], cache: Mapping[str, int]
+    problem: ConvProblem, share: Mapping[str, int], cache: Mapping[str, int], unit: VectorUnit
 ) -> tuple[Copy, Copy]:
     """The copies of image and gradient."""
     taps, pixels = FILTER_LOOPS[-problem.ndim :], OUTPUT_LOOPS[-problem.ndim :]
@@ -131,18 +138,23 @@ def copies(
     ]
     trips = [cache.get(p, 1) for p in pixels]
     layout = problem.layout_row.grouped
+    lanes = lanes_of(unit, problem)
     return (
-        _copy(problem, share, layout.input, common * share.get("c", 1), reach),
-        _copy(problem, share, layout.output, common * share.get("k", 1), trips),
+        _copy(problem, share, layout.input, common * share.get("c", 1), reach, lanes),
+        _copy(problem, share, layout.output, common * share.get("k", 1), trips, lanes),
     )
 
 
 def _copy(
-    problem: ConvProblem, share: Mapping[str, int], letters: str, others: int, pixels: list[int]
+    problem: ConvProblem,
+    share: Mapping[str, int],
+    letters: str,
+    others: int,
+    pixels: list[int],
+    vector: int,
 ) -> Copy:
     """The copy of a tensor of such axes: so many pixels of `others` images and channels."""
     sizes, lanes, letters = loop_sizes(problem), list(share)[-1], letters.lower()
-    vector = lanes_of(host_unit(), problem)
     piece = 1
     for letter in reversed(letters):
         piece *= pixels[-1] if letter == "*" else share.get(letter, 1)
@@ -156,13 +168,13 @@ def _copy(
 
 
 def _cache(
-    problem: ConvProblem, share: Mapping[str, int], lengths: dict[str, int]
+    problem: ConvProblem, share: Mapping[str, int], lengths: dict[str, int], unit: VectorUnit
 ) -> dict[str, int] | None:
     """Trips of each summed loop whose copies fit, innermost loops filled first; None for none."""
     found = dict.fromkeys(lengths, 1)
 
     def fits(tiles: Mapping[str, int]) -> bool:
-        elements = sum(copy.elements for copy in copies(problem, share, tiles))
+        elements = sum(copy.elements for copy in copies(problem, share, tiles, unit))
         return elements * problem.accumulator_type.bytes <= COPY_BYTES
 
     if not fits(found):

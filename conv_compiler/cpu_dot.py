@@ -1,6 +1,6 @@
 """CPU strategies whose kernel a pass writes: workgroups copy their operands as they are multiplied.
 
-`cpu_dot` multiplies pairs, where the host has an instruction that adds two products: the batch is
+`cpu_dot` multiplies pairs, where the CPU has an instruction that adds two products: the batch is
 cut into halves, and an element of an operand holds the data of an image of each. To all else it is
 a problem of half the batch. `cpu_packed` multiplies single elements. Tiles are those that `cpu_lin`
 or `cpu_grouped` would have, but that nothing is transposed or padded in memory.
@@ -29,11 +29,12 @@ from conv_compiler.cpu_tiles import (
 )
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.f8 import emulation_passes, multiplied
-from conv_compiler.host import PairInstruction, host_unit, pair_instruction
+from conv_compiler.processors import processor_of
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
 
 if TYPE_CHECKING:
+    from conv_compiler.host import PairInstruction
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
@@ -75,14 +76,15 @@ def packed_candidates(
     return tuple(Strategy(name="cpu_packed", tiling=tiling) for tiling in tilings)
 
 
-def needs_no_copy(problem: ConvProblem, strategy: Strategy) -> bool:
+def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
     """Whether channels are innermost and the multiply-adds hide what `cpu_lin` pads in memory."""
     row = problem.layout_row.grouped
     if row.input.endswith("*") or row.output.endswith("*"):
         return False
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
-    return memory_cycles(problem, tiling) < multiply_cycles(problem) * LEAST_COPIED
+    products = multiply_cycles(problem, processor_of(target).unit)
+    return memory_cycles(problem, tiling) < products * LEAST_COPIED
 
 
 def _tilings(
@@ -95,21 +97,26 @@ def _tilings(
 
 
 def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:
-    """The instruction that multiplies the problem's data in pairs, if there is one here."""
+    """The instruction that multiplies the problem's data in pairs, if the CPU has one."""
     first, second = multiplied(problem, target)
-    return pair_instruction(first) if first == second and problem.n > 1 else None
+    pairs = first == second and problem.n > 1
+    return processor_of(target).pair_instruction(first) if pairs else None
 
 
 def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
     """The parts, of those that add no zeros, with which copies and partial sums cost least."""
-    whole = paired(problem, tiling)
-    return [min(even_splits(whole), key=lambda parts: best_deal(whole, tiling, parts).cycles)]
+    whole, processor = paired(problem, tiling), processor_of(target)
+
+    def cycles(parts: int) -> float:
+        return best_deal(whole, tiling, parts, processor).cycles
+
+    return [min(even_splits(whole), key=cycles)]
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
     """Images in pairs, then what all CPU kernels need, then the kernel.
 
-    UnsupportedStrategy for another instruction than that of the problem and the host.
+    UnsupportedStrategy for another instruction than that of the problem and the CPU.
     """
     from conv_compiler.passes.pad_loops import PadLoops
     from conv_compiler.passes.pair_products import PairProducts
@@ -120,11 +127,11 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     row = _instruction(problem, target)
     if tiling.instruction and (row is None or row.name != tiling.instruction):
         raise UnsupportedStrategy(
-            f"strategy {strategy.text}: this host multiplies {problem.dtype} over {problem.n} "
+            f"strategy {strategy.text}: {target.name} multiplies {problem.dtype} over {problem.n} "
             f"images by {row.name if row else 'no instruction of pairs'}; leave the strategy out"
         )
-    whole = paired(problem, tiling)
-    found = best_deal(whole, tiling, strategy.split_k)
+    whole, processor = paired(problem, tiling), processor_of(target)
+    found = best_deal(whole, tiling, strategy.split_k, processor)
     parts = [1 for parts, _ in split_parts(whole, strategy.split_k).values() if parts > 1]
     tile = (t for t in tiling.vector_parallel if t)
     pairs: list[Pass] = [PairProducts(loop="n")] if tiling.instruction else []
@@ -138,7 +145,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             share=(*parts, *found.share.values()),
             tile=(*parts, *tile),
             cache=tuple(found.cache.values()),
-            lanes=lanes_of(host_unit(), problem),
+            lanes=lanes_of(processor.unit, problem),
             instruction=tiling.instruction or "fma",
         ),
     )

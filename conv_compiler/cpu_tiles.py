@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS, summed_loops
 from conv_compiler.f8 import operand_bytes
-from conv_compiler.host import VectorUnit, host_cores, host_unit
+from conv_compiler.host import VectorUnit
 from conv_compiler.strategy import CpuTiling
 from conv_compiler.targets import find_target
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
+# No CPU has instructions for 8-bit floats: in this one is as good as another.
 CPU = find_target("cpu")
 # Multiply-adds and loads a core starts in a cycle; cycles until a sum can be added to again.
 FMAS_PER_CYCLE = 2
@@ -86,19 +87,19 @@ def largest_divisor(size: int, most: int) -> int:
 def best_tiling(
     problem: ConvProblem,
     lanes: str,
-    unit: VectorUnit | None = None,
+    unit: VectorUnit,
     register_tile: tuple[int, ...] = (),
     lane_tiles: tuple[int, ...] = LANE_TILES,
 ) -> tuple[float, CpuTiling] | None:
     """(modelled cycles, tiling) with one of g, k, c in vector lanes; None where it has one trip,
     where nothing is summed, or where the `register_tile` asked for does not fit. `unit` is the
-    CPU's, this host's where none is given; `lane_tiles` the lanes a tile may have."""
+    CPU's; `lane_tiles` the lanes a tile may have."""
     parallel, summed = loop_order(problem, lanes)
     if lanes not in parallel or not summed:
         return None
     fitting = [
         one
-        for one in _register_tiles(problem, lanes, unit or host_unit(), lane_tiles)
+        for one in _register_tiles(problem, lanes, unit, lane_tiles)
         if register_tile in ((), tuple(one.tile[p] for p in parallel))
     ]
     if not fitting:
@@ -186,10 +187,10 @@ def memory_cycles(problem: ConvProblem, tiling: CpuTiling) -> float:
     return copied * COPY_CYCLES
 
 
-def multiply_cycles(problem: ConvProblem) -> float:
+def multiply_cycles(problem: ConvProblem, unit: VectorUnit) -> float:
     """Cycles of the multiply-adds with every lane in use."""
     products = problem.g * problem.gemm_m * problem.gemm_n * problem.gemm_k
-    return products / lanes_of(host_unit(), problem) / FMAS_PER_CYCLE
+    return products / lanes_of(unit, problem) / FMAS_PER_CYCLE
 
 
 def innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:
@@ -198,18 +199,20 @@ def innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:
     return all(letter != "*" and sizes[letter] == 1 for letter in inner)
 
 
-def shares(problem: ConvProblem, tiling: CpuTiling, parts: int) -> tuple[float, dict[str, int]]:
+def shares(
+    problem: ConvProblem, tiling: CpuTiling, parts: int, cores: int
+) -> tuple[float, dict[str, int]]:
     """(elements moved, trips of each parallel loop one workgroup takes) with gemm_k in `parts`.
 
-    Workgroups number WORKGROUPS_PER_CORE for each of this host's cores, or a few more. Of the ways
-    to deal the tiles out, the one by which the least is moved: the image once for each share of k
-    and of the taps, the gradient for each share of c and of the taps, partial sums written and
-    read. Short pieces of rows count for more.
+    Workgroups number WORKGROUPS_PER_CORE for each of the cores, or a few more. Of the ways to deal
+    the tiles out, the one by which the least is moved: the image once for each share of k and of
+    the taps, the gradient for each share of c and of the taps, partial sums written and read. Short
+    pieces of rows count for more.
     """
     sizes = loop_sizes(problem)
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     tiles = {p: -(-sizes[p] // t) for p, t in tile.items()}
-    wanted = WORKGROUPS_PER_CORE * host_cores()
+    wanted = WORKGROUPS_PER_CORE * cores
     enough = min(-(-wanted // parts), math.prod(tiles.values()))
     image, gradient = math.prod(problem.input_shape), math.prod(problem.output_shape)
     lanes, partials = list(tile)[-1], math.prod(problem.weight_shape) * (parts if parts > 1 else 0)

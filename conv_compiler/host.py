@@ -7,6 +7,7 @@ Architecture Reference Manual (A1.4); which one this host has is what numpy foun
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -45,6 +46,11 @@ VECTOR_UNITS = (
     VectorUnit(feature="ASIMD", lanes=4, registers=32, spare=4),
     VectorUnit(feature="X86_V2", lanes=4, registers=16, spare=2),
 )
+
+
+def find_unit(feature: str) -> VectorUnit:
+    """The row of VECTOR_UNITS of numpy's name."""
+    return next(row for row in VECTOR_UNITS if row.feature == feature)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +102,9 @@ def host_flags() -> frozenset[str]:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         return frozenset()
-    line = next((x for x in text.splitlines() if x.startswith("flags")), "")
+    # "Features" on Arm.
+    line = next((x for x in text.splitlines() if x.startswith(("flags", "Features"))), "")
     return frozenset(line.partition(":")[2].split())
-
-
-def pair_instruction(dtype: str) -> PairInstruction | None:
-    """The row of PAIR_INSTRUCTIONS that this host has for a data type, or None."""
-    rows = (row for row in PAIR_INSTRUCTIONS.values() if row.dtype == dtype)
-    return next((row for row in rows if row.flag in host_flags()), None)
 
 
 @lru_cache(maxsize=1)
@@ -115,6 +116,12 @@ def host_unit() -> VectorUnit:
     features = {*extensions["baseline"], *extensions["found"]}
     found = (row for row in VECTOR_UNITS if row.feature in features)
     return next(found, VECTOR_UNITS[-1])
+
+
+def host_architecture() -> str:
+    """This host's architecture as a target triple begins: x86_64, aarch64, ..."""
+    machine = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
 
 
 def host_cores() -> int:

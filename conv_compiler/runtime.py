@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import iree.runtime as iree
 import numpy as np
 
+from conv_compiler.cpu_needs import check_needs, needs_of
 from conv_compiler.devices import DEVICES, find_device, open_device, reason
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import (
@@ -29,6 +30,7 @@ from conv_compiler.errors import (
     InvalidArtifact,
     LaunchFailed,
 )
+from conv_compiler.host import host_architecture, host_flags
 from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
 
 if TYPE_CHECKING:
@@ -238,6 +240,8 @@ def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
             f"artifact {path.name}: built for {chip}, which device {name} is not; "
             f"use {' or '.join(fitting) or 'another device'}, or compile it for {name}"
         )
+    if needs := needs_of(data):
+        check_needs(path.name, needs, host_architecture(), host_flags())
     return Kernel(path, data, name, chip)
 
 
@@ -247,7 +251,8 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     `device` is a name of DEVICES, `hip://1` for the second of its kind; left out, it is the one the
     file was built for, and for AMD chips the virtual GPU where no real one can be opened. A file
     loaded before and unchanged since is not loaded again. Raises InvalidArtifact (missing, corrupt,
-    or built for another chip) and DeviceUnavailable.
+    built for another chip, or for a CPU with extensions that this host lacks) and
+    DeviceUnavailable.
     """
     path = os.fspath(artifact if isinstance(artifact, str | os.PathLike) else artifact.vmfb)
     try:

@@ -42,7 +42,7 @@ class StrategyRow:
     schedule: Callable[[ConvProblem, Target, Strategy], Schedule]
     splits: Callable[[ConvProblem, Target, Any], list[int]]
     predict: Callable[[ConvProblem, Target, Any, int], float] | None = None
-    comes_last: Callable[[ConvProblem, Strategy], bool] = lambda problem, one: False
+    comes_last: Callable[[ConvProblem, Target, Strategy], bool] = lambda *_: False
     has_script: bool = False
 
     def seconds(self, problem: ConvProblem, target: Target, one: Strategy) -> float:
@@ -181,7 +181,7 @@ def _candidates(
 
     def rank(entry: tuple[StrategyRow, Strategy]) -> tuple[float, bool]:
         row, one = entry
-        return row.seconds(problem, target, one), row.comes_last(problem, one)
+        return row.seconds(problem, target, one), row.comes_last(problem, target, one)
 
     return tuple(one for _, one in sorted(found, key=rank))
 

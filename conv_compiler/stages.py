@@ -24,7 +24,7 @@ _COMPILE_SECONDS = 300
 
 def compiler_flags(target: Target) -> list[str]:
     """iree-compile's flags for a target."""
-    return [flag.format(chip=target.chip) for flag in BACKENDS[target.backend].flags]
+    return list(target.flags)
 
 
 def compiler_path(tool: str = "iree-compile") -> Path:

@@ -3,7 +3,8 @@
 Chip facts are those of IREE's `compiler/src/iree/compiler/Codegen/Dialect/GPU/TargetUtils/
 KnownTargets.cpp` (which cites AMD's and NVIDIA's product pages); `conv-compiler list targets
 --check` compares them with what the compiler reports. Cycles are those of AMD's matrix instruction
-calculator (ROCm/amd_matrix_instruction_calculator) and of LLVM's scheduling models.
+calculator (ROCm/amd_matrix_instruction_calculator) and of LLVM's scheduling models. CPUs by name
+are rows of `processors.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from types import MappingProxyType
 
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.processors import PROCESSORS, Processor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +126,7 @@ _NV_MMA = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """One chip, or the host CPU.
+    """One chip, the host CPU, or a CPU by name (`processor`; None for the host's).
 
     `backend` (a row of BACKENDS) picks compiler flags, runtime driver and schedules.
     `compute_units` counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on
@@ -146,6 +148,7 @@ class Target:
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
     flushed: tuple[str, ...] = ()
+    processor: Processor | None = None
 
     def __hash__(self) -> int:
         return hash(self.name)  # the table of instructions would be hashed each time
@@ -167,6 +170,12 @@ class Target:
         In order of preference; empty where it has none.
         """
         return tuple(row for row in self.mma if row.operands == (a, b or a))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """iree-compile's flags."""
+        named = self.processor.flags if self.processor else ()
+        return (*(flag.format(chip=self.chip) for flag in BACKENDS[self.backend].flags), *named)
 
     @property
     def has_fnuz(self) -> bool:
@@ -253,6 +262,10 @@ TARGETS = MappingProxyType(
         row.name: row
         for row in (
             Target(name="cpu", backend="llvm-cpu", chip="host"),
+            *(
+                Target(name=f"cpu-{name}", backend="llvm-cpu", chip=name, processor=row)
+                for name, row in PROCESSORS.items()
+            ),
             Target(
                 name="gfx90a",
                 backend="rocm",
@@ -371,9 +384,27 @@ TARGETS = MappingProxyType(
     }
 )
 
+# More than any host has; beyond it the choice among deals takes long.
+MOST_CORES = 1024
+
 
 def find_target(name: str) -> Target:
-    """The row of a chip, or UnsupportedTarget naming those there are."""
-    if row := TARGETS.get(name):
+    """The row of a chip, or UnsupportedTarget naming those there are.
+
+    A CPU's name may end in the number of cores to deal work out for: `cpu-x86-64-v3@16`.
+    """
+    base, at, cores = name.partition("@")
+    row = TARGETS.get(base)
+    if row is None:
+        raise UnsupportedTarget(f"target {name}: not in the table; known: {', '.join(TARGETS)}")
+    if not at:
         return row
-    raise UnsupportedTarget(f"target {name}: not in the table; known: {', '.join(TARGETS)}")
+    if row.processor is None:
+        raise UnsupportedTarget(f"target {name}: cores are for CPUs by name; use {base}")
+    if not (cores.isdecimal() and 1 <= int(cores) <= MOST_CORES):
+        raise UnsupportedTarget(
+            f"target {name}: cores {cores} is not 1 to {MOST_CORES}; write {base}@16, or {base} "
+            f"for {row.processor.cores}"
+        )
+    dealt = replace(row.processor, cores=int(cores))
+    return replace(row, name=f"{base}@{dealt.cores}", processor=dealt)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
-from iree.compiler.dialects import math as math_dialect
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.host import PAIR_INSTRUCTIONS, PairInstruction
@@ -42,7 +41,9 @@ def _multiply_add(sums: ir.VectorType) -> Product:
     def add(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         if isinstance(sums.element_type, ir.IntegerType):
             return arith.AddIOp(total, arith.MulIOp(a, b).result).result
-        return math_dialect.FmaOp(a, b, total).result
+        # One instruction where the CPU has it, two where it has not.
+        product = arith.MulFOp(a, b, fastmath=arith.FastMathFlags.contract).result
+        return arith.AddFOp(product, total, fastmath=arith.FastMathFlags.contract).result
 
     return Product(
         element=sums.element_type,

@@ -65,7 +65,11 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
 
 def add_build(parser: argparse.ArgumentParser) -> None:
     """Where to build for and how."""
-    parser.add_argument("--target", metavar="T", help="cpu, a chip, several (a,b), or all (cpu)")
+    parser.add_argument(
+        "--target",
+        metavar="T",
+        help="cpu, a chip or a CPU by name (list targets), several (a,b), or all (cpu)",
+    )
     parser.add_argument(
         "--strategy", metavar="NAME", help="see conv-compiler list strategies (the best that fits)"
     )

@@ -92,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
     from conv_compiler.artifact import Artifact
     from conv_compiler.compile import compile
+    from conv_compiler.cpu_needs import needs_of
     from conv_compiler.model.facts import chip_facts
     from conv_compiler.select import choose
     from conv_compiler.targets import find_target
@@ -122,12 +123,17 @@ def run(args: argparse.Namespace) -> int:
     if args.stage:
         _print_stages(args, problem, find_target(target), strategy)
     elif args.json:
-        print(json.dumps({"vmfb": str(artifact.vmfb), **artifact.to_json()}, indent=1))
+        needs = needs_of(artifact.vmfb.read_bytes())
+        facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
+        facts["needs"] = list(needs.extensions) if needs else []
+        print(json.dumps(facts, indent=1))
     else:
         print(f"problem   {problem.name}")
         print(f"target    {target}")
         print(f"strategy  {strategy.text}")
         print(f"file      {artifact.vmfb}")
+        if needs := needs_of(artifact.vmfb.read_bytes()):
+            print(f"needs     {needs.text}")
         for reason in artifact.rejected:
             print(f"given up  {reason}")
         show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)

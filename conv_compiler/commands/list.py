@@ -16,6 +16,8 @@ from conv_compiler.report import Column, left, right, show
 from conv_compiler.targets import TARGETS, Target
 
 Rows = list[dict[str, Any]]
+# What `cpu` takes, a CPU by name takes too.
+_CHIPS = tuple(row for row in TARGETS.values() if row.processor is None)
 
 
 def _words(values: Any) -> str:
@@ -27,13 +29,21 @@ def _targets() -> Rows:
         {
             "name": row.name,
             "backend": row.backend,
-            "compute_units": row.compute_units if row.is_gpu else None,
+            "compute_units": _units(row),
             "subgroup_size": row.subgroup_size if row.is_gpu else None,
             "lds_bytes": row.lds_bytes if row.is_gpu else None,
             "mma": [mma.name for mma in row.mma],
+            "needs": list(row.processor.extensions) if row.processor else [],
         }
         for row in TARGETS.values()
     ]
+
+
+def _units(row: Target) -> int | None:
+    """What work is dealt out for; None for the host, whose cores are counted when it compiles."""
+    if row.is_gpu:
+        return row.compute_units
+    return row.processor.cores if row.processor else None
 
 
 def _layouts() -> Rows:
@@ -42,7 +52,7 @@ def _layouts() -> Rows:
 
 def _dtypes() -> Rows:
     def names(data: str, want: str) -> list[str]:
-        return [row.name for row in TARGETS.values() if _how(data, row) == want]
+        return [row.name for row in _CHIPS if _how(data, row) == want]
 
     # (what the user writes, the result's type, what is multiplied); terms are of f32.
     rows = [(data, weight, data) for data, weight in TYPE_PAIRS]
@@ -82,7 +92,7 @@ def _strategies() -> Rows:
     return [
         {
             "name": row.name,
-            "targets": [t.name for t in TARGETS.values() if t.backend in row.backends],
+            "targets": [t.name for t in _CHIPS if t.backend in row.backends],
             "description": row.description,
             "tile": row.tile,
         }
@@ -102,6 +112,7 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
                 right("subgroup", "subgroup_size"),
                 right("LDS", "lds_bytes"),
                 left("matrix instructions", "mma", _words),
+                left("needs of a CPU", "needs", _words),
             ),
         ),
         "layouts": (
@@ -151,7 +162,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="targets: compare every row with what the compiler reports of the chip",
+        help="targets: compare every row with what the compiler reports of the chip or the CPU",
     )
     add_json(parser)
 
@@ -171,10 +182,10 @@ def _check(as_json: bool) -> int:
     from conv_compiler.check_targets import check_target
     from conv_compiler.report import progress
 
-    gpus = [row for row in TARGETS.values() if row.is_gpu]
+    known = [row for row in TARGETS.values() if row.is_gpu or row.processor]
     rows: Rows = []
-    with progress(len(gpus), "check") as step:
-        for target in gpus:
+    with progress(len(known), "check") as step:
+        for target in known:
             step(target.name)
             wrong = check_target(target)
             rows.append({"name": target.name, "wrong": list(wrong), "right": not wrong})

@@ -14,19 +14,21 @@ from conv_compiler import cpu_dot
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
 from conv_compiler.directions import roles
-from conv_compiler.host import PAIR_INSTRUCTIONS, pair_instruction
+from conv_compiler.host import PAIR_INSTRUCTIONS
 from conv_compiler.problem import DIRECTIONS, ConvProblem
+from conv_compiler.processors import host_processor
 from conv_compiler.runtime import load
 from conv_compiler.targets import find_target
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 
 CPU = find_target("cpu")
+HOST = host_processor()
 DTYPES = [
     pytest.param(
         row.dtype,
         marks=pytest.mark.skipif(
-            pair_instruction(row.dtype) is None, reason=f"this host has no {row.name}"
+            HOST.pair_instruction(row.dtype) is None, reason=f"this host has no {row.name}"
         ),
     )
     for row in PAIR_INSTRUCTIONS.values()
@@ -171,7 +173,7 @@ def test_the_instruction_is_in_the_kernel(dtype):
     assert artifact.main_kernel.mma.get(artifact.strategy.tiling.instruction)
 
 
-@pytest.mark.skipif(pair_instruction("bf16") is None, reason="this host has no vdpbf16ps")
+@pytest.mark.skipif(HOST.pair_instruction("bf16") is None, reason="this host has no vdpbf16ps")
 def test_infinity_meets_no_zeros_but_the_pads():
     """An odd batch's partner is a zero image on both sides: it adds nothing, whatever there is."""
     problem = replace(PROBLEM, n=3, pad_low=(0, 0), pad_high=(0, 0))

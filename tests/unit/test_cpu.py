@@ -82,19 +82,18 @@ def test_each_vector_unit_has_its_tile(unit):
 
 
 @pytest.mark.parametrize("cores", [2, 8])
-def test_workgroups_follow_the_cores(monkeypatch, cores):
-    monkeypatch.setattr("conv_compiler.cpu_tiles.host_cores", lambda: cores)
+def test_workgroups_follow_the_cores(cores):
     problem = _problem(k=512, c=512, image=(14, 14))
-    _, tiling = best_tiling(problem, "c")
-    _, share = shares(problem, tiling, 1)
+    _, tiling = best_tiling(problem, "c", host_unit())
+    _, share = shares(problem, tiling, 1, cores)
     workgroups = math.prod(loop_sizes(problem)[p] // size for p, size in share.items())
     assert 4 * cores <= workgroups < 8 * cores
 
 
-def test_auto_split_cuts_small_weights_and_leaves_large_ones(monkeypatch):
-    monkeypatch.setattr("conv_compiler.cpu_tiles.host_cores", lambda: 2)
-    assert choose(_problem(), CPU).split_k == 8
-    assert choose(_problem(k=512, c=512, image=(7, 7)), CPU).split_k == 1
+def test_auto_split_cuts_small_weights_and_leaves_large_ones():
+    two = find_target("cpu-x86-64-v4@2")
+    assert choose(_problem(), two).split_k == 8
+    assert choose(_problem(k=512, c=512, image=(7, 7)), two).split_k == 1
 
 
 def test_one_product_cannot_be_split():
@@ -122,7 +121,7 @@ def test_register_tiles_fit_and_shares_are_whole_tiles(problem):
         tile = {p: t for p, t in zip(*_tiles(strategy), strict=True) if t}
         *rows, lanes = tile.values()
         assert math.prod(rows) * -(-lanes // host_unit().lanes) <= host_unit().most_sums
-        share = shares(problem, strategy.tiling, 1)[1]
+        share = shares(problem, strategy.tiling, 1, 2)[1]
         for loop, size in share.items():
             padded = -(-loop_sizes(problem)[loop] // tile[loop]) * tile[loop]
             assert size % tile[loop] == padded % size == 0

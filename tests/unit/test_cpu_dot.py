@@ -1,5 +1,5 @@
 """Products in pairs on the CPU: when they are offered, and what their passes leave. On any host:
-which instructions there are is set."""
+they are made for CPUs by name."""
 
 from __future__ import annotations
 
@@ -7,34 +7,28 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
-from conv_compiler import cpu_dot, host
+from conv_compiler import cpu_dot
 from conv_compiler.cpu_copies import COPY_BYTES, best_deal, copies
 from conv_compiler.cpu_tiles import PACKED_LANE_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.facts import KernelFacts
-from conv_compiler.host import PAIR_INSTRUCTIONS, pair_instruction
+from conv_compiler.host import PAIR_INSTRUCTIONS, host_flags
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
 from conv_compiler.stages import prove
 from conv_compiler.targets import find_target
 from tests.problems import problems_with_split
 
-CPU = find_target("cpu")
+# One with all of PAIR_INSTRUCTIONS, and one as wide without.
+CPU, WITHOUT = find_target("cpu-znver4"), find_target("cpu-x86-64-v4")
 PROBLEM = ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="bf16")
 
 
-@pytest.fixture
-def every_instruction(monkeypatch):
-    """A host with all of PAIR_INSTRUCTIONS."""
-    flags = frozenset(row.flag for row in PAIR_INSTRUCTIONS.values())
-    monkeypatch.setattr(host, "host_flags", lambda: flags)
-
-
 @pytest.mark.parametrize("dtype", ["bf16", "i8"])
-def test_chosen_where_the_host_has_the_instruction(every_instruction, dtype):
+def test_chosen_where_the_cpu_has_the_instruction(dtype):
     problem = replace(PROBLEM, dtype=dtype, weight_dtype="")
     first, *others = choose(problem, CPU)
     assert first.name == "cpu_dot"
@@ -43,25 +37,24 @@ def test_chosen_where_the_host_has_the_instruction(every_instruction, dtype):
     assert others[-1].name == "cpu_loops"
 
 
-def test_not_without_the_instruction(monkeypatch):
-    monkeypatch.setattr(host, "host_flags", frozenset)
-    assert choose(PROBLEM, CPU)[0].name == "cpu_lin"
-    with pytest.raises(UnsupportedStrategy, match="cpu_dot: has no tile for bf16 on cpu"):
-        choose(PROBLEM, CPU, "cpu_dot")
+def test_not_without_the_instruction():
+    assert choose(PROBLEM, WITHOUT)[0].name == "cpu_lin"
+    with pytest.raises(UnsupportedStrategy, match="cpu_dot: has no tile for bf16 on cpu-x86-64-v4"):
+        choose(PROBLEM, WITHOUT, "cpu_dot")
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
-def test_not_for_types_without_an_instruction(every_instruction, dtype):
+def test_not_for_types_without_an_instruction(dtype):
     problem = replace(PROBLEM, dtype=dtype, weight_dtype="")
     assert choose(problem, CPU)[0].name == "cpu_lin"
 
 
-def test_one_image_has_no_partner(every_instruction):
+def test_one_image_has_no_partner():
     assert choose(PROBLEM.with_batch(1), CPU)[0].name == "cpu_lin"
     assert choose(PROBLEM.with_batch(3), CPU)[0].name == "cpu_dot"
 
 
-def test_eight_bits_as_data_are_multiplied_in_bf16(every_instruction):
+def test_eight_bits_as_data_are_multiplied_in_bf16():
     problem = replace(PROBLEM, dtype="f16", weight_dtype="", compute="bf8,fp8")
     assert choose(problem, CPU)[0].tiling.instruction == "vdpbf16ps"
 
@@ -84,41 +77,37 @@ def test_eight_bits_as_data_are_multiplied_in_bf16(every_instruction):
         {"n": 4, "k": 4096, "c": 4096, "image": (7, 7), "filter": (1, 1)},
     ],
 )
-def test_copies_fit_the_stack_whatever_the_problem(every_instruction, monkeypatch, sizes, cores):
-    for module in ("cpu_tiles", "cpu_copies"):
-        monkeypatch.setattr(f"conv_compiler.{module}.host_cores", lambda: cores)
-    best_deal.cache_clear()
-    problem = ConvProblem(**sizes, dtype="bf16")
-    strategy = choose(problem, CPU)[0]
+def test_copies_fit_the_stack_whatever_the_problem(sizes, cores):
+    problem, target = ConvProblem(**sizes, dtype="bf16"), find_target(f"cpu-znver4@{cores}")
+    strategy = choose(problem, target)[0]
     assert strategy.name == "cpu_dot"
     half = cpu_dot.paired(roles(problem), strategy.tiling)
     for parts in (1, 16, 1024):
-        deal = best_deal(half, strategy.tiling, parts)
-        assert sum(one.elements for one in copies(half, deal.share, deal.cache)) * 4 <= COPY_BYTES
-    best_deal.cache_clear()
+        deal = best_deal(half, strategy.tiling, parts, target.processor)
+        both = copies(half, deal.share, deal.cache, target.processor.unit)
+        assert sum(one.elements for one in both) * 4 <= COPY_BYTES
 
 
-def test_a_strategy_of_another_problem_is_refused(every_instruction):
+def test_a_strategy_of_another_problem_is_refused():
     strategy = choose(PROBLEM, CPU)[0]
     for problem in (PROBLEM.with_batch(1), replace(PROBLEM, dtype="f32", weight_dtype="")):
         with pytest.raises(UnsupportedStrategy, match="by no instruction of pairs; leave"):
             cpu_dot.passes(problem, CPU, strategy)
+    with pytest.raises(UnsupportedStrategy, match="cpu-x86-64-v4 multiplies bf16 over 8 images by"):
+        cpu_dot.passes(PROBLEM, WITHOUT, strategy)
 
 
-def test_a_register_tile_that_no_copy_fits_is_refused(every_instruction):
+def test_a_register_tile_that_no_copy_fits_is_refused():
     strategy = choose(PROBLEM, CPU)[0]
     loops = strategy.tiling.loops
     tile = tuple(2**15 if loop in "kc" else 0 if loop in ("n", "ho", "wo") else 1 for loop in loops)
     problem = replace(PROBLEM, k=2**16, c=2**16)
+    wide = replace(strategy.tiling, vector_parallel=tile)
     with pytest.raises(UnsupportedStrategy, match=r"tile \S+: one pixel of its operands takes"):
-        best_deal(
-            cpu_dot.paired(problem, strategy.tiling),
-            replace(strategy.tiling, vector_parallel=tile),
-            1,
-        )
+        best_deal(cpu_dot.paired(problem, wide), wide, 1, CPU.processor)
 
 
-def test_the_instruction_is_looked_for(every_instruction):
+def test_the_instruction_is_looked_for():
     strategy = choose(PROBLEM, CPU)[0]
     kernel = KernelFacts(name="main", role="contraction", mma={"vdpbf16ps": 24})
     prove(PROBLEM, CPU, strategy, [kernel])
@@ -127,17 +116,12 @@ def test_the_instruction_is_looked_for(every_instruction):
 
 
 def test_flags_of_this_host_are_words():
-    assert all(flag and not flag.isspace() for flag in host.host_flags())
-    assert pair_instruction("f32") is None
+    assert all(flag and not flag.isspace() for flag in host_flags())
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=40, deadline=None)
 @given(problems_with_split())
-def test_tiles_divide_the_loops_the_passes_leave(every_instruction, drawn):
+def test_tiles_divide_the_loops_the_passes_leave(drawn):
     from iree.compiler import ir
 
     from conv_compiler.build import build

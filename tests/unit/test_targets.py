@@ -8,10 +8,11 @@ import pytest
 
 from conv_compiler.check_targets import check_target
 from conv_compiler.dtypes import DTYPES
-from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.errors import CompileFailed, UnsupportedTarget
 from conv_compiler.targets import BACKENDS, TARGETS, Target, find_target
 
 GPUS = [row for row in TARGETS.values() if row.is_gpu]
+CPUS = [row for row in TARGETS.values() if row.processor]
 ROWS = [
     pytest.param(target, mma, id=f"{target.name}-{mma.name}")
     for target in GPUS
@@ -29,7 +30,7 @@ def test_rows_are_found_by_their_name():
         assert row.name == name
         assert find_target(name) is row
     with pytest.raises(
-        UnsupportedTarget, match="target gfx9: not in the table; known: cpu, gfx90a"
+        UnsupportedTarget, match="target gfx9: not in the table; known: cpu, cpu-x86-64, "
     ):
         find_target("gfx9")
 
@@ -89,7 +90,7 @@ def test_backends_name_the_chip_they_compile_for():
         assert any("{chip}" in flag for flag in backend.flags)
 
 
-@pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
+@pytest.mark.parametrize("target", [*GPUS, *CPUS], ids=lambda row: row.name)
 def test_the_compiler_agrees(target):
     assert check_target(target) == ()
 
@@ -102,3 +103,23 @@ def test_a_wrong_row_is_told():
         "LDS 1048576: the compiler allows 65536",
         "MFMA_F32_16x16x16_F16: not among the compiler's instructions",
     )
+
+
+def test_a_wrong_row_of_a_cpu_is_told():
+    v3, v4 = (find_target(f"cpu-x86-64-{level}") for level in ("v3", "v4"))
+    wrong = replace(v3.processor, unit=v4.processor.unit, extensions=("gfni", "avx2"))
+    found = check_target(replace(v3, processor=wrong))
+    assert found[0] == "vectors of 64 bytes: the compiler has 32"
+    assert "gfni: is not among the compiler's extensions" in found
+    assert "fma: is among the compiler's extensions" in found
+    assert not any(text.startswith("avx2:") for text in found)
+    other = replace(v3.processor, name="znver4", architecture="x86_64")
+    assert "znver4 of x86_64: the compiler says x86-64-v3 of x86_64" in check_target(
+        replace(v3, processor=other)
+    )
+
+
+def test_an_unknown_cpu_is_told():
+    row = find_target("cpu-x86-64-v3")
+    with pytest.raises(CompileFailed, match="target cpu-x: Unknown CPU for target architecture"):
+        check_target(replace(row, name="cpu-x", chip="x"))

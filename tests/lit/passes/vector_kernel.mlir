@@ -15,7 +15,7 @@
 // CHECK:                  scf.for
 // Two vectors of the image along c, two elements of the gradient.
 // CHECK-COUNT-2:            {{vector.transfer_read .* vector<4xf32>|tensor.extract }}
-// CHECK-COUNT-4:            math.fma {{.*}} : vector<4xf32>
+// CHECK-COUNT-4:            arith.addf {{.*}} fastmath<contract> : vector<4xf32>
 // CHECK:                    scf.yield
 // CHECK-COUNT-4:      vector.transfer_write
 // CHECK:        scf.forall.in_parallel

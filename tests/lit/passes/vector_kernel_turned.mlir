@@ -11,9 +11,9 @@
 // CHECK-COUNT-4:    vector.transfer_read {{.*}} : tensor<2x4x9xf32>, vector<4xf32>
 // CHECK-COUNT-8:    vector.shuffle
 // CHECK-COUNT-4:    vector.transfer_write {{.*}} : vector<4xf32>, tensor<52xf32>
-// The gradient: its two rows as they lie.
-// CHECK:        vector.transfer_read {{.*}} : tensor<40xf32>, vector<4xf32>
-// CHECK:        math.fma
+// The gradient: single elements from where it lies, rows of both channels in one.
+// CHECK:        tensor.extract {{.*}} : tensor<40xf32>
+// CHECK:        arith.mulf {{.*}} fastmath<contract>
 
 #image = affine_map<(k, c, n, wo) -> (n, c, wo)>
 #gradient = affine_map<(k, c, n, wo) -> (n, k, wo)>
