@@ -1,0 +1,27 @@
+"""A workgroup's piece of the result was cleared by one store a vector, all written out.
+
+Sixteen thousand stores for 512 x 512 weights: LLVM took eight seconds over them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from conv_compiler.problem import ConvProblem
+from conv_compiler.select import choose
+from conv_compiler.stages import stage_texts
+from conv_compiler.targets import find_target
+
+
+def test_long_kernels_of_zeros(tmp_path):
+    problem = ConvProblem(
+        n=8, k=1024, c=512, image=(28, 28), filter=(1, 1), stride=(2, 2), dtype="f32"
+    )
+    target = find_target("cpu-x86-64-v4@2")
+    (strategy, *_) = choose(problem, target, "cpu_lin", 4)
+    stage_texts(problem, target, strategy, tmp_path)
+    (text,) = tmp_path.rglob("*.s")
+    kernel, *_ = re.findall(
+        r"^main_dispatch_\d+_reduction.*?^\.Lfunc_end", text.read_text(), re.M | re.S
+    )
+    assert 20 < len(kernel.splitlines()) < 2000
