@@ -20,7 +20,8 @@ class Device:
 
     `built_for` is the device target a `.vmfb` names; the first row of a device target that can be
     opened is its default. `open` makes the device from the name as written and the chip a kernel
-    was built for. A time taken on a `virtual` device says nothing about a chip.
+    was built for. A time taken on a `virtual` device says nothing about a chip. Where a device
+    `has_workers`, threads of this process compute while the calling one waits.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Device:
     open: Callable[[str, str], Any]
     numbered: bool = True
     virtual: bool = False
+    has_workers: bool = False
 
 
 def _open_cpu(name: str, chip: str) -> Any:
@@ -56,7 +58,7 @@ DEVICES = MappingProxyType(
     {
         row.name: row
         for row in (
-            Device(name="cpu", built_for="local", open=_open_cpu, numbered=False),
+            Device(name="cpu", built_for="local", open=_open_cpu, numbered=False, has_workers=True),
             Device(name="hip", built_for="hip", open=_open_hip),
             Device(name="vgpu", built_for="hip", open=_open_virtual, numbered=False, virtual=True),
             Device(

@@ -12,6 +12,7 @@ import re
 import statistics
 import time
 import zipfile
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from conv_compiler.errors import (
 )
 from conv_compiler.host import host_architecture, host_flags
 from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
+from conv_compiler.waiting import batch_wait, may_wait_as_batch
 
 if TYPE_CHECKING:
     from conv_compiler.artifact import Artifact
@@ -93,10 +95,20 @@ class Kernel:
     elementwise op takes a tensor d has it as third operand.
 
     numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
-    result. Calls return when the device is done.
+    result. Calls return when the device is done; on the CPU the calling thread waits as a batch
+    thread (`waiting.py`).
     """
 
-    __slots__ = ("_batches", "_config", "_invoke", "device", "operands", "path", "result")
+    __slots__ = (
+        "_batches",
+        "_config",
+        "_invoke",
+        "_waiting",
+        "device",
+        "operands",
+        "path",
+        "result",
+    )
 
     def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
         self.path, self.device = path, device
@@ -130,6 +142,8 @@ class Kernel:
                 f"({reason(error)}); compile it for that device"
             ) from error
         self._invoke = iree.FunctionInvoker(context, config.device, function)
+        workers = find_device(device).has_workers
+        self._waiting = batch_wait if workers and may_wait_as_batch() else nullcontext
 
     @property
     def virtual(self) -> bool:
@@ -152,7 +166,8 @@ class Kernel:
             tensor.check(array)
         self._check_batches(operands)
         try:
-            result = self._invoke(*operands)
+            with self._waiting():
+                result = self._invoke(*operands)
         except RuntimeError as error:
             # The device stays failed; the next load opens a fresh one.
             open_device.cache_clear()

@@ -20,6 +20,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +37,7 @@ from conv_compiler.errors import ConvError, UnsupportedProblem
 from conv_compiler.host import host_cores, host_flags
 from conv_compiler.problem import ConvProblem
 from conv_compiler.verify import verify
+from conv_compiler.waiting import batch_wait, may_wait_as_batch
 
 BATCHES, BATCH, WARM_UP = 6, 8, 2
 # A side whose first call says that its batches would take longer is called no more.
@@ -74,7 +76,13 @@ def our_call(problem: ConvProblem, device: str) -> tuple[str, Call]:
         )
         for shape in problem.operand_shapes
     ]
-    return artifact.strategy.text, lambda: kernel(*operands)
+    waiting = batch_wait if device == "local-task" and may_wait_as_batch() else nullcontext
+
+    def call() -> Any:
+        with waiting():  # as `conv_compiler.runtime` calls it
+            return kernel(*operands)
+
+    return artifact.strategy.text, call
 
 
 def pytorch_call(problem: ConvProblem) -> tuple[str, Call]:
