@@ -28,7 +28,7 @@ from conv_compiler.cpu_tiles import (
     multiply_cycles,
 )
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.f8 import emulation_passes, multiplied
+from conv_compiler.f8 import emulation_passes, multiplied, operand_bytes
 from conv_compiler.processors import processor_of
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
@@ -77,8 +77,11 @@ def packed_candidates(
 
 
 def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
-    """Whether channels are innermost and the multiply-adds hide what `cpu_lin` pads in memory."""
+    """Whether channels are innermost, data are of the sums' type, and the multiply-adds hide what
+    `cpu_lin` pads in memory."""
     row = problem.layout_row.grouped
+    if operand_bytes(problem, target) < problem.accumulator_type.bytes:
+        return False  # a copy is widened once, what lies in memory whenever it is read
     if row.input.endswith("*") or row.output.endswith("*"):
         return False
     tiling = strategy.tiling

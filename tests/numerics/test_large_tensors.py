@@ -36,7 +36,7 @@ def test_a_large_batch_is_cut_into_rounds(target):
     large = ConvProblem(n=24, k=4, c=4, image=(5000, 5000), filter=(1, 1), stride=(STRIDE, STRIDE))
     assert rounds_of(large) == Rounds(images=8, count=3)
     artifact = compile(large, target)
-    assert artifact.strategy.name == ("cpu_lin" if target == "cpu" else "implicit_gemm")
+    assert artifact.strategy.name == ("cpu_packed" if target == "cpu" else "implicit_gemm")
     every_pixel_is_found(large, artifact)
 
 
