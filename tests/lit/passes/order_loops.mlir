@@ -3,6 +3,7 @@
 
 // RUN: %conv_opt %s --pass 'order-loops{loops=k,x,c}' | %filecheck
 // RUN: %conv_opt %s --pass 'order-loops{loops=c,x,k}' | %filecheck --check-prefix=K
+// RUN: %conv_opt %s --pass 'order-loops{loops=k,x,c as_it_lies=true}' | %filecheck --check-prefix=LIES
 // RUN: not %conv_opt %s --pass 'order-loops{loops=k,c}' 2>&1 | %filecheck --check-prefix=SHORT
 
 // CHECK:      %[[LANES:.+]] = linalg.generic {{.*}} ins({{.*}} : tensor<4x7x12xf32>)
@@ -15,6 +16,10 @@
 // K:      linalg.generic {{.*}} outs({{.*}} : tensor<7x3x5xf32>)
 // K-SAME:   conv_compiler.loops = ["c", "x", "k", "n", "wo"]
 // K:      linalg.generic {{.*}} ins({{.*}} : tensor<7x3x5xf32>) outs({{.*}} : tensor<5x3x7xf32>)
+
+// LIES:      linalg.fill
+// LIES-NEXT: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<4x7x12xf32>, tensor<4x5x10xf32>)
+// LIES-NOT:  linalg.generic
 
 // SHORT: loops k c: not the parallel loops of the contraction; order k x c
 
