@@ -161,7 +161,7 @@ def _copy(
         if letter == "*" or share.get(letter, 1) < sizes[letter]:
             break
     turned = lanes in letters and not innermost(letters, lanes, sizes)
-    is_cut = turned or (letters.endswith("*") and any(problem.pad_low))
+    is_cut = turned or any(problem.pad_low)
     room = (vector - 1) * (share[lanes] if turned else 1) if is_cut else 0
     elements = others * math.prod(pixels)
     return Copy(elements=elements + room, rows=elements / piece)

@@ -4,6 +4,7 @@ they are made for CPUs by name."""
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -148,3 +149,8 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
             assert kernel.tile[-1] % PACKED_LANE_TILES[0] == 0
             kernel.apply(module)  # raises where a tile does not divide
             assert module.operation.verify()
+            rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
+        whole = cpu_dot.paired(problem, one.tiling)
+        deal = best_deal(whole, one.tiling, parts, CPU.processor)
+        counted = copies(whole, deal.share, deal.cache, CPU.processor.unit)
+        assert sum(map(int, rooms)) <= sum(copy.elements for copy in counted)
