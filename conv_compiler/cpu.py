@@ -109,7 +109,10 @@ def padded_loops(problem: ConvProblem, strategy: Strategy) -> dict[str, int]:
         for loop, tile in zip(tiling.loops, tiling.vector_parallel, strict=True)
         if tile
     }
-    wanted |= {p: size for p, (_, size) in split_parts(problem, strategy.split_k).items()}
+    split = split_parts(problem, strategy.split_k)
+    wanted |= {p: size for p, (_, size) in split.items()}
+    for p, length in part_lengths(problem, tiling, strategy.split_k).items():
+        wanted[p] = split[p][0] * length if p in split else length
     return {loop: size for loop, size in wanted.items() if size != sizes[loop]}
 
 

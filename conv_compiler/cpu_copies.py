@@ -16,16 +16,16 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
-from conv_compiler.cpu_splits import part_lengths
+from conv_compiler.cpu_splits import deep_loop, part_lengths
 from conv_compiler.cpu_tiles import (
     PARTIAL_MOVES,
     WORKGROUPS_PER_CORE,
     divisors,
-    innermost,
     lanes_of,
     loop_sizes,
 )
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.host import TILE_INSTRUCTIONS
 
 if TYPE_CHECKING:
     from conv_compiler.host import VectorUnit
@@ -35,11 +35,15 @@ if TYPE_CHECKING:
 
 # Both copies; half of the stack an IREE worker has (131072, its flag `task_worker_stack_size`).
 COPY_BYTES = 2**16
+# Of kernels of tiles, which have the sums of 8 KiB of tiles beside them there.
+TILED_COPY_BYTES = 80 * 1024
 
 # Cycles to copy a row that lies in one piece, to find it and to wait for it, and a vector of it,
 # twice that where it is of two images; to load and store a vector of sums, out of the second cache,
 # and to start a register tile, both once a copy; to move a vector of partial sums in memory.
 ROW_CYCLES, VECTOR_CYCLES, SUM_CYCLES, TILE_CYCLES, MOVE_CYCLES = 12, 5, 1.5, 20, 8
+# The same for sums in tiles, of which rows are moved through memory.
+TILED_SUM_CYCLES = 4
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
@@ -81,7 +85,7 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Pr
         if most > FINER * FINER * max(enough, *counts.values()):
             raise UnsupportedStrategy(
                 f"tile {'x'.join(map(str, tile.values()))}: one pixel of its operands takes over "
-                f"{COPY_BYTES} bytes; use a smaller one"
+                f"{copy_bytes(tiling.instruction)} bytes; use a smaller one"
             )
         found = list(
             _deals(problem, tiling, tile, counts, lengths, parts, enough, most, processor.unit)
@@ -102,86 +106,122 @@ def _deals(
     unit: VectorUnit,
 ) -> Iterator[Deal]:
     """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
-    lanes, images = lanes_of(unit, problem), 2 if tiling.instruction else 1
+    lanes, factors = lanes_of(unit, problem), factors_of(tiling.instruction)
+    deep, step = deep_loop(lengths) if tiling.instruction in TILE_INSTRUCTIONS else ("", 1)
+    room = copy_bytes(tiling.instruction)
+    sum_cycles = TILED_SUM_CYCLES if deep else SUM_CYCLES
     for dealt in product(*(divisors(count, most) for count in counts.values())):
         share = {p: counts[p] // n * tile[p] for p, n in zip(counts, dealt, strict=True)}
         if (
             math.prod(dealt) >= enough
-            and (cache := _cache(problem, share, lengths, unit)) is not None
+            and (cache := _cache(problem, share, lengths, unit, deep, step, room)) is not None
         ):
             workgroups = parts * math.prod(dealt)
             chunks = math.prod(-(-lengths[p] // cache[p]) for p in lengths)
             sums = math.prod(share.values()) / lanes
             moved = sum(
                 copy.rows * ROW_CYCLES + copy.elements / lanes * VECTOR_CYCLES
-                for copy in copies(problem, share, cache, unit)
+                for copy in copies(problem, share, cache, unit, deep)
             )
             starts = math.prod(size // tile[p] for p, size in share.items())
-            a_copy = images * moved + sums * SUM_CYCLES + starts * TILE_CYCLES
+            a_copy = factors * moved + sums * sum_cycles + starts * TILE_CYCLES
             cycles = workgroups * chunks * a_copy
             if parts > 1:
                 cycles += PARTIAL_MOVES * workgroups * sums * MOVE_CYCLES
             yield Deal(share=share, cache=cache, cycles=cycles)
 
 
+def copy_bytes(instruction: str) -> int:
+    """What the copies of a workgroup may take."""
+    return TILED_COPY_BYTES if instruction in TILE_INSTRUCTIONS else COPY_BYTES
+
+
+def factors_of(instruction: str) -> int:
+    """Images whose data stand in one element of a copy."""
+    if row := TILE_INSTRUCTIONS.get(instruction):
+        return row.products
+    return 2 if instruction else 1
+
+
 def copies(
-    problem: ConvProblem, share: Mapping[str, int], cache: Mapping[str, int], unit: VectorUnit
+    problem: ConvProblem,
+    share: Mapping[str, int],
+    cache: Mapping[str, int],
+    unit: VectorUnit,
+    deep: str = "",
 ) -> tuple[Copy, Copy]:
-    """The copies of image and gradient."""
+    """The copies of image and gradient; `deep` is the loop that tiles sum, innermost in the
+    latter."""
     taps, pixels = FILTER_LOOPS[-problem.ndim :], OUTPUT_LOOPS[-problem.ndim :]
-    common = share.get("g", 1) * cache.get("n", 1)
     reach = [
         (cache.get(p, 1) - 1) * stride + (share.get(t, 1) - 1) * dilation + 1
         for p, t, stride, dilation in zip(
             pixels, taps, problem.stride, problem.dilation, strict=True
         )
     ]
-    trips = [cache.get(p, 1) for p in pixels]
-    layout = problem.layout_row.grouped
-    lanes = lanes_of(unit, problem)
+    inner = list(share)[-1]
+    layout, lanes = problem.layout_row.grouped, lanes_of(unit, problem)
+    images = {"n": cache.get("n", 1), "g": share.get("g", 1)}
+    image = images | {"c": share.get("c", 1), **dict(zip(pixels, reach, strict=True))}
+    gradient = images | {"k": share.get("k", 1), **{p: cache.get(p, 1) for p in pixels}}
     return (
-        _copy(problem, share, layout.input, common * share.get("c", 1), reach, lanes),
-        _copy(problem, share, layout.output, common * share.get("k", 1), trips, lanes),
+        _copy(problem, layout.input, image, inner, lanes),
+        _copy(problem, layout.output, gradient, deep or inner, lanes, deep=deep),
     )
 
 
 def _copy(
     problem: ConvProblem,
-    share: Mapping[str, int],
     letters: str,
-    others: int,
-    pixels: list[int],
+    extents: dict[str, int],
+    inner: str,
     vector: int,
+    deep: str = "",
 ) -> Copy:
-    """The copy of a tensor of such axes: so many pixels of `others` images and channels."""
-    sizes, lanes, letters = loop_sizes(problem), list(share)[-1], letters.lower()
+    """The copy of a tensor of such axes, with so many elements along each; loop `inner` is
+    innermost in it, if it has that."""
+    sizes, pixels = loop_sizes(problem), OUTPUT_LOOPS[-problem.ndim :]
+    axes = [p for letter in letters.lower() for p in (pixels if letter == "*" else letter)]
     piece = 1
-    for letter in reversed(letters):
-        piece *= pixels[-1] if letter == "*" else share.get(letter, 1)
-        if letter == "*" or share.get(letter, 1) < sizes[letter]:
+    for letter in reversed(letters.lower()):
+        piece *= extents[pixels[-1]] if letter == "*" else extents[letter]
+        if letter == "*" or extents[letter] < sizes[letter]:
             break
-    turned = lanes in letters and not innermost(letters, lanes, sizes)
+    behind = axes[axes.index(inner) + 1 :] if inner in axes else []
+    turned = any(axis in pixels or sizes[axis] > 1 for axis in behind)
+    rows = math.prod(extents.values()) / piece
+    if deep and turned:
+        extents[deep] = max(extents[deep], vector)
     is_cut = turned or any(problem.pad_low)
-    room = (vector - 1) * (share[lanes] if turned else 1) if is_cut else 0
-    elements = others * math.prod(pixels)
-    return Copy(elements=elements + room, rows=elements / piece)
+    room = (vector - 1) * (extents[inner] if turned else 1) if is_cut else 0
+    return Copy(elements=math.prod(extents.values()) + room, rows=rows)
 
 
 def _cache(
-    problem: ConvProblem, share: Mapping[str, int], lengths: dict[str, int], unit: VectorUnit
+    problem: ConvProblem,
+    share: Mapping[str, int],
+    lengths: dict[str, int],
+    unit: VectorUnit,
+    deep: str,
+    step: int,
+    most_bytes: int,
 ) -> dict[str, int] | None:
-    """Trips of each summed loop whose copies fit, innermost loops filled first; None for none."""
-    found = dict.fromkeys(lengths, 1)
+    """Trips of each summed loop whose copies fit, innermost loops filled first; None for none.
+
+    Of loop `deep` whole steps."""
+    units = {p: step if p == deep else 1 for p in lengths}
+    found = dict(units)
 
     def fits(tiles: Mapping[str, int]) -> bool:
-        elements = sum(copy.elements for copy in copies(problem, share, tiles, unit))
-        return elements * problem.accumulator_type.bytes <= COPY_BYTES
+        elements = sum(copy.elements for copy in copies(problem, share, tiles, unit, deep))
+        return elements * problem.accumulator_type.bytes <= most_bytes
 
     if not fits(found):
         return None
     for loop, length in reversed(lengths.items()):
-        most = bisect_right(range(1, length + 1), 0, key=lambda t: not fits({**found, loop: t}))
-        found[loop] = -(-length // -(-length // most))  # even tiles
-        if most < length:
+        steps, one = range(1, length // units[loop] + 1), units[loop]
+        most = bisect_right(steps, 0, key=lambda t: not fits({**found, loop: t * one}))
+        found[loop] = -(-len(steps) // -(-len(steps) // most)) * one  # even tiles
+        if most < len(steps):
             break
     return found

@@ -19,8 +19,9 @@ from conv_compiler.cpu import (
     pipeline,
     shaping_passes,
 )
-from conv_compiler.cpu_copies import COPY_BYTES, best_deal
-from conv_compiler.cpu_splits import even_splits, split_parts
+from conv_compiler.cpu_copies import best_deal, copy_bytes, factors_of
+from conv_compiler.cpu_splits import deep_loop, even_splits, part_lengths, split_parts
+from conv_compiler.cpu_tile_registers import tile_tilings
 from conv_compiler.cpu_tiles import (
     PACKED_LANE_TILES,
     lanes_of,
@@ -29,26 +30,30 @@ from conv_compiler.cpu_tiles import (
 )
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.f8 import emulation_passes, multiplied, operand_bytes
+from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.processors import processor_of
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
 
 if TYPE_CHECKING:
-    from conv_compiler.host import PairInstruction
+    from conv_compiler.host import PairInstruction, TileInstruction
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
 
 # Copies in memory that take less of the multiply-adds' time are left to `cpu_lin`.
 LEAST_COPIED = 1 / 8
-# What a workgroup copies of its operands is kept on its thread's stack.
-STACK_FLAGS = (f"--iree-llvmcpu-stack-allocation-limit={COPY_BYTES}",)
+# Channels from which tiles are full enough.
+LEAST_TILE_CHANNELS = 8
+# Copies are kept on a thread's stack, and tiles of sums on their way to registers: at most so much,
+# a power of two.
+STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
 
 
 def paired(problem: ConvProblem, tiling: CpuTiling) -> ConvProblem:
-    """The problem in what the kernel multiplies: images, or pairs of them, the last one with a zero
-    image where they are odd."""
-    return problem.with_batch(-(-problem.n // 2)) if tiling.instruction else problem
+    """The problem in what the kernel multiplies: images, or as many at once as its instruction
+    adds products, the last ones with zero images where they are too few."""
+    return problem.with_batch(-(-problem.n // factors_of(tiling.instruction)))
 
 
 def dot_candidates(
@@ -66,6 +71,18 @@ def dot_candidates(
     return tuple(
         Strategy(name="cpu_dot", tiling=replace(tiling, instruction=row.name)) for tiling in tilings
     )
+
+
+def tile_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """Sums in tile registers; none without such an instruction, or without rows and lanes."""
+    row = _tile_instruction(problem, target)
+    if row is None or min(problem.c, problem.k) < LEAST_TILE_CHANNELS:
+        return ()
+    whole = problem.with_batch(-(-problem.n // row.products))
+    tilings = tile_tilings(whole, row.name, tile)
+    return tuple(Strategy(name="cpu_amx", tiling=one) for one in tilings)
 
 
 def packed_candidates(
@@ -106,6 +123,13 @@ def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None
     return processor_of(target).pair_instruction(first) if pairs else None
 
 
+def _tile_instruction(problem: ConvProblem, target: Target) -> TileInstruction | None:
+    """The instruction that multiplies the problem's data in tiles, if the CPU has one."""
+    first, second = multiplied(problem, target)
+    several = first == second and problem.n > 1
+    return processor_of(target).tile_instruction(first) if several else None
+
+
 def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
     """The parts, of those that add no zeros, with which copies and partial sums cost least."""
     whole, processor = paired(problem, tiling), processor_of(target)
@@ -127,19 +151,26 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
-    row = _instruction(problem, target)
-    if tiling.instruction and (row is None or row.name != tiling.instruction):
+    rows = (_instruction(problem, target), _tile_instruction(problem, target))
+    known = [row.name for row in rows if row]
+    if tiling.instruction and tiling.instruction not in known:
         raise UnsupportedStrategy(
             f"strategy {strategy.text}: {target.name} multiplies {problem.dtype} over {problem.n} "
-            f"images by {row.name if row else 'no instruction of pairs'}; leave the strategy out"
+            f"images by {' or '.join(known) or 'no instruction of pairs'}; leave the strategy out"
         )
     whole, processor = paired(problem, tiling), processor_of(target)
     found = best_deal(whole, tiling, strategy.split_k, processor)
     parts = [1 for parts, _ in split_parts(whole, strategy.split_k).values() if parts > 1]
     tile = (t for t in tiling.vector_parallel if t)
-    pairs: list[Pass] = [PairProducts(loop="n")] if tiling.instruction else []
-    if pairs and problem.n % 2:
-        pairs.insert(0, PadLoops(loops=("n",), sizes=(2 * whole.n,)))
+    factors = factors_of(tiling.instruction)
+    pairs: list[Pass] = [PairProducts(loop="n", products=factors)] if factors > 1 else []
+    if problem.n % factors:
+        pairs.insert(0, PadLoops(loops=("n",), sizes=(factors * whole.n,)))
+    steps: dict[str, int] = {}
+    if tiling.instruction in TILE_INSTRUCTIONS:
+        lengths = part_lengths(whole, tiling, strategy.split_k)
+        loop, step = deep_loop(lengths)
+        steps = {**dict.fromkeys(lengths, 1), loop: step}
     return (
         *emulation_passes(problem, target),
         *pairs,
@@ -150,6 +181,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             cache=tuple(found.cache.values()),
             lanes=lanes_of(processor.unit, problem),
             instruction=tiling.instruction or "fma",
+            steps=tuple(steps.values()),
         ),
     )
 
@@ -159,11 +191,15 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     info = CompilationInfo(
         lowering_config="#iree_cpu.lowering_config<>", pipeline=pipeline("cpu_vector")
     )
-    return Schedule(roles={"contraction": info}, flags=STACK_FLAGS)
+    tiling = strategy.tiling
+    assert isinstance(tiling, CpuTiling)
+    bytes = 1 << (copy_bytes(tiling.instruction) - 1).bit_length()
+    return Schedule(roles={"contraction": info}, flags=(STACK_FLAG.format(bytes),))
 
 
 # name, description, candidates, and when those behind come first; in order of preference.
 ROWS = (
+    ("cpu_amx", "tiles of sums, products of 16 x 16 x 16 pairs or fours", tile_candidates, never),
     ("cpu_dot", "pairs of images, two products an instruction", dot_candidates, never),
     ("cpu_packed", "operands copied as the lanes want them", packed_candidates, needs_no_copy),
 )

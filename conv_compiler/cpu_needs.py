@@ -14,8 +14,8 @@ from types import MappingProxyType
 from conv_compiler.errors import InvalidArtifact
 
 # LLVM's name of an extension -> Linux's (arch/x86/include/asm/cpufeatures.h, Documentation/arch/
-# arm64/elf_hwcaps.rst), of those that LLVM makes instructions of out of plain code. Others (AMX,
-# AES, cache control, ...) are there for who asks for them by intrinsic, and nobody here does.
+# arm64/elf_hwcaps.rst), of those that LLVM makes instructions of out of plain code, and AMX, which
+# our kernels ask for. Others (AES, cache control, ...) are there for who asks by intrinsic.
 LINUX_NAMES = MappingProxyType(
     {
         "x86_64": {
@@ -53,6 +53,9 @@ LINUX_NAMES = MappingProxyType(
             "avx512vnni": "avx512_vnni",
             "avx512vpopcntdq": "avx512_vpopcntdq",
             "avxvnni": "avx_vnni",
+            "amx-tile": "amx_tile",
+            "amx-bf16": "amx_bf16",
+            "amx-int8": "amx_int8",
         },
         "aarch64": {
             "neon": "asimd",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
 from conv_compiler.cpu_tiles import loop_sizes
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.host import TILE_INSTRUCTIONS, TILE_ROWS
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # Numbers of parts tried for split_k="auto", and the products a part should have.
 SPLITS = (2, 4, 8, 16)
 PRODUCTS_PER_PART = 256
+# Images or rows are gathered for a tile where it is fuller by so much.
+WORTH_GATHERING = 1.25
 
 
 def even_splits(problem: ConvProblem) -> list[int]:
@@ -83,9 +86,33 @@ def padded_elements(problem: ConvProblem, split_k: int) -> int:
 
 
 def part_lengths(problem: ConvProblem, tiling: CpuTiling, split_k: int) -> dict[str, int]:
-    """Trips of each summed loop in a part, outermost first; a part of one trip is no loop."""
+    """Trips of each summed loop in a part, outermost first; a part of one trip is no loop.
+
+    Of a kernel of tiles the loop that an instruction sums has whole steps.
+    """
     sizes = loop_sizes(problem)
     summed = (p for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if not t)
     lengths = {p: sizes[p] for p in summed}
     lengths |= {p: size // parts for p, (parts, size) in split_parts(problem, split_k).items()}
-    return {p: n for p, n in lengths.items() if n > 1}
+    lengths = {p: n for p, n in lengths.items() if n > 1}
+    if tiling.instruction in TILE_INSTRUCTIONS:
+        loop, step = deep_loop(lengths)
+        lengths[loop] = -(-lengths[loop] // step) * step
+    return lengths
+
+
+def deep_loop(lengths: Mapping[str, int]) -> tuple[str, int]:
+    """The summed loop of which an instruction of tiles sums several trips, and how many.
+
+    The one that fills tiles best; the innermost, unless another one fills them better by
+    WORTH_GATHERING.
+    """
+
+    def waste(loop: str) -> float:
+        return -(-lengths[loop] // TILE_ROWS) * TILE_ROWS / lengths[loop]
+
+    inner = list(lengths)[-1]
+    best = min(lengths, key=waste)
+    loop = best if waste(best) * WORTH_GATHERING < waste(inner) else inner
+    instructions = -(-lengths[loop] // TILE_ROWS)
+    return loop, -(-lengths[loop] // instructions)

@@ -95,6 +95,53 @@ PAIR_INSTRUCTIONS = MappingProxyType(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class TileInstruction:
+    """An instruction that multiplies two tiles of registers and adds to a third one's sums.
+
+    A tile is TILE_ROWS rows of 64 bytes. `products` neighbours along gemm_k stand in 32 bits, and
+    up to TILE_ROWS such groups are summed at once. `flag` is Linux's name for the extension,
+    `dtype` the data it is used for, `element` the type it multiplies, `intrinsic` LLVM's name of
+    it; `flushes` tells whether it takes denormals as 0.
+    """
+
+    name: str
+    flag: str
+    dtype: str
+    element: str
+    products: int
+    intrinsic: str
+    flushes: bool = False
+
+
+# Palette 1 of AMX: eight tiles of 1 KiB. Intel's Software Developer's Manual, volume 1, chapter 18.
+TILE_REGISTERS, TILE_ROWS = 8, 16
+TILE_INSTRUCTIONS = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            TileInstruction(
+                name="tdpbf16ps",
+                flag="amx_bf16",
+                dtype="bf16",
+                element="bf16",
+                products=2,
+                intrinsic="tdpbf16ps",
+                flushes=True,
+            ),
+            TileInstruction(
+                name="tdpbssd",
+                flag="amx_int8",
+                dtype="i8",
+                element="i8",
+                products=4,
+                intrinsic="tdpbssd",
+            ),
+        )
+    }
+)
+
+
 @lru_cache(maxsize=1)
 def host_flags() -> frozenset[str]:
     """The extensions of this host's processor as Linux names them; none on other systems."""

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.host import (
     PAIR_INSTRUCTIONS,
+    TILE_INSTRUCTIONS,
     PairInstruction,
+    TileInstruction,
     VectorUnit,
     find_unit,
     host_architecture,
@@ -61,6 +63,11 @@ class Processor:
         rows = (row for row in PAIR_INSTRUCTIONS.values() if row.dtype == dtype)
         return next((row for row in rows if row.flag in self.extensions), None)
 
+    def tile_instruction(self, dtype: str) -> TileInstruction | None:
+        """The row of TILE_INSTRUCTIONS that it has for a data type, or None."""
+        rows = (row for row in TILE_INSTRUCTIONS.values() if row.dtype == dtype)
+        return next((row for row in rows if row.flag in self.extensions), None)
+
 
 _V1 = ("sse2",)
 _V2 = (*_V1, "pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16")
@@ -71,8 +78,10 @@ _SINCE_ICE_LAKE = (
     *("avx512_vbmi2", "gfni"),
 )
 _ZNVER4 = (*_V4, *_SINCE_ICE_LAKE, "avx512_bf16", "sse4a")
-# AMX is in the CPU, and neither our kernels nor LLVM use it unasked.
-_SAPPHIRE_RAPIDS = (*_V4, *_SINCE_ICE_LAKE, "avx512_bf16", "avx512_fp16", "avx_vnni")
+_SAPPHIRE_RAPIDS = (
+    *(*_V4, *_SINCE_ICE_LAKE, "avx512_bf16", "avx512_fp16", "avx_vnni"),
+    *("amx_tile", "amx_bf16", "amx_int8"),
+)
 
 
 # Armv8.2 with what the CPUs have of it; our vectors are those of Advanced SIMD.

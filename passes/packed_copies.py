@@ -1,6 +1,7 @@
 """Fill the copies of a kernel's operands: pads as zeros, pairs in one element, lanes innermost.
 
-Elements are widened, or two of a pair made one element of 32 bits: the first in the low half. Where
+Elements are widened, or those of a pair, or four, made one element of 32 bits: the first in the low
+bits. Where
 the lanes lie along another axis than the rows of the tensor, a block of rows is transposed in
 registers.
 """
@@ -139,11 +140,14 @@ class _Row:
                     self._put(values[0], self._zeros(self.width), times(at[0], self.width))
                 ],
             )
-        block = math.gcd(self.width, o.columns)
+        short = math.gcd(self.width, o.columns)
+        block = self.width if o.columns >= self.width else short
 
         def a_block(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             (copy,) = values
             element, lane = plus(skipped, times(at[0], self.width)), times(at[1], block)
+            if o.columns % block:
+                lane = at_most(o.columns - block, lane)  # the last one again in part
             rows = []
             for i in range(block):
                 shifts = {o.last: element}
@@ -155,7 +159,7 @@ class _Row:
                 copy = self._put(copy, columns, plus(to, constant(shift)))
             return [copy]
 
-        (copy,) = loops([_ceil_div(left, self.width), o.columns // block], [copy], a_block)
+        (copy,) = loops([_ceil_div(left, self.width), -(-o.columns // block)], [copy], a_block)
         return copy
 
     def _columns(self, rows: list[ir.Value]) -> Iterator[tuple[int, ir.Value]]:
@@ -180,7 +184,7 @@ class _Row:
     def _packed(self, shifts: Mapping[int, ir.Value], width: int) -> ir.Value:
         """So many elements of the copy, from the row's first on by `shifts` along some axes."""
         o, parts = self.operand, []
-        for partner in range(1 + o.is_paired):
+        for partner in range(o.parts):
             index = [
                 plus(
                     i, constant(partner * axis.get(PAIR, 0)), *([shifts[n]] if n in shifts else [])

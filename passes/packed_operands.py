@@ -50,20 +50,25 @@ class PackedOperand:
         self.high[-1] += any(loop in uneven for loop in index[-1])
         self.index, self.product, self.ranges = index, product, ranges
         self.extents = [_extent(axis, ranges) for axis in index]
+        of_lanes = [axis for axis, steps in enumerate(index) if lanes in steps]
+        self.turned = of_lanes[0] if of_lanes and of_lanes[0] != len(index) - 1 else None
+        if self.turned is not None and lanes in summed:
+            # Whole vectors are transposed; what they have past a short tile is not multiplied.
+            missing = max(0, product.lanes - self.extents[self.turned])
+            self.extents[self.turned] += missing
+            self.high[self.turned] += missing
         self.is_direct = self._lies_ready(lanes, reads, summed)
         lengths = self.extents
         if self.is_direct:
             lengths = ops.shape_of(self.value)
             axes = list(range(len(lengths)))
             self.value = ops.reshape(self.value, [math.prod(lengths)], [axes])
-        of_lanes = [axis for axis, steps in enumerate(index) if lanes in steps]
         order = [axis for axis in range(len(index)) if axis not in of_lanes] + of_lanes
         self.strides = {
             axis: math.prod(lengths[inner] for inner in order[place + 1 :])
             for place, axis in enumerate(order)
         }
         self.last = len(index) - 1
-        self.turned = of_lanes[0] if of_lanes and of_lanes[0] != self.last else None
         self.around = [axis for axis in order if axis not in (self.last, self.turned)]
         self.steps: dict[str, int] = {}
         for axis, steps in enumerate(index):
@@ -107,9 +112,9 @@ class PackedOperand:
         return self.base(first) if self.is_direct else constant(0)
 
     @property
-    def is_paired(self) -> bool:
-        """Whether an element of the copy holds two of the tensor."""
-        return any(PAIR in axis for axis in self.index)
+    def parts(self) -> int:
+        """Elements of the tensor in one of the copy."""
+        return self.product.factors if any(PAIR in axis for axis in self.index) else 1
 
     @property
     def columns(self) -> int:
@@ -124,15 +129,7 @@ class PackedOperand:
     def empty(self) -> ir.Value:
         """The copy, before anything is in it, with room for the end of the last row's vector."""
         room = (self.product.lanes - 1) * self.columns if self.is_cut else 0
-        type = ir.RankedTensorType.get([math.prod(self.extents) + room], self.product.element)
-        # Of a tensor.empty each branch, data and zeros, would get a buffer of its own.
-        made = ir.Operation.create(
-            "bufferization.alloc_tensor",
-            results=[type],
-            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0, 0])},
-        )
-        result: ir.Value = made.results[0]
-        return result
+        return stack_tensor([math.prod(self.extents) + room], self.product.element)
 
     def base(self, at: Mapping[str, ir.Value], base: ir.Value | None = None) -> ir.Value:
         """Address in the copy of a trip of some loops, from another address on."""
@@ -151,6 +148,18 @@ class PackedOperand:
             return vector.BroadcastOp(type, tensor.ExtractOp(copy, [at]).result).result
         map, zero = ir.AffineMap.get_identity(1), ops.zero(self.product.element)
         return vector.TransferReadOp(type, copy, [at], map, zero, [True]).result
+
+
+def stack_tensor(shape: list[int], element: ir.Type) -> ir.Value:
+    """A tensor with nothing in it, that will lie on the stack."""
+    # Of a tensor.empty each branch, data and zeros, would get a buffer of its own.
+    made = ir.Operation.create(
+        "bufferization.alloc_tensor",
+        results=[ir.RankedTensorType.get(shape, element)],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0, 0])},
+    )
+    result: ir.Value = made.results[0]
+    return result
 
 
 def _extent(axis: Axis, ranges: Mapping[str, int]) -> int:

@@ -1,4 +1,5 @@
-"""Cut a summed loop into halves: a loop `pair` of two trips, which one instruction multiplies."""
+"""Cut a summed loop into halves or quarters: a loop `pair` of 2 or 4 trips, which one instruction
+multiplies."""
 
 from __future__ import annotations
 
@@ -17,27 +18,29 @@ PAIR = "pair"
 @dataclass(frozen=True, kw_only=True)
 class PairProducts:
     """Give the summed loop `loop`, of 2 n trips, n of them; trip i of the second half is its trip
-    n + i. The loop of the halves is the innermost one."""
+    n + i. The loop of the halves, or of as many parts as there are `products`, is the innermost
+    one."""
 
     loop: str
+    products: int = 2
 
     name: ClassVar[str] = "pair-products"
 
     def apply(self, module: ir.Module) -> None:
-        """Rewrite the module in place; UnsupportedStrategy where the loop has no halves."""
+        """Rewrite the module in place; UnsupportedStrategy where the loop has no such parts."""
         for nest in find_nests(module):
-            if self.loop not in nest.reductions or nest.sizes[self.loop] % 2:
+            if self.loop not in nest.reductions or nest.sizes[self.loop] % self.products:
                 raise UnsupportedStrategy(
-                    f"loop {self.loop}: not a summed loop of an even number of trips; "
-                    f"pad one of {' '.join(nest.reductions)}"
+                    f"loop {self.loop}: not a summed loop of {self.products} parts of as many "
+                    f"trips; pad one of {' '.join(nest.reductions)}"
                 )
             with ir.InsertionPoint(nest.op), nest.op.location:
-                self._halve(nest)
+                self._cut(nest)
 
-    def _halve(self, nest: LoopNest) -> None:
-        half = nest.sizes[self.loop] // 2
+    def _cut(self, nest: LoopNest) -> None:
+        part = nest.sizes[self.loop] // self.products
         image = tuple(
-            {PAIR: axis[self.loop] * half, **axis} if self.loop in axis else axis
+            {PAIR: axis[self.loop] * part, **axis} if self.loop in axis else axis
             for axis in nest.indices[0]
         )
         at = next(i for i, axis in enumerate(nest.indices[1]) if self.loop in axis)
@@ -45,7 +48,7 @@ class PairProducts:
         replace_nest(
             nest,
             loops=(*nest.loops, PAIR),
-            sizes={**nest.sizes, self.loop: half, PAIR: 2},
-            operands=(nest.operands[0], ops.split_axis(nest.operands[1], at, (2, half))),
+            sizes={**nest.sizes, self.loop: part, PAIR: self.products},
+            operands=(nest.operands[0], ops.split_axis(nest.operands[1], at, (self.products, part))),
             indices=(image, tuple(gradient), nest.indices[2]),
         )

@@ -16,12 +16,14 @@ from conv_compiler.host import PAIR_INSTRUCTIONS, PairInstruction
 class Product:
     """What operands are packed as, and how their products are added to sums.
 
-    `element` is the type of a packed element, `lanes` how many are multiplied at once. `pack` takes
-    vectors of an operand's own type, two where elements are pairs; `add` sums, and two packed ones.
+    `element` is the type of a packed element, which holds `factors` of an operand's own, and `lanes`
+    how many are multiplied at once. `pack` takes as many vectors of the operand's type; `add` sums,
+    and two packed ones.
     """
 
     element: ir.Type
     lanes: int
+    factors: int
     pack: Callable[[Sequence[ir.Value]], ir.Value]
     add: Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
 
@@ -48,6 +50,7 @@ def _multiply_add(sums: ir.VectorType) -> Product:
     return Product(
         element=sums.element_type,
         lanes=sums.shape[0],
+        factors=1,
         pack=lambda parts: _widened(parts[0], sums.element_type),
         add=add,
     )
@@ -62,38 +65,57 @@ def _widened(value: ir.Value, element: ir.Type) -> ir.Value:
     return widen(ir.VectorType.get(type.shape, element), value).result
 
 
+def packed(element: ir.Type, parts: Sequence[ir.Value]) -> ir.Value:
+    """Vectors of two or four, widened to 16 or 8 bits, as one of 32 bits; the first in the low
+    bits."""
+    shape, bits = ir.VectorType(parts[0].type).shape, 32 // len(parts)
+    narrow, i32 = (ir.IntegerType.get_signless(width) for width in (bits, 32))
+    whole = ir.VectorType.get(shape, i32)
+    total: ir.Value | None = None
+    for place, part in enumerate(parts):
+        value = _widened(part, element)
+        if element != narrow:
+            value = arith.BitcastOp(ir.VectorType.get(shape, narrow), value).result
+        value = arith.ExtUIOp(whole, value).result
+        if total is None:
+            total = value
+            continue
+        shift = ir.DenseElementsAttr.get_splat(whole, ir.IntegerAttr.get(i32, place * bits))
+        value = arith.ShLIOp(value, arith.ConstantOp(whole, shift).result).result
+        total = arith.OrIOp(total, value).result
+    assert total is not None
+    return total
+
+
+def call_intrinsic(name: str, result: ir.Type, operands: Sequence[ir.Value]) -> ir.Value:
+    """One of LLVM's intrinsics."""
+    call = ir.Operation.create(
+        "llvm.call_intrinsic",
+        results=[result],
+        operands=operands,
+        attributes={
+            "intrin": ir.StringAttr.get(name),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        },
+    )
+    value: ir.Value = call.results[0]
+    return value
+
+
 def _pairs(row: PairInstruction, sums: ir.VectorType) -> Product:
     (lanes,) = sums.shape
     element = ir.Type.parse(row.element)
-    i16, i32 = (ir.IntegerType.get_signless(bits) for bits in (16, 32))
     pairs = ir.VectorType.get([2 * lanes], element)
-
-    def pack(parts: Sequence[ir.Value]) -> ir.Value:
-        shape = ir.VectorType(parts[0].type).shape
-        halves = []
-        for part in parts:
-            bits = _widened(part, element)
-            if element != i16:
-                bits = arith.BitcastOp(ir.VectorType.get(shape, i16), bits).result
-            halves.append(arith.ExtUIOp(ir.VectorType.get(shape, i32), bits).result)
-        low, high = halves
-        sixteen = ir.DenseElementsAttr.get_splat(high.type, ir.IntegerAttr.get(i32, 16))
-        shifted = arith.ShLIOp(high, arith.ConstantOp(high.type, sixteen).result).result
-        return arith.OrIOp(low, shifted).result
 
     def add(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         a, b = (vector.BitCastOp(pairs, x).result for x in (a, b))
-        call = ir.Operation.create(
-            "llvm.call_intrinsic",
-            results=[sums],
-            operands=[total, a, b],
-            attributes={
-                "intrin": ir.StringAttr.get(row.intrinsic.format(bits=32 * lanes)),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([3, 0]),
-                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-            },
-        )
-        result: ir.Value = call.results[0]
-        return result
+        return call_intrinsic(row.intrinsic.format(bits=32 * lanes), sums, [total, a, b])
 
-    return Product(element=i32, lanes=lanes, pack=pack, add=add)
+    return Product(
+        element=ir.IntegerType.get_signless(32),
+        lanes=lanes,
+        factors=2,
+        pack=lambda parts: packed(element, parts),
+        add=add,
+    )

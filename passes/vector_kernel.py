@@ -12,7 +12,8 @@ After, in a dispatch region of its own:
 
 The last parallel loop runs in vector lanes. An operand that it indexes is loaded in vectors, along
 its innermost axis; of the other one, single elements are broadcast. A summed loop `pair`
-(`pair-products`) is no loop here: the instruction adds both of its products.
+(`pair-products`) is no loop here: the instruction adds both of its products. With `steps` the sums
+are tiles of 16 rows and lanes, and the instruction sums several trips (`tile_kernel.py`).
 """
 
 from __future__ import annotations
@@ -31,18 +32,28 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import Index, LoopNest, erase_if_dead, find_nests
 from conv_compiler.passes.epilogues import Epilogue, find_epilogue
 from conv_compiler.passes.foralls import Piece, forall, slice_of
-from conv_compiler.passes.indices import at_most, constant, delinearized, less, loops, plus, times
+from conv_compiler.passes.indices import (
+    at_most,
+    constant,
+    delinearized,
+    divided,
+    less,
+    loops,
+    plus,
+    times,
+)
 from conv_compiler.passes.packed_copies import filled
 from conv_compiler.passes.packed_operands import PackedOperand
 from conv_compiler.passes.pair_products import PAIR
-from conv_compiler.passes.products import product_of
+from conv_compiler.passes.products import Product, product_of
 from conv_compiler.schedule import ROLE
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorKernel:
     """Options: trips of each parallel loop a workgroup takes and that are in the register tile, of
-    each summed loop that operands are copied for; sums in a register; the multiply-add.
+    each summed loop that operands are copied for; sums in a register; the multiply-add; trips of
+    each summed loop that it sums, where it multiplies tiles.
 
     The last tile of a summed loop may be shorter."""
 
@@ -51,6 +62,7 @@ class VectorKernel:
     cache: tuple[int, ...]
     lanes: int = 16
     instruction: str = "fma"
+    steps: tuple[int, ...] = ()
 
     name: ClassVar[str] = "vector-kernel"
 
@@ -61,11 +73,18 @@ class VectorKernel:
                 self._check(nest)
                 epilogue = find_epilogue(nest.op.results[0])
                 with ir.InsertionPoint(nest.op):
-                    result = _Kernel(nest, self, epilogue).region()
+                    result = self._kernel()(nest, self, epilogue).region()
                 nest.op.results[0].replace_all_uses_with(result)
                 if epilogue:
                     epilogue.replace(result)
                 erase_if_dead(nest.op)
+
+    def _kernel(self) -> type[Kernel]:
+        if not self.steps:
+            return Kernel
+        from conv_compiler.passes.tile_kernel import TileKernel
+
+        return TileKernel
 
     def _check(self, nest: LoopNest) -> None:
         names, summed = nest.parallel, summed_loops(nest)
@@ -89,8 +108,8 @@ def summed_loops(nest: LoopNest) -> tuple[str, ...]:
     return tuple(loop for loop in nest.reductions if loop != PAIR)
 
 
-class _Kernel:
-    """The kernel of one contraction while it is written."""
+class Kernel:
+    """The kernel of one contraction while it is written: sums in vectors."""
 
     def __init__(self, nest: LoopNest, options: VectorKernel, epilogue: Epilogue | None) -> None:
         self.epilogue = epilogue
@@ -101,23 +120,37 @@ class _Kernel:
         self.last = nest.parallel[-1]
         self.width = math.gcd(options.lanes, self.tile[self.last])
         self.element = ops.element_of(nest.op.results[0])
+        # Trips of the loops that a block of sums takes, and one instruction sums.
+        self.blocks, self.steps = {self.last: self.width}, dict.fromkeys(self.summed, 1)
         self.sums = ir.VectorType.get([self.width], self.element)
-        self.product = product_of(options.instruction, self.sums)
+        self.product = self._product()
+        self.operands = self._operands()
+
+    def _product(self) -> Product:
+        return product_of(self.options.instruction, self.sums)
+
+    def _operands(self) -> list[PackedOperand]:
+        nest = self.nest
         ranges = {**self.share, **self.cache}
         uneven = [p for p, tile in self.cache.items() if nest.sizes[p] % tile]
-        self.operands = [
+        return [
             PackedOperand(
                 value,
                 index,
                 ranges,
                 uneven,
-                self.last,
+                lanes,
                 self.product,
                 self.summed,
                 self.reads(index),
             )
-            for value, index in zip(nest.operands, nest.indices, strict=False)
+            for value, index, lanes in zip(nest.operands, nest.indices, self.lanes, strict=False)
         ]
+
+    @property
+    def lanes(self) -> tuple[str, str]:
+        """The loop that lies innermost in the copy of either operand, if it is one of its own."""
+        return self.last, self.last
 
     def reads(self, index: Index) -> int:
         """Register tiles that read the same elements of an operand."""
@@ -163,7 +196,7 @@ class _Kernel:
             (piece,) = loops(
                 tiles,
                 [piece],
-                lambda at, values: [self.write(values[0], self.inside(at), self.zeros())],
+                lambda at, values: [self.cleared(values[0], self.inside(at))],
             )
 
         def a_chunk(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
@@ -214,8 +247,10 @@ class _Kernel:
         """The sums of a tile with the products of a chunk added, whose operands begin at `bases`
         in what they are read from."""
 
+        handles = [self.handle(source) for source in sources]
+
         def a_trip(trip: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
-            step = dict(zip(self.summed, trip, strict=True))
+            step = {p: times(i, self.steps[p]) for p, i in zip(self.summed, trip, strict=True)}
             at = [o.base(step, base) for o, base in zip(self.operands, bases, strict=True)]
             loaded: dict[tuple[int, int], ir.Value] = {}
             out = []
@@ -224,27 +259,45 @@ class _Kernel:
                 for number, operand in enumerate(self.operands):
                     key = number, operand.distance(offsets)
                     if key not in loaded:
-                        loaded[key] = operand.vector(sources[number], at[number], key[1])
+                        loaded[key] = self.load(number, handles[number], at[number], key[1])
                     vectors.append(loaded[key])
                 out.append(self.product.add(total, vectors[0], vectors[1]))
             return out
 
-        return loops([trips[p] for p in self.summed], sums, a_trip)
+        return loops([self.instructions(p, trips[p]) for p in self.summed], sums, a_trip)
+
+    def instructions(self, loop: str, trips: int | ir.Value) -> int | ir.Value:
+        """One behind the other for so many trips of a summed loop."""
+        step = self.steps[loop]
+        return trips // step if isinstance(trips, int) else divided(trips, step)
+
+    def handle(self, source: ir.Value) -> ir.Value:
+        """What is read of an operand's copy, or of the operand itself, by `load`."""
+        return source
+
+    def load(self, number: int, source: ir.Value, base: ir.Value, distance: int) -> ir.Value:
+        """A factor of either operand, so far behind an address."""
+        return self.operands[number].vector(source, base, distance)
 
     def offsets(self) -> list[dict[str, int]]:
-        """Where each vector of sums lies in the tile."""
-        ranges = [
-            range(0, self.tile[p], self.width if p == self.last else 1) for p in self.nest.parallel
-        ]
+        """Where each block of sums lies in the tile."""
+        ranges = [range(0, self.tile[p], self.blocks.get(p, 1)) for p in self.nest.parallel]
         return [dict(zip(self.nest.parallel, at, strict=True)) for at in product(*ranges)]
+
+    def cleared(self, piece: ir.Value, inside: Mapping[str, ir.Value]) -> ir.Value:
+        """The piece with zeros for the sums of a tile."""
+        return self.write(piece, inside, self.zeros())
 
     def zeros(self) -> list[ir.Value]:
         """Sums of nothing."""
-        zero = vector.BroadcastOp(self.sums, ops.zero(self.element)).result
-        return [zero] * len(self.offsets())
+        return [self.zero() for _ in self.offsets()]
+
+    def zero(self) -> ir.Value:
+        """A block of sums of nothing."""
+        return vector.BroadcastOp(self.sums, ops.zero(self.element)).result
 
     def places(self, inside: Mapping[str, ir.Value]) -> list[list[ir.Value]]:
-        """Indices in a piece of each vector of the tile that starts at `inside`."""
+        """Indices in a piece of each block of the tile that starts at `inside`."""
         return [
             [plus(inside[p], constant(shift)) for p, shift in offsets.items()]
             for offsets in self.offsets()
@@ -252,18 +305,22 @@ class _Kernel:
 
     def read(self, piece: ir.Value, inside: Mapping[str, ir.Value]) -> list[ir.Value]:
         """The sums that a piece holds of a tile."""
-        map = ir.AffineMap.get_minor_identity(len(inside), 1)
-        zero = ops.zero(self.element)
-        return [
-            vector.TransferReadOp(self.sums, piece, at, map, zero, [True]).result
-            for at in self.places(inside)
-        ]
+        return [self.block(piece, at) for at in self.places(inside)]
 
     def write(
         self, piece: ir.Value, inside: Mapping[str, ir.Value], sums: Sequence[ir.Value]
     ) -> ir.Value:
         """The piece with the sums of a tile in their places."""
-        map = ir.AffineMap.get_minor_identity(len(inside), 1)
         for at, value in zip(self.places(inside), sums, strict=True):
-            piece = vector.TransferWriteOp(piece.type, value, piece, at, map, [True]).result
+            piece = self.with_block(piece, at, value)
         return piece
+
+    def block(self, piece: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
+        """A block of sums of a piece."""
+        map, zero = ir.AffineMap.get_minor_identity(len(at), 1), ops.zero(self.element)
+        return vector.TransferReadOp(self.sums, piece, at, map, zero, [True]).result
+
+    def with_block(self, piece: ir.Value, at: Sequence[ir.Value], value: ir.Value) -> ir.Value:
+        """The piece with a block of sums in its place."""
+        map = ir.AffineMap.get_minor_identity(len(at), 1)
+        return vector.TransferWriteOp(piece.type, value, piece, at, map, [True]).result

@@ -10,7 +10,7 @@
 // CHECK:      linalg.generic {indexing_maps = [#[[IMAGE]], #[[GRADIENT]],
 // CHECK-SAME:   conv_compiler.loops = ["k", "x", "c", "n", "wo", "pair"]
 
-// SUMMED: loop k: not a summed loop of an even number of trips; pad one of n wo
+// SUMMED: loop k: not a summed loop of 2 parts of as many trips; pad one of n wo
 
 #image = affine_map<(k, x, c, n, wo) -> (n, c, wo + x)>
 #gradient = affine_map<(k, x, c, n, wo) -> (n, k, wo)>

@@ -1,0 +1,118 @@
+"""The kernel of `vector-kernel` with sums in tile registers (`tiles.py`).
+
+    for tiles of `tile`, e.g. 32 k, 1 y, 1 x, 32 c           four tiles of sums
+      for summed trips, e.g. 14 of wo at a time
+        sums[16 k][16 c] += gradient[16 k][14 wo] * image[14 wo][16 c]
+
+Rows of sums are the loop that the second operand alone has. Its copy has the loop of which the
+instruction sums several trips innermost, that of the first operand the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from iree.compiler import ir
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.host import TILE_ROWS
+from conv_compiler.loop_nest import LoopNest
+from conv_compiler.passes.epilogues import Epilogue
+from conv_compiler.passes.indices import constant, loops, plus
+from conv_compiler.passes.products import Product
+from conv_compiler.passes.tiles import Tiles, address_of, element_address
+from conv_compiler.passes.vector_kernel import Kernel, VectorKernel
+
+
+class TileKernel(Kernel):
+    """The kernel of one contraction while it is written: sums in tiles."""
+
+    def __init__(self, nest: LoopNest, options: VectorKernel, epilogue: Epilogue | None) -> None:
+        super().__init__(nest, options, epilogue)
+        first, second = (
+            {loop for axis in index for loop in axis if loop in nest.parallel}
+            for index in nest.indices[:2]
+        )
+        rows = [loop for loop in nest.parallel if loop in second - first]
+        if len(rows) != 1 or self.last not in first - second:
+            raise UnsupportedStrategy(
+                f"lanes {self.last}: tiles have rows of the second operand and lanes of the first; "
+                "order the loops"
+            )
+        self.rows = rows[0]
+        self.blocks[self.rows] = TILE_ROWS
+        for loop in (self.rows, self.last):
+            if self.tile[loop] % TILE_ROWS:
+                raise UnsupportedStrategy(
+                    f"tile {self.tile[loop]} of {loop}: not whole tiles of {TILE_ROWS}; "
+                    "pad the loop"
+                )
+
+    def _product(self) -> Product:
+        nest, options = self.nest, self.options
+        self.steps = dict(zip(self.summed, options.steps, strict=True))
+        uneven = [
+            p
+            for p, step in self.steps.items()
+            if step < 1 or self.cache[p] % step or nest.sizes[p] % step
+        ]
+        deep = [p for p, step in self.steps.items() if step > 1]
+        if uneven or len(deep) != 1:
+            raise UnsupportedStrategy(
+                f"steps {options.steps}: one of them must be more than 1, and divide its loop and "
+                f"its cache tile; give one for each of {' '.join(self.summed)}"
+            )
+        (self.deep,) = deep
+        self.tiles = Tiles(options.instruction, self.steps[self.deep], self.element)
+        return self.tiles.product
+
+    @property
+    def lanes(self) -> tuple[str, str]:
+        """The lanes of the sums, and the loop that is summed."""
+        return self.last, self.deep
+
+    def zero(self) -> ir.Value:
+        """A tile of sums of nothing."""
+        return self.tiles.zero()
+
+    def cleared(self, piece: ir.Value, inside: Mapping[str, ir.Value]) -> ir.Value:
+        """The piece with zeros for the sums of a tile, row by row."""
+        zero = super().zero()
+        for at in self.places(inside):
+            (piece,) = loops(
+                [TILE_ROWS],
+                [piece],
+                lambda row, values, at=at: [self._with_row(values[0], at, row[0], zero)],
+            )
+        return piece
+
+    def handle(self, source: ir.Value) -> ir.Value:
+        """The address of an operand's copy."""
+        return address_of(source)
+
+    def load(self, number: int, source: ir.Value, base: ir.Value, distance: int) -> ir.Value:
+        """A tile of either operand."""
+        # The first factor is the one with rows of sums, which is the second operand.
+        stride = self.operands[number].steps[(self.deep, self.rows)[number]]
+        address = element_address(source, plus(base, constant(distance)))
+        return self.tiles.factor(address, stride, is_first=number == 1)
+
+    def block(self, piece: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
+        """A tile of sums of a piece, row by row."""
+        return self.tiles.read(lambda row: Kernel.block(self, piece, self._place(at, row)))
+
+    def with_block(self, piece: ir.Value, at: Sequence[ir.Value], value: ir.Value) -> ir.Value:
+        """The piece with a tile of sums in its place, row by row."""
+        return self.tiles.write(
+            value, piece, lambda piece, row, one: self._with_row(piece, at, row, one)
+        )
+
+    def _with_row(
+        self, piece: ir.Value, at: Sequence[ir.Value], row: ir.Value, value: ir.Value
+    ) -> ir.Value:
+        return super().with_block(piece, self._place(at, row), value)
+
+    def _place(self, at: Sequence[ir.Value], row: ir.Value) -> list[ir.Value]:
+        """Indices in a piece of a row of the tile that stands there."""
+        axis = self.nest.parallel.index(self.rows)
+        return [plus(i, row) if n == axis else i for n, i in enumerate(at)]
