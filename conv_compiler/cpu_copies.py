@@ -33,17 +33,30 @@ if TYPE_CHECKING:
     from conv_compiler.processors import Processor
     from conv_compiler.strategy import CpuTiling
 
-# Both copies; half of the stack an IREE worker has (131072, its flag `task_worker_stack_size`).
-COPY_BYTES = 2**16
-# Of kernels of tiles, which have the sums of 8 KiB of tiles beside them there.
-TILED_COPY_BYTES = 80 * 1024
 
-# Cycles to copy a row that lies in one piece, to find it and to wait for it, and a vector of it,
-# twice that where it is of two images; to load and store a vector of sums, out of the second cache,
-# and to start a register tile, both once a copy; to move a vector of partial sums in memory.
-ROW_CYCLES, VECTOR_CYCLES, SUM_CYCLES, TILE_CYCLES, MOVE_CYCLES = 12, 5, 1.5, 20, 8
-# The same for sums in tiles, of which rows are moved through memory.
-TILED_SUM_CYCLES = 4
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a kernel's copies may take of a thread's stack, and cycles, fitted on such kernels.
+
+    `row` is to copy a row that lies in one piece, to find it and to wait for it, and `vector` for
+    each vector of it, both for each image that an element holds data of. Once a copy `sums` is to
+    load and store a vector of sums, and `tile` to start a register tile. `keeps_sums` tells whether
+    sums are on the stack from copy to copy, or in the second cache.
+    """
+
+    stack_bytes: int
+    row: float
+    vector: float
+    sums: float
+    tile: float
+    keeps_sums: bool
+
+
+# IREE's workers have 131072 bytes of stack (its flag `task_worker_stack_size`).
+VECTORS = Costs(stack_bytes=2**16, row=12, vector=5, sums=1.5, tile=20, keeps_sums=False)
+TILES = Costs(stack_bytes=96 * 2**10, row=4, vector=3, sums=2, tile=40, keeps_sums=True)
+# To move a vector of partial sums in memory.
+MOVE_CYCLES = 8
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
@@ -85,7 +98,7 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Pr
         if most > FINER * FINER * max(enough, *counts.values()):
             raise UnsupportedStrategy(
                 f"tile {'x'.join(map(str, tile.values()))}: one pixel of its operands takes over "
-                f"{copy_bytes(tiling.instruction)} bytes; use a smaller one"
+                f"{costs_of(tiling.instruction).stack_bytes} bytes; use a smaller one"
             )
         found = list(
             _deals(problem, tiling, tile, counts, lengths, parts, enough, most, processor.unit)
@@ -108,32 +121,31 @@ def _deals(
     """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
     lanes, factors = lanes_of(unit, problem), factors_of(tiling.instruction)
     deep, step = deep_loop(lengths) if tiling.instruction in TILE_INSTRUCTIONS else ("", 1)
-    room = copy_bytes(tiling.instruction)
-    sum_cycles = TILED_SUM_CYCLES if deep else SUM_CYCLES
+    costs = costs_of(tiling.instruction)
     for dealt in product(*(divisors(count, most) for count in counts.values())):
         share = {p: counts[p] // n * tile[p] for p, n in zip(counts, dealt, strict=True)}
         if (
             math.prod(dealt) >= enough
-            and (cache := _cache(problem, share, lengths, unit, deep, step, room)) is not None
+            and (cache := _cache(problem, share, lengths, unit, deep, step, costs)) is not None
         ):
             workgroups = parts * math.prod(dealt)
             chunks = math.prod(-(-lengths[p] // cache[p]) for p in lengths)
             sums = math.prod(share.values()) / lanes
             moved = sum(
-                copy.rows * ROW_CYCLES + copy.elements / lanes * VECTOR_CYCLES
+                copy.rows * costs.row + copy.elements / lanes * costs.vector
                 for copy in copies(problem, share, cache, unit, deep)
             )
             starts = math.prod(size // tile[p] for p, size in share.items())
-            a_copy = factors * moved + sums * sum_cycles + starts * TILE_CYCLES
+            a_copy = factors * moved + sums * costs.sums + starts * costs.tile
             cycles = workgroups * chunks * a_copy
             if parts > 1:
                 cycles += PARTIAL_MOVES * workgroups * sums * MOVE_CYCLES
             yield Deal(share=share, cache=cache, cycles=cycles)
 
 
-def copy_bytes(instruction: str) -> int:
-    """What the copies of a workgroup may take."""
-    return TILED_COPY_BYTES if instruction in TILE_INSTRUCTIONS else COPY_BYTES
+def costs_of(instruction: str) -> Costs:
+    """Those of a kernel of tiles, or of vectors."""
+    return TILES if instruction in TILE_INSTRUCTIONS else VECTORS
 
 
 def factors_of(instruction: str) -> int:
@@ -204,7 +216,7 @@ def _cache(
     unit: VectorUnit,
     deep: str,
     step: int,
-    most_bytes: int,
+    costs: Costs,
 ) -> dict[str, int] | None:
     """Trips of each summed loop whose copies fit, innermost loops filled first; None for none.
 
@@ -214,7 +226,9 @@ def _cache(
 
     def fits(tiles: Mapping[str, int]) -> bool:
         elements = sum(copy.elements for copy in copies(problem, share, tiles, unit, deep))
-        return elements * problem.accumulator_type.bytes <= most_bytes
+        if costs.keeps_sums:
+            elements += math.prod(share.values())
+        return elements * problem.accumulator_type.bytes <= costs.stack_bytes
 
     if not fits(found):
         return None

@@ -19,7 +19,7 @@ from conv_compiler.cpu import (
     pipeline,
     shaping_passes,
 )
-from conv_compiler.cpu_copies import best_deal, copy_bytes, factors_of
+from conv_compiler.cpu_copies import best_deal, costs_of, factors_of
 from conv_compiler.cpu_splits import deep_loop, even_splits, part_lengths, split_parts
 from conv_compiler.cpu_tile_registers import tile_tilings
 from conv_compiler.cpu_tiles import (
@@ -193,7 +193,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     )
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
-    bytes = 1 << (copy_bytes(tiling.instruction) - 1).bit_length()
+    bytes = 1 << (costs_of(tiling.instruction).stack_bytes - 1).bit_length()
     return Schedule(roles={"contraction": info}, flags=(STACK_FLAG.format(bytes),))
 
 

@@ -101,8 +101,8 @@ class TileInstruction:
 
     A tile is TILE_ROWS rows of 64 bytes. `products` neighbours along gemm_k stand in 32 bits, and
     up to TILE_ROWS such groups are summed at once. `flag` is Linux's name for the extension,
-    `dtype` the data it is used for, `element` the type it multiplies, `intrinsic` LLVM's name of
-    it; `flushes` tells whether it takes denormals as 0.
+    `dtype` the data it is used for, `element` the type it multiplies; `flushes` tells whether it
+    takes denormals as 0.
     """
 
     name: str
@@ -110,7 +110,6 @@ class TileInstruction:
     dtype: str
     element: str
     products: int
-    intrinsic: str
     flushes: bool = False
 
 
@@ -126,7 +125,6 @@ TILE_INSTRUCTIONS = MappingProxyType(
                 dtype="bf16",
                 element="bf16",
                 products=2,
-                intrinsic="tdpbf16ps",
                 flushes=True,
             ),
             TileInstruction(
@@ -135,7 +133,6 @@ TILE_INSTRUCTIONS = MappingProxyType(
                 dtype="i8",
                 element="i8",
                 products=4,
-                intrinsic="tdpbssd",
             ),
         )
     }

@@ -87,11 +87,13 @@ def packed(element: ir.Type, parts: Sequence[ir.Value]) -> ir.Value:
     return total
 
 
-def call_intrinsic(name: str, result: ir.Type, operands: Sequence[ir.Value]) -> ir.Value:
-    """One of LLVM's intrinsics."""
+def call_intrinsic(
+    name: str, results: Sequence[ir.Type], operands: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """What one of LLVM's intrinsics gives."""
     call = ir.Operation.create(
         "llvm.call_intrinsic",
-        results=[result],
+        results=results,
         operands=operands,
         attributes={
             "intrin": ir.StringAttr.get(name),
@@ -99,8 +101,7 @@ def call_intrinsic(name: str, result: ir.Type, operands: Sequence[ir.Value]) -> 
             "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
         },
     )
-    value: ir.Value = call.results[0]
-    return value
+    return list(call.results)
 
 
 def _pairs(row: PairInstruction, sums: ir.VectorType) -> Product:
@@ -110,7 +111,9 @@ def _pairs(row: PairInstruction, sums: ir.VectorType) -> Product:
 
     def add(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         a, b = (vector.BitCastOp(pairs, x).result for x in (a, b))
-        return call_intrinsic(row.intrinsic.format(bits=32 * lanes), sums, [total, a, b])
+        name = row.intrinsic.format(bits=32 * lanes)
+        (made,) = call_intrinsic(name, [sums], [total, a, b])
+        return made
 
     return Product(
         element=ir.IntegerType.get_signless(32),

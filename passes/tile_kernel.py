@@ -10,7 +10,8 @@ instruction sums several trips innermost, that of the first operand the lanes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 
 from iree.compiler import ir
 
@@ -18,7 +19,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.host import TILE_ROWS
 from conv_compiler.loop_nest import LoopNest
 from conv_compiler.passes.epilogues import Epilogue
-from conv_compiler.passes.indices import constant, loops, plus
+from conv_compiler.passes.indices import constant, loops, plus, times
 from conv_compiler.passes.products import Product
 from conv_compiler.passes.tiles import Tiles, address_of, element_address
 from conv_compiler.passes.vector_kernel import Kernel, VectorKernel
@@ -75,16 +76,44 @@ class TileKernel(Kernel):
         """A tile of sums of nothing."""
         return self.tiles.zero()
 
-    def cleared(self, piece: ir.Value, inside: Mapping[str, ir.Value]) -> ir.Value:
-        """The piece with zeros for the sums of a tile, row by row."""
-        zero = super().zero()
-        for at in self.places(inside):
-            (piece,) = loops(
-                [TILE_ROWS],
-                [piece],
-                lambda row, values, at=at: [self._with_row(values[0], at, row[0], zero)],
-            )
+    def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
+        """Zeros for the sums of all tiles, which stay on the stack until the last chunk."""
+        blocks = math.prod(tiles) * len(self.offsets())
+        self.store, self.grid = self.tiles.stack(blocks), tuple(tiles)
+
+        def clear(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            self.keep(piece, at, self.zeros())
+            return values
+
+        loops(tiles, [], clear)
         return piece
+
+    def kept(self, piece: ir.Value, tile: Sequence[ir.Value]) -> list[ir.Value]:
+        """The sums of a tile as the chunk before left them."""
+        return [self.tiles.kept(self.store, number) for number in self._numbers(tile)]
+
+    def keep(
+        self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]
+    ) -> ir.Value:
+        """The piece; the sums of a tile are kept for the next chunk."""
+        for number, one in zip(self._numbers(tile), sums, strict=True):
+            self.tiles.keep(self.store, number, one)
+        return piece
+
+    def finished(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
+        """The piece with the sums of all tiles in it, behind the last chunk."""
+        return loops(
+            tiles,
+            [piece],
+            lambda at, values: [self.write(values[0], at, self.kept(values[0], at))],
+        )[0]
+
+    def _numbers(self, tile: Sequence[ir.Value]) -> list[ir.Value]:
+        """Where the blocks of a register tile stand among all of them."""
+        blocks, first = len(self.offsets()), constant(0)
+        for index, size in zip(tile, self.grid, strict=True):
+            first = plus(times(first, size), index)
+        return [plus(times(first, blocks), constant(block)) for block in range(blocks)]
 
     def handle(self, source: ir.Value) -> ir.Value:
         """The address of an operand's copy."""
@@ -96,10 +125,6 @@ class TileKernel(Kernel):
         stride = self.operands[number].steps[(self.deep, self.rows)[number]]
         address = element_address(source, plus(base, constant(distance)))
         return self.tiles.factor(address, stride, is_first=number == 1)
-
-    def block(self, piece: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
-        """A tile of sums of a piece, row by row."""
-        return self.tiles.read(lambda row: Kernel.block(self, piece, self._place(at, row)))
 
     def with_block(self, piece: ir.Value, at: Sequence[ir.Value], value: ir.Value) -> ir.Value:
         """The piece with a tile of sums in its place, row by row."""

@@ -44,7 +44,6 @@ class Tiles:
         i32, element = ir.IntegerType.get_signless(32), ir.Type.parse(row.element)
         self.depth, self.instruction = depth, row
         self.type = ir.Type.parse("!llvm.x86_amx")
-        self.pointer = ir.Type.parse("!llvm.ptr")
         self.whole = ir.VectorType.get([TILE_ROWS * TILE_ROWS], i32)
         self.row = ir.VectorType.get([TILE_ROWS], i32)
         self.row_of_sums = ir.VectorType.get([TILE_ROWS], sums)
@@ -58,18 +57,21 @@ class Tiles:
 
     def zero(self) -> ir.Value:
         """Sums of nothing."""
-        return self._call("tilezero", TILE_ROWS, ROW_BYTES)
+        return self._made("tilezero", TILE_ROWS, ROW_BYTES)
 
-    def read(self, row: Callable[[ir.Value], ir.Value]) -> ir.Value:
-        """Sums, of which `row` gives the vector of a number."""
-        map = ir.AffineMap.get_identity(1)
+    def stack(self, count: int) -> ir.Value:
+        """The address of room for so many tiles of sums on the stack."""
+        size = count * TILE_ROWS * TILE_ROWS
+        return address_of(stack_tensor([size], self.product.element))
 
-        def a_row(at: list[ir.Value], stack: list[ir.Value]) -> list[ir.Value]:
-            bits, place = vector.BitCastOp(self.row, row(at[0])).result, times(at[0], TILE_ROWS)
-            return [vector.TransferWriteOp(stack[0].type, bits, *stack, [place], map, [True]).result]
+    def kept(self, stack: ir.Value, number: ir.Value) -> ir.Value:
+        """A tile of sums that was kept on the stack."""
+        return self._loaded(self._place(stack, number), TILE_ROWS, ROW_BYTES, ROW_BYTES)
 
-        (stack,) = loops([TILE_ROWS], [self._stack()], a_row)
-        return self._loaded(address_of(stack), TILE_ROWS, ROW_BYTES, ROW_BYTES)
+    def keep(self, stack: ir.Value, number: ir.Value, tile: ir.Value) -> None:
+        """Keep a tile of sums on the stack."""
+        place = (pointer(self._place(stack, number)), _long(ROW_BYTES))
+        self.call("tilestored64.internal", (TILE_ROWS, ROW_BYTES), (*place, tile), ())
 
     def write(
         self,
@@ -79,8 +81,8 @@ class Tiles:
     ) -> ir.Value:
         """A piece with sums in it: `put` takes it, a number and the vector of that number."""
         map, zero = ir.AffineMap.get_identity(1), ops.zero(self.product.element)
-        bits = call_intrinsic("llvm.x86.cast.tile.to.vector", self.whole, [tile])
-        stack = self._stack()
+        (bits,) = self.call("cast.tile.to.vector", (), (tile,), (self.whole,))
+        stack = stack_tensor([TILE_ROWS * TILE_ROWS], self.product.element)
         stack = vector.TransferWriteOp(stack.type, bits, stack, [constant(0)], map, [True]).result
 
         def a_row(at: list[ir.Value], piece: list[ir.Value]) -> list[ir.Value]:
@@ -97,25 +99,45 @@ class Tiles:
 
     def _add(self, total: ir.Value, second: ir.Value, first: ir.Value) -> ir.Value:
         shape = (TILE_ROWS, ROW_BYTES, self.depth * ELEMENT_BYTES)
-        return self._call(self.instruction.intrinsic, *shape, operands=(total, first, second))
+        return self._made(self.instruction.name, *shape, operands=(total, first, second))
 
     def _loaded(self, address: ir.Value, rows: int, bytes: int, stride: int) -> ir.Value:
-        i64 = ir.IntegerType.get_signless(64)
-        pointer = ir.Operation.create(
-            "llvm.inttoptr",
-            results=[self.pointer],
-            operands=[arith.IndexCastOp(i64, address).result],
-        ).results[0]
-        apart = arith.ConstantOp(i64, ir.IntegerAttr.get(i64, stride)).result
-        return self._call("tileloadd64", rows, bytes, operands=(pointer, apart))
+        place = (pointer(address), _long(stride))
+        return self._made("tileloadd64", rows, bytes, operands=place)
 
-    def _call(self, name: str, *shape: int, operands: tuple[ir.Value, ...] = ()) -> ir.Value:
+    def _place(self, stack: ir.Value, number: ir.Value) -> ir.Value:
+        return element_address(stack, times(number, TILE_ROWS * TILE_ROWS))
+
+    def _made(self, name: str, *shape: int, operands: tuple[ir.Value, ...] = ()) -> ir.Value:
+        (made,) = self.call(f"{name}.internal", shape, operands, (self.type,))
+        return made
+
+    def call(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        operands: tuple[ir.Value, ...],
+        results: tuple[ir.Type, ...],
+    ) -> list[ir.Value]:
+        """What an intrinsic of x86 gives, for tiles of a shape: rows first, then bytes of a row."""
         i16 = ir.IntegerType.get_signless(16)
         sizes = [arith.ConstantOp(i16, ir.IntegerAttr.get(i16, size)).result for size in shape]
-        return call_intrinsic(f"llvm.x86.{name}.internal", self.type, [*sizes, *operands])
+        return call_intrinsic(f"llvm.x86.{name}", results, [*sizes, *operands])
 
-    def _stack(self) -> ir.Value:
-        return stack_tensor([TILE_ROWS * TILE_ROWS], self.product.element)
+
+def _long(value: int) -> ir.Value:
+    i64 = ir.IntegerType.get_signless(64)
+    return arith.ConstantOp(i64, ir.IntegerAttr.get(i64, value)).result
+
+
+def pointer(address: ir.Value) -> ir.Value:
+    """An address as LLVM's pointer."""
+    number = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
+    made = ir.Operation.create(
+        "llvm.inttoptr", results=[ir.Type.parse("!llvm.ptr")], operands=[number]
+    )
+    found: ir.Value = made.results[0]
+    return found
 
 
 def address_of(value: ir.Value) -> ir.Value:

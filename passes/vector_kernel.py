@@ -193,11 +193,7 @@ class Kernel:
         tiles = [self.share[p] // self.tile[p] for p in self.nest.parallel]
         adds = math.prod(chunks) > 1
         if adds:
-            (piece,) = loops(
-                tiles,
-                [piece],
-                lambda at, values: [self.cleared(values[0], self.inside(at))],
-            )
+            piece = self.cleared(piece, tiles)
 
         def a_chunk(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             piece, *copies = values
@@ -214,19 +210,21 @@ class Kernel:
 
             def a_tile(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
                 inside = self.inside(at)
-                sums = self.read(values[0], inside) if adds else self.zeros()
+                sums = self.kept(values[0], at) if adds else self.zeros()
                 bases = [
                     plus(start, operand.base(inside))
                     for start, operand in zip(starts, self.operands, strict=True)
                 ]
                 sums = self.summed_up(sources, bases, trips, sums)
-                return [self.write(values[0], inside, sums)]
+                write = self.keep if adds else self.write
+                return [write(values[0], at, sums)]
 
             return [*loops(tiles, [piece], a_tile), *copies]
 
         copied = [operand for operand in self.operands if not operand.is_direct]
         copies = [operand.empty() for operand in copied]
-        return loops(chunks, [piece, *copies], a_chunk)[0]
+        piece = loops(chunks, [piece, *copies], a_chunk)[0]
+        return self.finished(piece, tiles) if adds else piece
 
     def trips(self, loop: str, start: ir.Value) -> int | ir.Value:
         """Trips of a summed loop's tile that begins at `start`."""
@@ -284,10 +282,6 @@ class Kernel:
         ranges = [range(0, self.tile[p], self.blocks.get(p, 1)) for p in self.nest.parallel]
         return [dict(zip(self.nest.parallel, at, strict=True)) for at in product(*ranges)]
 
-    def cleared(self, piece: ir.Value, inside: Mapping[str, ir.Value]) -> ir.Value:
-        """The piece with zeros for the sums of a tile."""
-        return self.write(piece, inside, self.zeros())
-
     def zeros(self) -> list[ir.Value]:
         """Sums of nothing."""
         return [self.zero() for _ in self.offsets()]
@@ -296,29 +290,45 @@ class Kernel:
         """A block of sums of nothing."""
         return vector.BroadcastOp(self.sums, ops.zero(self.element)).result
 
-    def places(self, inside: Mapping[str, ir.Value]) -> list[list[ir.Value]]:
-        """Indices in a piece of each block of the tile that starts at `inside`."""
+    def places(self, tile: Sequence[ir.Value]) -> list[list[ir.Value]]:
+        """Indices in a piece of each block of a register tile."""
+        inside = self.inside(tile)
         return [
             [plus(inside[p], constant(shift)) for p, shift in offsets.items()]
             for offsets in self.offsets()
         ]
 
-    def read(self, piece: ir.Value, inside: Mapping[str, ir.Value]) -> list[ir.Value]:
-        """The sums that a piece holds of a tile."""
-        return [self.block(piece, at) for at in self.places(inside)]
+    def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
+        """The piece with zeros for the sums of all tiles, before the first chunk."""
+        return loops(
+            tiles, [piece], lambda at, values: [self.write(values[0], at, self.zeros())]
+        )[0]
 
-    def write(
-        self, piece: ir.Value, inside: Mapping[str, ir.Value], sums: Sequence[ir.Value]
+    def kept(self, piece: ir.Value, tile: Sequence[ir.Value]) -> list[ir.Value]:
+        """The sums of a tile as the chunk before left them."""
+        map, zero = ir.AffineMap.get_minor_identity(len(tile), 1), ops.zero(self.element)
+        return [
+            vector.TransferReadOp(self.sums, piece, at, map, zero, [True]).result
+            for at in self.places(tile)
+        ]
+
+    def keep(
+        self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]
     ) -> ir.Value:
-        """The piece with the sums of a tile in their places."""
-        for at, value in zip(self.places(inside), sums, strict=True):
-            piece = self.with_block(piece, at, value)
+        """The piece, with the sums of a tile kept for the next chunk."""
+        return self.write(piece, tile, sums)
+
+    def finished(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
+        """The piece with the sums of all tiles in it, behind the last chunk."""
         return piece
 
-    def block(self, piece: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
-        """A block of sums of a piece."""
-        map, zero = ir.AffineMap.get_minor_identity(len(at), 1), ops.zero(self.element)
-        return vector.TransferReadOp(self.sums, piece, at, map, zero, [True]).result
+    def write(
+        self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]
+    ) -> ir.Value:
+        """The piece with the sums of a tile in their places."""
+        for at, value in zip(self.places(tile), sums, strict=True):
+            piece = self.with_block(piece, at, value)
+        return piece
 
     def with_block(self, piece: ir.Value, at: Sequence[ir.Value], value: ir.Value) -> ir.Value:
         """The piece with a block of sums in its place."""

@@ -1,0 +1,110 @@
+"""Kernels of tiles, run: directions, layouts, odd sizes and batches, splits, ops.
+
+Where the host has no AMX, its instructions are written out in plain vectors (tests/tiles.py): all
+else of the kernels is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+
+from conv_compiler import cpu_dot
+from conv_compiler.directions import roles
+from conv_compiler.host import TILE_INSTRUCTIONS, host_flags
+from conv_compiler.problem import DIRECTIONS, ConvProblem
+from conv_compiler.processors import Processor
+from conv_compiler.targets import find_target
+from tests import tiles
+from tests.checks import check
+from tests.problems import for_drawn, problems_with_split
+
+CPU = find_target("cpu")
+DTYPES = [row.dtype for row in TILE_INSTRUCTIONS.values()]
+PROBLEM = ConvProblem(
+    n=5, g=2, k=20, c=17, image=(9, 8), filter=(3, 2), stride=(2, 1), pad_low=(1, 0), dtype="bf16"
+)
+KINDS = {
+    "even": {"n": 8, "k": 32, "c": 32},
+    "two images": {"n": 2},
+    "channels first": {"layout": "NGCHW_GKCYX_NGKHW"},
+    "groups first": {"layout": "GNHWC_GKYXC_GNHWK"},
+    "dilated": {"stride": (1, 1), "dilation": (2, 3)},
+    "rows of two tiles, the last one short": {"image": (5, 37), "stride": 1, "pad_low": 1},
+    "few pixels, many images": {"n": 33, "image": (4, 3), "filter": (2, 2), "stride": 1},
+    "three taps in a tile": {"k": 16, "c": 32, "filter": (3, 3), "stride": 1, "pad_low": 1},
+    "chunks": {"g": 1, "n": 4, "k": 64, "c": 64, "image": (20, 40), "stride": 1},
+    "1D": {"image": (53,), "filter": (5,), "stride": 1, "pad_low": (2,)},
+    "1D, dilated": {"g": 1, "image": (203,), "filter": (3,), "stride": 2, "dilation": 9, "pad_low": 0},
+    "3D": {"image": (5, 6, 7), "filter": (2, 3, 1), "stride": 1, "pad_low": 1},
+    "1x1": {"filter": (1, 1), "stride": 1, "pad_low": 0, "n": 6},
+    "1x1, stride 2": {"filter": (1, 1), "stride": 2, "pad_low": 0},
+    "any batch": {"dynamic_batch": True},
+}
+
+
+@pytest.fixture(autouse=True)
+def _tiles(monkeypatch, tmp_path):
+    if {row.flag for row in TILE_INSTRUCTIONS.values()} <= host_flags():
+        return
+    tiles.emulate(monkeypatch)
+    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
+
+    def instruction(self, dtype):
+        return next((row for row in TILE_INSTRUCTIONS.values() if row.dtype == dtype), None)
+
+    monkeypatch.setattr(Processor, "tile_instruction", instruction)
+    monkeypatch.setattr(import_module("conv_compiler.compile"), "prove", lambda *_: None)
+
+
+def problem_of(dtype, **fields):
+    shape = {"pad_high": (), "dilation": ()} | fields
+    return replace(PROBLEM, dtype=dtype, weight_dtype="", **shape)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_directions(dtype, direction):
+    problem = problem_of(dtype, direction=direction, n=9, image=(11, 12))
+    assert check(problem, strategy="cpu_amx").strategy.startswith("cpu_amx ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds(kind):
+    check(problem_of("bf16", **KINDS[kind]), strategy="cpu_amx")
+
+
+@pytest.mark.parametrize("kind", ["even", "channels first", "chunks", "few pixels, many images"])
+def test_kinds_of_integers(kind):
+    check(problem_of("i8", **KINDS[kind]), strategy="cpu_amx")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"elementwise": "bilinear(0.5,2)"}, {"input_op": "relu", "output_op": "scale(3)"}]
+)
+def test_ops(fields):
+    check(problem_of("bf16", **fields), strategy="cpu_amx")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("split_k", [2, 3, 40])
+def test_splits(dtype, split_k):
+    problem = problem_of(dtype)
+    assert check(problem, strategy="cpu_amx", split_k=split_k).split_k == split_k
+
+
+def random_products(dtype, examples):
+    @for_drawn(problems_with_split(), examples, f"cpu_amx {dtype}")
+    def run(drawn):
+        problem, split_k = drawn
+        problem = replace(problem, dtype=dtype, weight_dtype="", compute="")
+        if cpu_dot.tile_candidates(roles(problem), CPU):
+            check(problem, strategy="cpu_amx", split_k=split_k)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_many_random_products(dtype):
+    random_products(dtype, 200)
