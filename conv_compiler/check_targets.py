@@ -87,7 +87,10 @@ def check_target(target: Target) -> tuple[str, ...]:
 
 
 def _cpu_differences(row: Processor, text: str) -> Iterator[str]:
-    needs, width = needs_of(text.encode()), re.search(r"native_vector_size = (\d+)", text)
+    needs, width = (
+        needs_of(text.encode(), with_tiles=True),
+        re.search(r"native_vector_size = (\d+)", text),
+    )
     if needs is None or width is None:
         raise CompileFailed(f"target cpu-{row.name}: the compiler tells nothing of {row.name}")
     if (needs.cpu, needs.architecture) != (row.name, row.architecture):

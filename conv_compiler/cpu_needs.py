@@ -73,6 +73,10 @@ LINUX_NAMES = MappingProxyType(
         },
     }
 )
+# Tile registers, which only code that asks for them uses: its module states so.
+TILES = "amx_tile"
+TILE_EXTENSIONS = (TILES, "amx_bf16", "amx_int8")
+STATED_TILES = "conv_compiler.tiles"
 _TARGET = re.compile(
     rb'#hal\.executable\.target<"llvm-cpu".*?cpu = "([^"]*)", cpu_features = "([^"]*)"'
     rb'.*?target_triple = "([^"-]*)'
@@ -94,15 +98,21 @@ class Needs:
         return " ".join((self.architecture, *self.extensions))
 
 
-def needs_of(module: bytes) -> Needs | None:
-    """What the text of a module, or the module itself, names; None where no CPU code is in it."""
+def needs_of(module: bytes, *, with_tiles: bool = False) -> Needs | None:
+    """What the text of a module, or the module itself, names; None where no CPU code is in it.
+
+    Tile registers are among it where the module states that it uses them, or `with_tiles`.
+    """
     found = _TARGET.search(module)
     if found is None:
         return None
     cpu, features, architecture = (part.decode() for part in found.groups())
     state = {word[1:]: word[0] == "+" for word in features.split(",") if word}  # the last one holds
     names = LINUX_NAMES.get(architecture, {})
-    extensions = tuple(linux for llvm, linux in names.items() if state.get(llvm))
+    unused = () if with_tiles or STATED_TILES.encode() in module else TILE_EXTENSIONS
+    extensions = tuple(
+        linux for llvm, linux in names.items() if state.get(llvm) and linux not in unused
+    )
     return Needs(cpu=cpu, architecture=architecture, extensions=extensions)
 
 

@@ -62,8 +62,6 @@ def _blocks(problem: ConvProblem) -> Iterator[tuple[tuple[float, ...], dict[str,
             **dict(zip(taps, window, strict=True)),
             LANES: lanes * TILE_ROWS,
         }
-        busy = max(
-            rows * images * PRODUCT_CYCLES, (rows + images) * LOAD_CYCLES, SUM_LATENCY
-        )
+        busy = max(rows * images * PRODUCT_CYCLES, (rows + images) * LOAD_CYCLES, SUM_LATENCY)
         tiles = math.prod(-(-sizes[p] // t) for p, t in tile.items())
         yield (tiles * busy, tiles * (rows + images)), tile

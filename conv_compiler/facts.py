@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 # Lines of assembly that name a matrix instruction: of AMD's GPUs, PTX, x86's products of pairs.
 _MMA = re.compile(
-    r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+|vdpbf16ps|vpdpwssd|tdpbf16ps|tdpbssd)\b", re.MULTILINE
+    r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+|vdpbf16ps|vpdpwssd|tdpbf16ps|tdpbssd)\b",
+    re.MULTILINE,
 )
 _LABEL = re.compile(r"^(\w+):", re.MULTILINE)
 _LOCAL_LABEL = re.compile(r"^(\.L\w+):", re.MULTILINE)

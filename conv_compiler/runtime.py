@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import iree.runtime as iree
 import numpy as np
 
-from conv_compiler.cpu_needs import check_needs, needs_of
+from conv_compiler.cpu_needs import TILES, check_needs, needs_of
 from conv_compiler.devices import DEVICES, find_device, open_device, reason
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import (
@@ -33,6 +33,7 @@ from conv_compiler.errors import (
 )
 from conv_compiler.host import host_architecture, host_flags
 from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
+from conv_compiler.tile_permission import ask_for_tiles
 from conv_compiler.waiting import batch_wait, may_wait_as_batch
 
 if TYPE_CHECKING:
@@ -257,6 +258,8 @@ def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
         )
     if needs := needs_of(data):
         check_needs(path.name, needs, host_architecture(), host_flags())
+        if TILES in needs.extensions:
+            ask_for_tiles(path.name)
     return Kernel(path, data, name, chip)
 
 
@@ -267,7 +270,7 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     file was built for, and for AMD chips the virtual GPU where no real one can be opened. A file
     loaded before and unchanged since is not loaded again. Raises InvalidArtifact (missing, corrupt,
     built for another chip, or for a CPU with extensions that this host lacks) and
-    DeviceUnavailable.
+    DeviceUnavailable (also where Linux forbids the tile registers that the file uses).
     """
     path = os.fspath(artifact if isinstance(artifact, str | os.PathLike) else artifact.vmfb)
     try:

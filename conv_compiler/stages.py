@@ -6,16 +6,22 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from conv_compiler.cpu_needs import STATED_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import CompileFailed, NotPipelined, OutOfRegisters, StrategyNotApplied
 from conv_compiler.facts import KernelFacts, amd_facts, text_facts
 from conv_compiler.gpu_tiles import trips
+from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.problem import ConvProblem
 from conv_compiler.schedule import CompilationInfo
 from conv_compiler.select import STRATEGIES
 from conv_compiler.strategy import CpuTiling, GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
+
+if TYPE_CHECKING:
+    from iree.compiler import ir
 
 STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa", "vmfb")
 # A kernel takes about a second; one that takes minutes has sent a pass into a loop.
@@ -61,6 +67,8 @@ def stage_texts(
             problem = roles(problem)
             for step in row.passes(problem, target, strategy):
                 step.apply(module)
+            if strategy.instruction in TILE_INSTRUCTIONS:
+                _state(module, STATED_TILES, strategy.instruction)
             module.operation.verify()
             texts["normalised"] = str(module)
             if last == "normalised":
@@ -81,6 +89,16 @@ def stage_texts(
     run_compiler([*compiler_flags(target), *schedule.flags], work)
     check_applied(schedule.roles, work)
     return texts | dumped_texts(target, work)
+
+
+def _state(module: ir.Module, name: str, value: str) -> None:
+    """Have the module's function state something that its `.vmfb` keeps."""
+    from iree.compiler import ir
+
+    (main,) = (op for op in module.body if "iree.reflection" in op.attributes)
+    stated = ir.DictAttr(main.attributes["iree.reflection"])
+    pairs = {stated[i].name: stated[i].attr for i in range(len(stated))}
+    main.attributes["iree.reflection"] = ir.DictAttr.get({**pairs, name: ir.StringAttr.get(value)})
 
 
 def dumped_texts(target: Target, work: Path) -> dict[str, str]:

@@ -101,6 +101,11 @@ class Strategy:
         return getattr(self.tiling, "mma", "")
 
     @property
+    def instruction(self) -> str:
+        """The instruction a CPU kernel promises; empty where it promises none by name."""
+        return getattr(self.tiling, "instruction", "")
+
+    @property
     def tile(self) -> tuple[int, ...]:
         """The tile a user names: a workgroup's (m, n, gemm_k), or the CPU's register tile."""
         if isinstance(self.tiling, GpuTiling):

@@ -49,6 +49,9 @@ class PairProducts:
             nest,
             loops=(*nest.loops, PAIR),
             sizes={**nest.sizes, self.loop: part, PAIR: self.products},
-            operands=(nest.operands[0], ops.split_axis(nest.operands[1], at, (self.products, part))),
+            operands=(
+                nest.operands[0],
+                ops.split_axis(nest.operands[1], at, (self.products, part)),
+            ),
             indices=(image, tuple(gradient), nest.indices[2]),
         )

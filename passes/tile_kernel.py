@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.host import TILE_ROWS
+from conv_compiler.host import TILE_REGISTERS, TILE_ROWS
 from conv_compiler.loop_nest import LoopNest
 from conv_compiler.passes.epilogues import Epilogue
 from conv_compiler.passes.indices import constant, loops, plus, times
@@ -92,9 +92,7 @@ class TileKernel(Kernel):
         """The sums of a tile as the chunk before left them."""
         return [self.tiles.kept(self.store, number) for number in self._numbers(tile)]
 
-    def keep(
-        self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]
-    ) -> ir.Value:
+    def keep(self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]) -> ir.Value:
         """The piece; the sums of a tile are kept for the next chunk."""
         for number, one in zip(self._numbers(tile), sums, strict=True):
             self.tiles.keep(self.store, number, one)
@@ -114,6 +112,15 @@ class TileKernel(Kernel):
         for index, size in zip(tile, self.grid, strict=True):
             first = plus(times(first, size), index)
         return [plus(times(first, blocks), constant(block)) for block in range(blocks)]
+
+    @property
+    def loads_first(self) -> bool:
+        """Where registers hold them all: a load into one in use would wait for its products."""
+        factors = sum(
+            len({operand.distance(offsets) for offsets in self.offsets()})
+            for operand in self.operands
+        )
+        return len(self.offsets()) + factors <= TILE_REGISTERS
 
     def handle(self, source: ir.Value) -> ir.Value:
         """The address of an operand's copy."""

@@ -14,7 +14,7 @@ from iree.compiler.dialects import arith, vector
 
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.host import TILE_INSTRUCTIONS, TILE_ROWS, TileInstruction
+from conv_compiler.host import TILE_INSTRUCTIONS, TILE_ROWS
 from conv_compiler.passes.indices import constant, loops, plus, times
 from conv_compiler.passes.packed_operands import stack_tensor
 from conv_compiler.passes.products import Product, call_intrinsic, packed

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import ClassVar
 
@@ -250,19 +251,28 @@ class Kernel:
         def a_trip(trip: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             step = {p: times(i, self.steps[p]) for p, i in zip(self.summed, trip, strict=True)}
             at = [o.base(step, base) for o, base in zip(self.operands, bases, strict=True)]
-            loaded: dict[tuple[int, int], ir.Value] = {}
-            out = []
-            for total, offsets in zip(sums, self.offsets(), strict=True):
-                vectors = []
-                for number, operand in enumerate(self.operands):
-                    key = number, operand.distance(offsets)
-                    if key not in loaded:
-                        loaded[key] = self.load(number, handles[number], at[number], key[1])
-                    vectors.append(loaded[key])
-                out.append(self.product.add(total, vectors[0], vectors[1]))
-            return out
+
+            @cache
+            def factor(number: int, distance: int) -> ir.Value:
+                return self.load(number, handles[number], at[number], distance)
+
+            def factors(offsets: Mapping[str, int]) -> list[ir.Value]:
+                return [factor(n, o.distance(offsets)) for n, o in enumerate(self.operands)]
+
+            if self.loads_first:
+                for offsets in self.offsets():
+                    factors(offsets)
+            return [
+                self.product.add(total, *factors(offsets))
+                for total, offsets in zip(sums, self.offsets(), strict=True)
+            ]
 
         return loops([self.instructions(p, trips[p]) for p in self.summed], sums, a_trip)
+
+    @property
+    def loads_first(self) -> bool:
+        """Whether all factors of a trip are loaded before the first of them is multiplied."""
+        return False
 
     def instructions(self, loop: str, trips: int | ir.Value) -> int | ir.Value:
         """One behind the other for so many trips of a summed loop."""
@@ -300,9 +310,9 @@ class Kernel:
 
     def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
         """The piece with zeros for the sums of all tiles, before the first chunk."""
-        return loops(
-            tiles, [piece], lambda at, values: [self.write(values[0], at, self.zeros())]
-        )[0]
+        return loops(tiles, [piece], lambda at, values: [self.write(values[0], at, self.zeros())])[
+            0
+        ]
 
     def kept(self, piece: ir.Value, tile: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums of a tile as the chunk before left them."""
@@ -312,9 +322,7 @@ class Kernel:
             for at in self.places(tile)
         ]
 
-    def keep(
-        self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]
-    ) -> ir.Value:
+    def keep(self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]) -> ir.Value:
         """The piece, with the sums of a tile kept for the next chunk."""
         return self.write(piece, tile, sums)
 
