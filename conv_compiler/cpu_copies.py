@@ -40,8 +40,7 @@ class Costs:
 
     `row` is to copy a row that lies in one piece, to find it and to wait for it, and `vector` for
     each vector of it, both for each image that an element holds data of. Once a copy `sums` is to
-    load and store a vector of sums, and `tile` to start a register tile. `keeps_sums` tells whether
-    sums are on the stack from copy to copy, or in the second cache.
+    load and store a vector of sums, out of the second cache, and `tile` to start a register tile.
     """
 
     stack_bytes: int
@@ -49,12 +48,11 @@ class Costs:
     vector: float
     sums: float
     tile: float
-    keeps_sums: bool
 
 
 # IREE's workers have 131072 bytes of stack (its flag `task_worker_stack_size`).
-VECTORS = Costs(stack_bytes=2**16, row=12, vector=5, sums=1.5, tile=20, keeps_sums=False)
-TILES = Costs(stack_bytes=96 * 2**10, row=4, vector=3, sums=2, tile=40, keeps_sums=True)
+VECTORS = Costs(stack_bytes=2**16, row=12, vector=5, sums=1.5, tile=20)
+TILES = Costs(stack_bytes=96 * 2**10, row=4, vector=3, sums=5, tile=40)
 # To move a vector of partial sums in memory.
 MOVE_CYCLES = 8
 # How many times more workgroups than wanted are looked at; and again as many times more where the
@@ -226,8 +224,6 @@ def _cache(
 
     def fits(tiles: Mapping[str, int]) -> bool:
         elements = sum(copy.elements for copy in copies(problem, share, tiles, unit, deep))
-        if costs.keeps_sums:
-            elements += math.prod(share.values())
         return elements * problem.accumulator_type.bytes <= costs.stack_bytes
 
     if not fits(found):

@@ -188,12 +188,9 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """The way down of a kernel that is written as loops of vectors."""
-    info = CompilationInfo(
-        lowering_config="#iree_cpu.lowering_config<>", pipeline=pipeline("cpu_vector")
-    )
-    tiling = strategy.tiling
-    assert isinstance(tiling, CpuTiling)
-    bytes = 1 << (costs_of(tiling.instruction).stack_bytes - 1).bit_length()
+    name = "cpu_tiles" if strategy.instruction in TILE_INSTRUCTIONS else "cpu_vector"
+    info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=pipeline(name))
+    bytes = 1 << (costs_of(strategy.instruction).stack_bytes - 1).bit_length()
     return Schedule(roles={"contraction": info}, flags=(STACK_FLAG.format(bytes),))
 
 

@@ -16,9 +16,9 @@ from conv_compiler.host import PAIR_INSTRUCTIONS, PairInstruction
 class Product:
     """What operands are packed as, and how their products are added to sums.
 
-    `element` is the type of a packed element, which holds `factors` of an operand's own, and `lanes`
-    how many are multiplied at once. `pack` takes as many vectors of the operand's type; `add` sums,
-    and two packed ones.
+    `element` is the type of a packed element, which holds `factors` of an operand's own; `lanes` of
+    them are multiplied at once. `pack` takes as many vectors of the operand's type; `add` sums, and
+    two packed ones.
     """
 
     element: ir.Type

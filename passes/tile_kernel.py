@@ -10,7 +10,6 @@ instruction sums several trips innermost, that of the first operand the lanes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from iree.compiler import ir
@@ -18,6 +17,7 @@ from iree.compiler import ir
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.host import TILE_REGISTERS, TILE_ROWS
 from conv_compiler.loop_nest import LoopNest
+from conv_compiler.passes.addresses import Address
 from conv_compiler.passes.epilogues import Epilogue
 from conv_compiler.passes.indices import constant, loops, plus, times
 from conv_compiler.passes.products import Product
@@ -77,9 +77,9 @@ class TileKernel(Kernel):
         return self.tiles.zero()
 
     def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
-        """Zeros for the sums of all tiles, which stay on the stack until the last chunk."""
-        blocks = math.prod(tiles) * len(self.offsets())
-        self.store, self.grid = self.tiles.stack(blocks), tuple(tiles)
+        """Zeros for the sums of all tiles. They lie where the piece will, but until the last chunk
+        only instructions of tiles know it."""
+        self.memory = Address(piece)
 
         def clear(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             self.keep(piece, at, self.zeros())
@@ -90,12 +90,12 @@ class TileKernel(Kernel):
 
     def kept(self, piece: ir.Value, tile: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums of a tile as the chunk before left them."""
-        return [self.tiles.kept(self.store, number) for number in self._numbers(tile)]
+        return [self.tiles.kept(*self._where(at)) for at in self.places(tile)]
 
     def keep(self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]) -> ir.Value:
         """The piece; the sums of a tile are kept for the next chunk."""
-        for number, one in zip(self._numbers(tile), sums, strict=True):
-            self.tiles.keep(self.store, number, one)
+        for at, one in zip(self.places(tile), sums, strict=True):
+            self.tiles.keep(*self._where(at), one)
         return piece
 
     def finished(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
@@ -106,12 +106,10 @@ class TileKernel(Kernel):
             lambda at, values: [self.write(values[0], at, self.kept(values[0], at))],
         )[0]
 
-    def _numbers(self, tile: Sequence[ir.Value]) -> list[ir.Value]:
-        """Where the blocks of a register tile stand among all of them."""
-        blocks, first = len(self.offsets()), constant(0)
-        for index, size in zip(tile, self.grid, strict=True):
-            first = plus(times(first, size), index)
-        return [plus(times(first, blocks), constant(block)) for block in range(blocks)]
+    def _where(self, at: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
+        """The address of a block of sums, and how many bytes its rows lie apart."""
+        axis = self.nest.parallel.index(self.rows)
+        return self.memory.of(at), times(self.memory.strides[axis], self.memory.bytes)
 
     @property
     def loads_first(self) -> bool:

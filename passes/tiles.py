@@ -15,6 +15,7 @@ from iree.compiler.dialects import arith, vector
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.host import TILE_INSTRUCTIONS, TILE_ROWS
+from conv_compiler.passes.addresses import Address, as_long, pointer
 from conv_compiler.passes.indices import constant, loops, plus, times
 from conv_compiler.passes.packed_operands import stack_tensor
 from conv_compiler.passes.products import Product, call_intrinsic, packed
@@ -59,18 +60,14 @@ class Tiles:
         """Sums of nothing."""
         return self._made("tilezero", TILE_ROWS, ROW_BYTES)
 
-    def stack(self, count: int) -> ir.Value:
-        """The address of room for so many tiles of sums on the stack."""
-        size = count * TILE_ROWS * TILE_ROWS
-        return address_of(stack_tensor([size], self.product.element))
+    def kept(self, address: ir.Value, stride: ir.Value) -> ir.Value:
+        """A tile of sums that was kept at an address, its rows so many bytes apart."""
+        place = (pointer(address), as_long(stride))
+        return self._made("tileloadd64", TILE_ROWS, ROW_BYTES, operands=place)
 
-    def kept(self, stack: ir.Value, number: ir.Value) -> ir.Value:
-        """A tile of sums that was kept on the stack."""
-        return self._loaded(self._place(stack, number), TILE_ROWS, ROW_BYTES, ROW_BYTES)
-
-    def keep(self, stack: ir.Value, number: ir.Value, tile: ir.Value) -> None:
-        """Keep a tile of sums on the stack."""
-        place = (pointer(self._place(stack, number)), _long(ROW_BYTES))
+    def keep(self, address: ir.Value, stride: ir.Value, tile: ir.Value) -> None:
+        """Keep a tile of sums at an address, its rows so many bytes apart."""
+        place = (pointer(address), as_long(stride))
         self.call("tilestored64.internal", (TILE_ROWS, ROW_BYTES), (*place, tile), ())
 
     def write(
@@ -95,18 +92,12 @@ class Tiles:
     def factor(self, address: ir.Value, stride: int, *, is_first: bool) -> ir.Value:
         """A factor that lies at an address, its rows so many elements apart."""
         rows, width = (TILE_ROWS, self.depth) if is_first else (self.depth, TILE_ROWS)
-        return self._loaded(address, rows, width * ELEMENT_BYTES, stride * ELEMENT_BYTES)
+        place = (pointer(address), as_long(constant(stride * ELEMENT_BYTES)))
+        return self._made("tileloadd64", rows, width * ELEMENT_BYTES, operands=place)
 
     def _add(self, total: ir.Value, second: ir.Value, first: ir.Value) -> ir.Value:
         shape = (TILE_ROWS, ROW_BYTES, self.depth * ELEMENT_BYTES)
         return self._made(self.instruction.name, *shape, operands=(total, first, second))
-
-    def _loaded(self, address: ir.Value, rows: int, bytes: int, stride: int) -> ir.Value:
-        place = (pointer(address), _long(stride))
-        return self._made("tileloadd64", rows, bytes, operands=place)
-
-    def _place(self, stack: ir.Value, number: ir.Value) -> ir.Value:
-        return element_address(stack, times(number, TILE_ROWS * TILE_ROWS))
 
     def _made(self, name: str, *shape: int, operands: tuple[ir.Value, ...] = ()) -> ir.Value:
         (made,) = self.call(f"{name}.internal", shape, operands, (self.type,))
@@ -125,36 +116,9 @@ class Tiles:
         return call_intrinsic(f"llvm.x86.{name}", results, [*sizes, *operands])
 
 
-def _long(value: int) -> ir.Value:
-    i64 = ir.IntegerType.get_signless(64)
-    return arith.ConstantOp(i64, ir.IntegerAttr.get(i64, value)).result
-
-
-def pointer(address: ir.Value) -> ir.Value:
-    """An address as LLVM's pointer."""
-    number = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
-    made = ir.Operation.create(
-        "llvm.inttoptr", results=[ir.Type.parse("!llvm.ptr")], operands=[number]
-    )
-    found: ir.Value = made.results[0]
-    return found
-
-
 def address_of(value: ir.Value) -> ir.Value:
-    """Where the elements of a tensor on the stack will lie, which is only read there."""
-    type = ir.RankedTensorType(value.type)
-    buffer = ir.Operation.create(
-        "bufferization.to_buffer",
-        results=[ir.MemRefType.get(type.shape, type.element_type)],
-        operands=[value],
-        attributes={"read_only": ir.UnitAttr.get()},
-    ).results[0]
-    found: ir.Value = ir.Operation.create(
-        "memref.extract_aligned_pointer_as_index",
-        results=[ir.IndexType.get()],
-        operands=[buffer],
-    ).results[0]
-    return found
+    """Where the first element of a tensor on the stack lies, which is only read there."""
+    return Address(value).first
 
 
 def element_address(address: ir.Value, element: ir.Value) -> ir.Value:

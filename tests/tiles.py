@@ -10,6 +10,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
 
 from conv_compiler.passes import tiles
+from conv_compiler.passes.addresses import pointer
 from conv_compiler.passes.indices import constant, loops, plus, times
 
 ROWS = tiles.TILE_ROWS
@@ -95,7 +96,7 @@ def _with_row(value, row, number):
 
 
 def _behind(address, bytes):
-    return tiles.pointer(plus(address, bytes))
+    return pointer(plus(address, bytes))
 
 
 def _load(type, at):

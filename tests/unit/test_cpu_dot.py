@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from conv_compiler import cpu_dot
-from conv_compiler.cpu_copies import COPY_BYTES, best_deal, copies
+from conv_compiler.cpu_copies import VECTORS, best_deal, copies
 from conv_compiler.cpu_tiles import PACKED_LANE_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
@@ -86,7 +86,7 @@ def test_copies_fit_the_stack_whatever_the_problem(sizes, cores):
     for parts in (1, 16, 1024):
         deal = best_deal(half, strategy.tiling, parts, target.processor)
         both = copies(half, deal.share, deal.cache, target.processor.unit)
-        assert sum(one.elements for one in both) * 4 <= COPY_BYTES
+        assert sum(one.elements for one in both) * 4 <= VECTORS.stack_bytes
 
 
 def test_a_strategy_of_another_problem_is_refused():

@@ -2,6 +2,7 @@
 // gradient through a view.
 
 // RUN: %conv_opt %s --pass 'pair-products{loop=n}' | %filecheck
+// RUN: %conv_opt %s --pass 'pair-products{loop=n products=4}' | %filecheck --check-prefix=FOUR
 // RUN: not %conv_opt %s --pass 'pair-products{loop=k}' 2>&1 | %filecheck --check-prefix=SUMMED
 
 // CHECK-DAG:  #[[IMAGE:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d5 * 2 + d3, d2, d1 + d4)>
@@ -9,6 +10,10 @@
 // CHECK:      tensor.expand_shape {{.*}} into tensor<2x2x5x10xbf16>
 // CHECK:      linalg.generic {indexing_maps = [#[[IMAGE]], #[[GRADIENT]],
 // CHECK-SAME:   conv_compiler.loops = ["k", "x", "c", "n", "wo", "pair"]
+
+// Or into quarters.
+// FOUR:       -> (d3 + d5, d2, d1 + d4)>
+// FOUR:       tensor.expand_shape {{.*}} into tensor<4x1x5x10xbf16>
 
 // SUMMED: loop k: not a summed loop of 2 parts of as many trips; pad one of n wo
 
