@@ -50,7 +50,7 @@ def lin_candidates(
     Offered where one of them has LEAST_LANE_CHANNELS, or where there are no groups to put in the
     lanes instead; never where c = k = 1 or a sum has one product.
     """
-    if max(problem.c, problem.k) < LEAST_LANE_CHANNELS and problem.g > 1:
+    if lin_refusal(problem, target):
         return ()
     unit = processor_of(target).unit
     both = (best_tiling(problem, lanes, unit, tile, lane_tiles) for lanes in "ck")
@@ -67,10 +67,37 @@ def grouped_candidates(
     lane_tiles: tuple[int, ...] = LANE_TILES,
 ) -> tuple[Strategy, ...]:
     """Lanes along the groups, for grouped problems of few channels and depthwise ones."""
-    if max(problem.c, problem.k) >= LEAST_LANE_CHANNELS:
+    if grouped_refusal(problem, target):
         return ()
     found = best_tiling(problem, "g", processor_of(target).unit, tile, lane_tiles)
     return (Strategy(name="cpu_grouped", tiling=found[1]),) if found else ()
+
+
+def lin_refusal(problem: ConvProblem, target: Target) -> str:
+    """Why there are no `lin_candidates`; empty where there are."""
+    if max(problem.c, problem.k) < LEAST_LANE_CHANNELS and problem.g > 1:
+        return f"groups of {problem.c} and {problem.k} channels leave lanes empty"
+    return _sum_refusal(problem, "ck")
+
+
+def grouped_refusal(problem: ConvProblem, target: Target) -> str:
+    """Why there are no `grouped_candidates`; empty where there are."""
+    if max(problem.c, problem.k) >= LEAST_LANE_CHANNELS:
+        return f"a group has {problem.c} and {problem.k} channels, which fill lanes themselves"
+    return _sum_refusal(problem, "g")
+
+
+def _sum_refusal(problem: ConvProblem, lanes: str) -> str:
+    """Why no tile has one of these loops in its lanes."""
+    sizes = loop_sizes(problem)
+    if all(sizes[loop] == 1 for loop in lanes):
+        return f"{' and '.join(lanes)} of one: nothing for the lanes"
+    return "" if problem.gemm_k > 1 else "a sum has one product"
+
+
+def no_refusal(problem: ConvProblem, target: Target) -> str:
+    """For what is always offered."""
+    return ""
 
 
 def loops_candidates(
@@ -80,11 +107,24 @@ def loops_candidates(
     return (Strategy(name="cpu_loops", tiling=CpuTiling()),)
 
 
-# name, description, candidates, and when those behind come first; in order of preference.
+# name, description, candidates, why there are none, and when those behind come first; in order of
+# preference.
 ROWS = (
-    ("cpu_lin", "channels in vector lanes, sums in registers", lin_candidates, never),
-    ("cpu_grouped", "groups in vector lanes, for few channels a group", grouped_candidates, never),
-    ("cpu_loops", "the compiler's own loops, where no loop fills lanes", loops_candidates, always),
+    ("cpu_lin", "channels in vector lanes, sums in registers", lin_candidates, lin_refusal, never),
+    (
+        "cpu_grouped",
+        "groups in vector lanes, for few channels a group",
+        grouped_candidates,
+        grouped_refusal,
+        never,
+    ),
+    (
+        "cpu_loops",
+        "the compiler's own loops, where no loop fills lanes",
+        loops_candidates,
+        no_refusal,
+        always,
+    ),
 )
 
 

@@ -2,7 +2,8 @@
 
 `cpu_dot` multiplies pairs, where the CPU has an instruction that adds two products: the batch is
 cut into halves, and an element of an operand holds the data of an image of each. To all else it is
-a problem of half the batch. `cpu_packed` multiplies single elements. Tiles are those that `cpu_lin`
+a problem of half the batch. `cpu_amx` (`cpu_amx.py`) has tiles of pairs, or of four images, and the
+rest in common with it. `cpu_packed` multiplies single elements. Tiles are those that `cpu_lin`
 or `cpu_grouped` would have, but that nothing is transposed or padded in memory.
 """
 
@@ -14,14 +15,22 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.cpu import (
     grouped_candidates,
+    grouped_refusal,
     lin_candidates,
+    lin_refusal,
     never,
     pipeline,
     shaping_passes,
 )
+from conv_compiler.cpu_amx import (
+    instruction_refusal,
+    several_at_once,
+    tile_candidates,
+    tile_instruction,
+    tile_refusal,
+)
 from conv_compiler.cpu_copies import best_deal, costs_of, factors_of
 from conv_compiler.cpu_splits import deep_loop, even_splits, part_lengths, split_parts
-from conv_compiler.cpu_tile_registers import tile_tilings
 from conv_compiler.cpu_tiles import (
     PACKED_LANE_TILES,
     lanes_of,
@@ -29,22 +38,20 @@ from conv_compiler.cpu_tiles import (
     multiply_cycles,
 )
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.f8 import emulation_passes, multiplied, operand_bytes
+from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.processors import processor_of
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
 
 if TYPE_CHECKING:
-    from conv_compiler.host import PairInstruction, TileInstruction
+    from conv_compiler.host import PairInstruction
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
 
 # Copies in memory that take less of the multiply-adds' time are left to `cpu_lin`.
 LEAST_COPIED = 1 / 8
-# Channels from which tiles are full enough.
-LEAST_TILE_CHANNELS = 8
 # Copies are kept on a thread's stack, and tiles of sums on their way to registers: at most so much,
 # a power of two.
 STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
@@ -63,9 +70,10 @@ def dot_candidates(
 
     Images are those of the weight gradient that is made: in other directions they are channels.
     """
-    row = _instruction(problem, target)
-    if row is None:
+    if dot_refusal(problem, target):
         return ()
+    row = _instruction(problem, target)
+    assert row is not None
     half = problem.with_batch(-(-problem.n // 2))
     tilings = _tilings(half, target, split_k, tile)
     return tuple(
@@ -73,16 +81,11 @@ def dot_candidates(
     )
 
 
-def tile_candidates(
-    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
-) -> tuple[Strategy, ...]:
-    """Sums in tile registers; none without such an instruction, or without rows and lanes."""
-    row = _tile_instruction(problem, target)
-    if row is None or min(problem.c, problem.k) < LEAST_TILE_CHANNELS:
-        return ()
-    whole = problem.with_batch(-(-problem.n // row.products))
-    tilings = tile_tilings(whole, row.name, tile)
-    return tuple(Strategy(name="cpu_amx", tiling=one) for one in tilings)
+def dot_refusal(problem: ConvProblem, target: Target) -> str:
+    """Why there are no `dot_candidates`; empty where there are."""
+    if _instruction(problem, target) is None:
+        return instruction_refusal(problem, target, "pairs")
+    return packed_refusal(problem.with_batch(-(-problem.n // 2)), target)
 
 
 def packed_candidates(
@@ -91,6 +94,12 @@ def packed_candidates(
     """Tilings of any problem that has lanes."""
     tilings = _tilings(problem, target, split_k, tile)
     return tuple(Strategy(name="cpu_packed", tiling=tiling) for tiling in tilings)
+
+
+def packed_refusal(problem: ConvProblem, target: Target) -> str:
+    """Why there are no `packed_candidates`; empty where there are."""
+    lin, grouped = lin_refusal(problem, target), grouped_refusal(problem, target)
+    return lin if grouped else ""
 
 
 def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
@@ -118,16 +127,8 @@ def _tilings(
 
 def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:
     """The instruction that multiplies the problem's data in pairs, if the CPU has one."""
-    first, second = multiplied(problem, target)
-    pairs = first == second and problem.n > 1
-    return processor_of(target).pair_instruction(first) if pairs else None
-
-
-def _tile_instruction(problem: ConvProblem, target: Target) -> TileInstruction | None:
-    """The instruction that multiplies the problem's data in tiles, if the CPU has one."""
-    first, second = multiplied(problem, target)
-    several = first == second and problem.n > 1
-    return processor_of(target).tile_instruction(first) if several else None
+    data = several_at_once(problem, target)
+    return processor_of(target).pair_instruction(data) if data else None
 
 
 def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
@@ -151,7 +152,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
-    rows = (_instruction(problem, target), _tile_instruction(problem, target))
+    rows = (_instruction(problem, target), tile_instruction(problem, target))
     known = [row.name for row in rows if row]
     if tiling.instruction and tiling.instruction not in known:
         raise UnsupportedStrategy(
@@ -194,9 +195,28 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     return Schedule(roles={"contraction": info}, flags=(STACK_FLAG.format(bytes),))
 
 
-# name, description, candidates, and when those behind come first; in order of preference.
+# name, description, candidates, why there are none, and when those behind come first; in order of
+# preference.
 ROWS = (
-    ("cpu_amx", "tiles of sums, products of 16 x 16 x 16 pairs or fours", tile_candidates, never),
-    ("cpu_dot", "pairs of images, two products an instruction", dot_candidates, never),
-    ("cpu_packed", "operands copied as the lanes want them", packed_candidates, needs_no_copy),
+    (
+        "cpu_amx",
+        "sums in tile registers, products of pairs or fours of images",
+        tile_candidates,
+        tile_refusal,
+        never,
+    ),
+    (
+        "cpu_dot",
+        "pairs of images, two products an instruction",
+        dot_candidates,
+        dot_refusal,
+        never,
+    ),
+    (
+        "cpu_packed",
+        "operands copied as the lanes want them",
+        packed_candidates,
+        packed_refusal,
+        needs_no_copy,
+    ),
 )

@@ -30,6 +30,7 @@ class StrategyRow:
     the numbers worth trying, the first for a row without `predict`. That models the seconds of a
     tiling and a number of parts, so that rows can be compared; rows without it are taken in order.
     `comes_last` tells of a candidate whether those of the rows behind it are to come before it.
+    `refusal` tells why a row has no candidates, where it is one of those taken in order.
     `has_script` tells whether a user's own script can replace the row's.
     """
 
@@ -43,6 +44,7 @@ class StrategyRow:
     splits: Callable[[ConvProblem, Target, Any], list[int]]
     predict: Callable[[ConvProblem, Target, Any, int], float] | None = None
     comes_last: Callable[[ConvProblem, Target, Strategy], bool] = lambda *_: False
+    refusal: Callable[[ConvProblem, Target], str] = lambda *_: ""
     has_script: bool = False
 
     def seconds(self, problem: ConvProblem, target: Target, one: Strategy) -> float:
@@ -111,9 +113,10 @@ STRATEGIES = MappingProxyType(
                     passes=module.passes,
                     schedule=module.schedule,
                     comes_last=comes_last,
+                    refusal=refusal,
                 )
                 for module in (cpu_dot, cpu)
-                for name, description, candidates, comes_last in module.ROWS
+                for name, description, candidates, refusal, comes_last in module.ROWS
             ),
         )
     }
@@ -223,6 +226,25 @@ def choose(
         one.with_split_k(asked or one.split_k or _row(one.name).auto_split(problem, target, one))
         for one in found
     )
+
+
+def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple[str, ...]:
+    """Why strategies that the table names before the chosen one were not chosen, by name.
+
+    Of a CPU's strategies, which are taken in order; those of GPUs are ranked by the model.
+    """
+    problem = roles(problem.for_kind(target.has_fnuz))
+    found = []
+    for row in STRATEGIES.values():
+        if row.name == chosen.name:
+            break
+        if target.backend not in row.backends or row.predict:
+            continue
+        if why := row.refusal(problem, target):
+            found.append(f"{row.name}: {why}")
+        elif row.comes_last(problem, target, row.candidates(problem, target, 0, ())[0]):
+            found.append(f"{row.name}: operands lie as {chosen.name} reads them, and copies cost")
+    return tuple(found)
 
 
 def _row(name: str) -> StrategyRow:

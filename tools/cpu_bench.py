@@ -6,6 +6,8 @@
     tools/cpu_bench.py --clock wall --threads 1
     tools/cpu_bench.py --set models --type bf16 --json found.json
     tools/cpu_bench.py ret 'resnet50.*'   layers of either set (tools/cpu_layers.py)
+    tools/cpu_bench.py --compile FOLDER --target cpu-sapphirerapids@1
+    tools/cpu_bench.py --kernels FOLDER   on another machine, which has no compiler
 
 Both sides keep their tensors in the layer's layout and are called without a copy, in turns;
 medians. A spread is the interquartile range over the median. Every kernel of ours is verified
@@ -21,7 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,14 +31,16 @@ from typing import Any
 import iree.runtime as iree
 import numpy as np
 from cpu_layers import SETS, Layer, find_layers
-from cpu_peaks import loaded, measure_peaks
+from cpu_peaks import CHAINS, fma_kernel, loaded, measure_peaks
 from cpu_results import HEADER, Result, Timing, summaries, write_json
 
-from conv_compiler import __version__
+from conv_compiler import __version__, compile
+from conv_compiler.artifact import Artifact
 from conv_compiler.errors import ConvError, UnsupportedProblem
 from conv_compiler.host import host_cores, host_flags
 from conv_compiler.problem import ConvProblem
-from conv_compiler.verify import verify
+from conv_compiler.targets import find_target
+from conv_compiler.verify import verify_artifact
 from conv_compiler.waiting import batch_wait, may_wait_as_batch
 
 BATCHES, BATCH, WARM_UP = 6, 8, 2
@@ -64,9 +68,41 @@ def in_turns(calls: Sequence[Call], clock: Clock) -> list[Timing]:
     return [Timing.of(found) for found in times]
 
 
-def our_call(problem: ConvProblem, device: str) -> tuple[str, Call]:
+@dataclass(frozen=True, kw_only=True)
+class Kernels:
+    """Kernels for a target, or those that were compiled into a folder."""
+
+    target: str = "cpu"
+    folder: Path | None = None
+
+    def artifact(self, name: str, problem: ConvProblem) -> Artifact:
+        """A layer's kernel."""
+        if self.folder:
+            return Artifact.load(self.folder / f"{name}-{problem.dtype}.vmfb")
+        return compile(problem, self.target)
+
+    def fma(self, chains: int) -> bytes:
+        """The kernel that finds the peak (tools/cpu_peaks.py)."""
+        if self.folder:
+            return (self.folder / f"fma{chains}.vmfb").read_bytes()
+        flags = (f for f in find_target(self.target).flags if f.startswith("--iree-llvmcpu"))
+        return fma_kernel(chains, flags=tuple(flags))
+
+    def save(self, folder: Path, layers: Sequence[Layer], dtype: str) -> None:
+        """Compile all that a benchmark of these layers calls into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for chains in CHAINS:
+            (folder / f"fma{chains}.vmfb").write_bytes(self.fma(chains))
+        for layer in layers:
+            problem = replace(layer.problem, dtype=dtype, weight_dtype="")
+            artifact = self.artifact(layer.name, problem)
+            artifact.save(folder / f"{layer.name}-{dtype}.vmfb")
+            print(f"{layer.name:36}{artifact.strategy.text}", flush=True)
+
+
+def our_call(artifact: Artifact, device: str) -> tuple[str, Call]:
     """Strategy and a call of our kernel, after it was verified."""
-    artifact = verify(problem, "cpu", budget=0).require().artifact
+    problem = verify_artifact(artifact, budget=0).require().problem
     opened = iree.get_device(device)
     kernel = loaded(artifact.vmfb.read_bytes(), opened)
     random = np.random.default_rng(0)
@@ -131,13 +167,13 @@ def refusal(call: Call, clock: Clock) -> str:
     return f"over a minute (a call takes {seconds:.1f} s)" if too_long else ""
 
 
-def measure(layer: Layer, dtype: str, device: str, clock: Clock) -> Result:
+def measure(layer: Layer, dtype: str, kernels: Kernels, device: str, clock: Clock) -> Result:
     """Time one layer on both sides, or on the one that can."""
     problem = replace(layer.problem, dtype=dtype, weight_dtype="")
     backend, theirs = pytorch_call(problem)
     result = Result(name=layer.name, problem=problem, backend=backend)
     try:
-        strategy, mine = our_call(problem, device)
+        strategy, mine = our_call(kernels.artifact(layer.name, problem), device)
     except ConvError as error:
         return replace(result, notes=(f"ours: {str(error).splitlines()[0]}",))
     calls = {"pytorch": theirs, "ours": mine}
@@ -169,7 +205,7 @@ def environment() -> dict[str, Any]:
         "torch": torch.__version__,
         "torch_capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": onednn[1] if onednn else None,
-        "iree": version("iree-base-compiler"),
+        "iree": version("iree-base-runtime"),
         "conv_compiler": __version__,
     }
 
@@ -182,6 +218,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--type", choices=TYPES, default="f32")
     parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
     parser.add_argument("--threads", type=int, help="of both sides, by --clock wall (the cores)")
+    parser.add_argument("--target", default="cpu", help="cpu, or one that this host runs (cpu)")
+    parser.add_argument("--compile", type=Path, metavar="FOLDER", help="compile into it, and stop")
+    parser.add_argument(
+        "--kernels", type=Path, metavar="FOLDER", help="take what is compiled there"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all of it there too")
     args = parser.parse_args()
     if args.threads is not None and (args.clock == "cpu" or not 1 <= args.threads <= host_cores()):
@@ -198,6 +239,10 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure and print one line a layer, then what they come to; 1 where ours failed in one."""
     args = arguments()
+    kernels = Kernels(target=args.target, folder=args.kernels)
+    if args.compile:
+        kernels.save(args.compile, args.chosen, args.type)
+        return 0
     try:
         import torch
     except ImportError:
@@ -208,14 +253,14 @@ def main() -> int:
     torch.set_num_threads(1 if one_core else threads)
     clock = time.process_time if one_core else time.perf_counter
     device = "local-sync" if one_core else "local-task"
-    about, peaks = environment(), measure_peaks(threads)
+    about, peaks = environment(), measure_peaks(threads, kernels.fma)
     sides = "one core by processor time" if one_core else f"--threads {threads} by the wall clock"
     print(f"{about['processor']}; PyTorch {about['torch']}, oneDNN {about['onednn']}")
     print(peaks.text)
     print(f"{args.type}, {sides}\n{HEADER}", flush=True)
     results = []
     for layer in args.chosen:
-        results.append(measure(layer, args.type, device, clock))
+        results.append(measure(layer, args.type, kernels, device, clock))
         print(results[-1].text, flush=True)
     means = summaries(results)
     for row in means:

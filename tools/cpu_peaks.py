@@ -10,7 +10,6 @@ from typing import Any
 
 import iree.runtime as iree
 import numpy as np
-from iree.compiler import compile_str
 
 # So many multiply-adds wait for one another in a chain; the chains do not. Which number of chains
 # is best is the processor's to say: 4 cycles of latency times 2 pipes want 8, and their sums must
@@ -59,11 +58,16 @@ class Peaks:
         )
 
 
-def fma_kernel(chains: int, elements: int = ELEMENTS) -> bytes:
+def fma_kernel(
+    chains: int,
+    elements: int = ELEMENTS,
+    flags: tuple[str, ...] = ("--iree-llvmcpu-target-cpu=host",),
+) -> bytes:
     """A module that halves each element and adds 1, LENGTH times in each of some chains.
 
-    It returns the sum of the chains, which goes to 2 a chain. The chains start with a number of
-    their own each, or the compiler would make one of them.
+    It is for this CPU, or for that of the compiler's flags. It returns the sum of the chains, which
+    goes to 2 a chain. The chains start with a number of their own each, or the compiler would make
+    one of them.
     """
     lines = [f"%start{i} = arith.constant {i}.0 : f32" for i in range(chains)]
     lines += [f"%x0_{i} = math.fma %x, %half, %start{i} : f32" for i in range(chains)]
@@ -75,9 +79,9 @@ def fma_kernel(chains: int, elements: int = ELEMENTS) -> bytes:
     lines.append("%sum0 = arith.constant 0.0 : f32")
     lines += [f"%sum{i + 1} = arith.addf %sum{i}, %x{LENGTH - 1}_{i} : f32" for i in range(chains)]
     text = _KERNEL.format(elements=elements, body="\n    ".join(lines), last=chains)
-    module: bytes = compile_str(
-        text, target_backends=["llvm-cpu"], extra_args=["--iree-llvmcpu-target-cpu=host"]
-    )
+    from iree.compiler import compile_str
+
+    module: bytes = compile_str(text, target_backends=["llvm-cpu"], extra_args=list(flags))
     return module
 
 
@@ -100,13 +104,15 @@ def least_seconds(call: Callable[[], Any], clock: Callable[[], float]) -> float:
     return min(times)
 
 
-def fma_gflops(device_name: str, clock: Callable[[], float]) -> float:
+def fma_gflops(
+    device_name: str, clock: Callable[[], float], kernels: Callable[[int], bytes]
+) -> float:
     """GFLOP/s of the best of the kernels, on a device of IREE."""
     device = iree.get_device(device_name)
     ones = iree.asdevicearray(device, np.ones(ELEMENTS, np.float32))
 
     def measured(chains: int) -> float:
-        kernel = loaded(fma_kernel(chains), device)
+        kernel = loaded(kernels(chains), device)
         seconds = least_seconds(lambda: kernel(ones), clock)
         return 2 * chains * LENGTH * ELEMENTS / seconds / 1e9
 
@@ -122,12 +128,13 @@ def copy_gbytes(threads: int, clock: Callable[[], float]) -> float:
     return 2 * COPIED_BYTES / seconds / 1e9
 
 
-def measure_peaks(threads: int) -> Peaks:
-    """Measure them all; IREE's workers are made with as many threads by the caller."""
+def measure_peaks(threads: int, kernels: Callable[[int], bytes] = fma_kernel) -> Peaks:
+    """Measure them all; IREE's workers are made with as many threads by the caller. `kernels` gives
+    the module of a number of chains."""
     return Peaks(
         threads=threads,
-        fma_gflops=fma_gflops("local-sync", time.process_time),
-        fma_gflops_threads=fma_gflops("local-task", time.perf_counter),
+        fma_gflops=fma_gflops("local-sync", time.process_time, kernels),
+        fma_gflops_threads=fma_gflops("local-task", time.perf_counter, kernels),
         copy_gbytes=copy_gbytes(1, time.process_time),
         copy_gbytes_threads=copy_gbytes(threads, time.perf_counter),
     )

@@ -115,7 +115,7 @@ def compile_all(folder: Path, chip: str) -> None:
         print(f"{number:02} {problem.name} {artifact.strategy.text}")
 
 
-def run_all(folder: Path) -> bool:
+def run_all(folder: Path, device: str = "cuda") -> bool:
     """Run and verify every artifact in the folder; True when all are right."""
     from conv_compiler.artifact import Artifact
     from conv_compiler.verify import verify_artifact
@@ -124,7 +124,7 @@ def run_all(folder: Path) -> bool:
     for path in sorted(folder.glob("*.vmfb")):
         artifact = Artifact.load(path)
         for data in ("integers", "random"):
-            report = verify_artifact(artifact, data=data, device="cuda", budget=0.3)
+            report = verify_artifact(artifact, data=data, device=device, budget=0.3)
             print(f"{path.stem} {data:8} {report.text}", flush=True)
             reports.append(report)
     rows = [
@@ -145,13 +145,16 @@ def run_all(folder: Path) -> bool:
 
 
 def two_steps(
-    about: str, compile_all: Callable[[Path, str], None], run_all: Callable[[Path], bool]
+    about: str,
+    compile_all: Callable[[Path, str], None],
+    run_all: Callable[[Path], bool],
+    chip: str = "sm_80",
 ) -> int:
     """Run the step that the command line names; 0 when all went well."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("step", choices=("compile", "run"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--chip", default="sm_80", help="a CUDA row of the targets table")
+    parser.add_argument("--chip", default=chip, help=f"a row of the targets table ({chip})")
     arguments = parser.parse_args()
     if arguments.step == "compile":
         compile_all(arguments.folder, arguments.chip)

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.compile import compile
     from conv_compiler.cpu_needs import needs_of
     from conv_compiler.model.facts import chip_facts
-    from conv_compiler.select import choose
+    from conv_compiler.select import choose, passed_over
     from conv_compiler.targets import find_target
 
     args.model |= args.look
@@ -126,6 +126,7 @@ def run(args: argparse.Namespace) -> int:
         needs = needs_of(artifact.vmfb.read_bytes())
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
+        facts["passed_over"] = list(passed_over(problem, find_target(target), strategy))
         print(json.dumps(facts, indent=1))
     else:
         print(f"problem   {problem.name}")
@@ -134,6 +135,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"file      {artifact.vmfb}")
         if needs := needs_of(artifact.vmfb.read_bytes()):
             print(f"needs     {needs.text}")
+        for reason in passed_over(problem, find_target(target), strategy):
+            print(f"not used  {reason}")
         for reason in artifact.rejected:
             print(f"given up  {reason}")
         show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)

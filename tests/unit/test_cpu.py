@@ -7,13 +7,16 @@ import re
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from conv_compiler import cpu
 from conv_compiler.cpu_splits import split_parts
 from conv_compiler.cpu_tiles import best_tiling, loop_sizes, shares
+from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.host import VECTOR_UNITS, host_unit
 from conv_compiler.problem import ConvProblem
+from conv_compiler.select import STRATEGIES, passed_over
 from conv_compiler.select import choose as choices
 from conv_compiler.targets import find_target
 from tests.problems import problems, problems_with_split
@@ -28,7 +31,7 @@ def choose(*args):
 
 def _problem(**sizes):
     settings = {"n": 8, "k": 64, "c": 64, "image": (56, 56), "filter": (3, 3), "pad_low": (1, 1)}
-    return ConvProblem(dtype="f32", **(settings | sizes))
+    return ConvProblem(**({"dtype": "f32"} | settings | sizes))
 
 
 @pytest.mark.parametrize(
@@ -159,3 +162,49 @@ def test_configuration_matches_the_loops_the_passes_leave(drawn):
 
 def _tiles(strategy):
     return strategy.tiling.loops, strategy.tiling.vector_parallel
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(), st.sampled_from(["cpu-x86-64-v3", "cpu-znver4", "cpu-sapphirerapids"]))
+def test_a_row_says_why_where_it_has_no_candidates(problem, name):
+    target, problem = find_target(name), roles(problem)
+    for row in STRATEGIES.values():
+        if "llvm-cpu" in row.backends:
+            found = row.candidates(problem, target, 0, ())
+            assert bool(found) != bool(row.refusal(problem, target)), row.name
+
+
+@pytest.mark.parametrize(
+    ("target", "sizes", "expected"),
+    [
+        (
+            "cpu-x86-64-v4",
+            {},
+            (
+                "cpu_amx: cpu-x86-64-v4 multiplies no tiles of f32",
+                "cpu_dot: cpu-x86-64-v4 multiplies no pairs of f32",
+                "cpu_packed: operands lie as cpu_lin reads them, and copies cost",
+            ),
+        ),
+        (
+            "cpu-sapphirerapids",
+            {"c": 3, "dtype": "bf16"},
+            ("cpu_amx: groups of 3 and 64 channels leave tiles empty, 8 do not",),
+        ),
+        (
+            "cpu-znver4",
+            {"n": 1, "k": 1, "c": 1, "image": (3, 3), "pad_low": (0, 0), "dtype": "bf16"},
+            (
+                "cpu_amx: one image has no other to go with",
+                "cpu_dot: one image has no other to go with",
+                "cpu_packed: c and k of one: nothing for the lanes",
+                "cpu_lin: c and k of one: nothing for the lanes",
+                "cpu_grouped: g of one: nothing for the lanes",
+            ),
+        ),
+        ("gfx942", {}, ()),
+    ],
+)
+def test_why_strategies_are_passed_over(target, sizes, expected):
+    problem, row = _problem(**{"dtype": "f32", **sizes}), find_target(target)
+    assert passed_over(problem, row, choose(problem, row)) == expected

@@ -1,0 +1,113 @@
+"""The CPU strategy whose sums are in the tile registers of AMX: when it fits, and which blocks of
+them a kernel has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import FILTER_LOOPS
+from conv_compiler.cpu_tiles import LONGEST_TAP_TILE, loop_order, loop_sizes
+from conv_compiler.f8 import multiplied
+from conv_compiler.host import TILE_REGISTERS, TILE_ROWS
+from conv_compiler.processors import processor_of
+from conv_compiler.strategy import CpuTiling, Strategy
+
+if TYPE_CHECKING:
+    from conv_compiler.host import TileInstruction
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.targets import Target
+
+# Cycles between two products of tiles, until a sum can be added to again, and between two loads:
+# Intel's Optimization Reference Manual, chapter 20.
+PRODUCT_CYCLES, SUM_LATENCY, LOAD_CYCLES = 16, 52, 8
+LANES = "c"
+# Of a group, from which tiles are full enough.
+LEAST_CHANNELS = 8
+
+
+def tile_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """The block of tiles that takes the fewest cycles; with a `tile` asked for, that or none."""
+    if tile_refusal(problem, target):
+        return ()
+    row = tile_instruction(problem, target)
+    assert row is not None
+    whole = problem.with_batch(-(-problem.n // row.products))
+    parallel, summed = loop_order(whole, LANES)
+    found = sorted(
+        (cycles, tuple(block[p] for p in parallel))
+        for cycles, block in _blocks(whole)
+        if tile in ((), tuple(block[p] for p in parallel))
+    )
+    return tuple(
+        Strategy(
+            name="cpu_amx",
+            tiling=CpuTiling(
+                loops=(*parallel, *summed),
+                vector_parallel=(*block, *(0 for _ in summed)),
+                instruction=row.name,
+            ),
+        )
+        for _, block in found[:1]
+    )
+
+
+def tile_refusal(problem: ConvProblem, target: Target) -> str:
+    """Why there are no `tile_candidates`; empty where there are."""
+    row = tile_instruction(problem, target)
+    if row is None:
+        return instruction_refusal(problem, target, "tiles")
+    if min(problem.c, problem.k) < LEAST_CHANNELS:
+        return (
+            f"groups of {problem.c} and {problem.k} channels leave tiles empty, "
+            f"{LEAST_CHANNELS} do not"
+        )
+    one = problem.with_batch(-(-problem.n // row.products)).gemm_k == 1
+    return "a sum has one product" if one else ""
+
+
+def tile_instruction(problem: ConvProblem, target: Target) -> TileInstruction | None:
+    """The instruction that multiplies the problem's data in tiles, if the CPU has one."""
+    data = several_at_once(problem, target)
+    return processor_of(target).tile_instruction(data) if data else None
+
+
+def several_at_once(problem: ConvProblem, target: Target) -> str:
+    """The type of data of which an instruction might add several products: both operands have it,
+    and there is more than one image. Empty where that is not so."""
+    first, second = multiplied(problem, target)
+    return first if first == second and problem.n > 1 else ""
+
+
+def instruction_refusal(problem: ConvProblem, target: Target, what: str) -> str:
+    """Why no instruction multiplies a problem's data in pairs or tiles."""
+    if several_at_once(problem, target):
+        return f"{target.name} multiplies no {what} of {problem.dtype}"
+    return "one image has no other to go with" if problem.n == 1 else "operands of two types"
+
+
+def _blocks(problem: ConvProblem) -> Iterator[tuple[tuple[float, ...], dict[str, int]]]:
+    """Every block whose sums and factors fit the registers; cycles of the whole problem first."""
+    sizes, taps = loop_sizes(problem), FILTER_LOOPS[-problem.ndim :]
+    windows = [
+        (1, f) if 1 < f <= LONGEST_TAP_TILE and d == 1 else (1,)
+        for f, d in zip(problem.filter, problem.dilation, strict=True)
+    ]
+    for *window, rows, lanes in product(*windows, *[range(1, TILE_REGISTERS)] * 2):
+        images = math.prod(window) * lanes
+        # A factor of the image comes and goes.
+        if rows * images + rows + 1 > TILE_REGISTERS:
+            continue
+        tile = {
+            "g": 1,
+            "k": rows * TILE_ROWS,
+            **dict(zip(taps, window, strict=True)),
+            LANES: lanes * TILE_ROWS,
+        }
+        busy = max(rows * images * PRODUCT_CYCLES, (rows + images) * LOAD_CYCLES, SUM_LATENCY)
+        tiles = math.prod(-(-sizes[p] // t) for p, t in tile.items())
+        yield (tiles * busy, tiles * (rows + images)), tile
