@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 # Cycles between two products of tiles, until a sum can be added to again, and between two loads:
 # Intel's Optimization Reference Manual, chapter 20.
 PRODUCT_CYCLES, SUM_LATENCY, LOAD_CYCLES = 16, 52, 8
-LANES = "c"
+# How many times fewer elements are turned where output channels are made the lanes.
+WORTH_TURNING = 2
 # Of a group, from which tiles are full enough.
 LEAST_CHANNELS = 8
 
@@ -37,7 +38,7 @@ def tile_candidates(
     row = tile_instruction(problem, target)
     assert row is not None
     whole = problem.with_batch(-(-problem.n // row.products))
-    parallel, summed = loop_order(whole, LANES)
+    parallel, summed = loop_order(whole, _lanes(problem))
     found = sorted(
         (cycles, tuple(block[p] for p in parallel))
         for cycles, block in _blocks(whole)
@@ -54,6 +55,19 @@ def tile_candidates(
         )
         for _, block in found[:1]
     )
+
+
+def _lanes(problem: ConvProblem) -> str:
+    """Whether input or output channels are the lanes of sums; the other ones are their rows.
+
+    Of the operand with the rows pixels are innermost in its copy, of the one with the lanes these:
+    one of the two is turned as it is copied, by shuffles. Image rows want pixels side by side.
+    """
+    last = not problem.layout_row.grouped.input.endswith("*")
+    image, gradient = math.prod(problem.input_shape), math.prod(problem.output_shape)
+    turned_with_c, turned_with_k = (gradient, image) if last else (image, gradient)
+    worth_it = turned_with_k * WORTH_TURNING <= turned_with_c
+    return "k" if worth_it and set(problem.stride) == {1} else "c"
 
 
 def tile_refusal(problem: ConvProblem, target: Target) -> str:
@@ -97,17 +111,17 @@ def _blocks(problem: ConvProblem) -> Iterator[tuple[tuple[float, ...], dict[str,
         (1, f) if 1 < f <= LONGEST_TAP_TILE and d == 1 else (1,)
         for f, d in zip(problem.filter, problem.dilation, strict=True)
     ]
-    for *window, rows, lanes in product(*windows, *[range(1, TILE_REGISTERS)] * 2):
-        images = math.prod(window) * lanes
+    for *window, k, c in product(*windows, *[range(1, TILE_REGISTERS)] * 2):
+        images = math.prod(window) * c
         # A factor of the image comes and goes.
-        if rows * images + rows + 1 > TILE_REGISTERS:
+        if k * images + k + 1 > TILE_REGISTERS:
             continue
         tile = {
             "g": 1,
-            "k": rows * TILE_ROWS,
+            "k": k * TILE_ROWS,
+            "c": c * TILE_ROWS,
             **dict(zip(taps, window, strict=True)),
-            LANES: lanes * TILE_ROWS,
         }
-        busy = max(rows * images * PRODUCT_CYCLES, (rows + images) * LOAD_CYCLES, SUM_LATENCY)
+        busy = max(k * images * PRODUCT_CYCLES, (k + images) * LOAD_CYCLES, SUM_LATENCY)
         tiles = math.prod(-(-sizes[p] // t) for p, t in tile.items())
-        yield (tiles * busy, tiles * (rows + images)), tile
+        yield (tiles * busy, tiles * (k + images)), tile

@@ -160,8 +160,8 @@ def copies(
     unit: VectorUnit,
     deep: str = "",
 ) -> tuple[Copy, Copy]:
-    """The copies of image and gradient; `deep` is the loop that tiles sum, innermost in the
-    latter."""
+    """The copies of image and gradient; `deep` is the loop that tiles sum, innermost in the copy
+    that has not the lanes."""
     taps, pixels = FILTER_LOOPS[-problem.ndim :], OUTPUT_LOOPS[-problem.ndim :]
     reach = [
         (cache.get(p, 1) - 1) * stride + (share.get(t, 1) - 1) * dilation + 1
@@ -175,8 +175,8 @@ def copies(
     image = images | {"c": share.get("c", 1), **dict(zip(pixels, reach, strict=True))}
     gradient = images | {"k": share.get("k", 1), **{p: cache.get(p, 1) for p in pixels}}
     return (
-        _copy(problem, layout.input, image, inner, lanes),
-        _copy(problem, layout.output, gradient, deep or inner, lanes, deep=deep),
+        _copy(problem, layout.input, image, inner, lanes, deep if inner == "k" else ""),
+        _copy(problem, layout.output, gradient, inner, lanes, deep if inner == "c" else ""),
     )
 
 
@@ -188,8 +188,9 @@ def _copy(
     vector: int,
     deep: str = "",
 ) -> Copy:
-    """The copy of a tensor of such axes, with so many elements along each; loop `inner` is
-    innermost in it, if it has that."""
+    """The copy of a tensor of such axes, with so many elements along each; loop `deep` of tiles is
+    innermost in it, or `inner`, if it has that."""
+    inner = deep or inner
     sizes, pixels = loop_sizes(problem), OUTPUT_LOOPS[-problem.ndim :]
     axes = [p for letter in letters.lower() for p in (pixels if letter == "*" else letter)]
     piece = 1

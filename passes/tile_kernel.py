@@ -4,8 +4,9 @@
       for summed trips, e.g. 14 of wo at a time
         sums[16 k][16 c] += gradient[16 k][14 wo] * image[14 wo][16 c]
 
-Rows of sums are the loop that the second operand alone has. Its copy has the loop of which the
-instruction sums several trips innermost, that of the first operand the lanes.
+or with the roles of k and c changed. One operand has the lanes of the sums, innermost in its copy;
+the copy of the other one, which has their rows, has the loop innermost of which the instruction
+sums several trips.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ class TileKernel(Kernel):
 
     def __init__(self, nest: LoopNest, options: VectorKernel, epilogue: Epilogue | None) -> None:
         super().__init__(nest, options, epilogue)
-        first, second = (
-            {loop for axis in index for loop in axis if loop in nest.parallel}
-            for index in nest.indices[:2]
-        )
-        rows = [loop for loop in nest.parallel if loop in second - first]
-        if len(rows) != 1 or self.last not in first - second:
+        tall, wide = (nest.indices[number] for number in (self.tall, 1 - self.tall))
+        elsewhere = {loop for axis in wide for loop in axis}
+        # Taps stand with pixels in one axis, if there are several pixels.
+        alone = [loop for axis in tall if len(axis) == 1 for loop in axis]
+        rows = [loop for loop in alone if loop in nest.parallel and loop not in elsewhere]
+        rows = [loop for loop in rows if self.tile[loop] % TILE_ROWS == 0] or rows
+        if len(rows) != 1 or any(self.last in axis for axis in tall):
             raise UnsupportedStrategy(
-                f"lanes {self.last}: tiles have rows of the second operand and lanes of the first; "
-                "order the loops"
+                f"lanes {self.last}: one operand must have them, the other one a loop for the rows "
+                "of tiles; order the loops"
             )
         self.rows = rows[0]
         self.blocks[self.rows] = TILE_ROWS
@@ -64,13 +66,19 @@ class TileKernel(Kernel):
                 f"its cache tile; give one for each of {' '.join(self.summed)}"
             )
         (self.deep,) = deep
-        self.tiles = Tiles(options.instruction, self.steps[self.deep], self.element)
+        depth = self.steps[self.deep]
+        self.tiles = Tiles(options.instruction, depth, self.element, rows_of=self.tall)
         return self.tiles.product
+
+    @property
+    def tall(self) -> int:
+        """The operand that has the rows of sums: 0 or 1."""
+        return int(any(self.last in axis for axis in self.nest.indices[0]))
 
     @property
     def lanes(self) -> tuple[str, str]:
         """The lanes of the sums, and the loop that is summed."""
-        return self.last, self.deep
+        return (self.last, self.deep) if self.tall else (self.deep, self.last)
 
     def zero(self) -> ir.Value:
         """A tile of sums of nothing."""
@@ -126,10 +134,10 @@ class TileKernel(Kernel):
 
     def load(self, number: int, source: ir.Value, base: ir.Value, distance: int) -> ir.Value:
         """A tile of either operand."""
-        # The first factor is the one with rows of sums, which is the second operand.
-        stride = self.operands[number].steps[(self.deep, self.rows)[number]]
+        is_tall = number == self.tall
+        stride = self.operands[number].steps[self.rows if is_tall else self.deep]
         address = element_address(source, plus(base, constant(distance)))
-        return self.tiles.factor(address, stride, is_first=number == 1)
+        return self.tiles.factor(address, stride, has_rows=is_tall)
 
     def with_block(self, piece: ir.Value, at: Sequence[ir.Value], value: ir.Value) -> ir.Value:
         """The piece with a tile of sums in its place, row by row."""

@@ -28,11 +28,12 @@ ROW_BYTES = TILE_ROWS * ELEMENT_BYTES
 class Tiles:
     """Tiles whose products sum `depth` packed elements, in f32 or i32.
 
-    The first factor has TILE_ROWS rows of `depth`, the second `depth` rows of TILE_ROWS.
+    The factor of the operand `rows_of`, which has the rows of sums, has TILE_ROWS rows of `depth`;
+    that of the other one, which has the lanes, `depth` rows of TILE_ROWS.
     UnsupportedStrategy for an instruction that is not in the table, or a depth no tile has.
     """
 
-    def __init__(self, instruction: str, depth: int, sums: ir.Type) -> None:
+    def __init__(self, instruction: str, depth: int, sums: ir.Type, *, rows_of: int = 1) -> None:
         row = TILE_INSTRUCTIONS.get(instruction)
         if row is None:
             raise UnsupportedStrategy(
@@ -43,7 +44,7 @@ class Tiles:
                 f"steps of {depth}: a tile has {TILE_ROWS} rows; take {TILE_ROWS} or fewer"
             )
         i32, element = ir.IntegerType.get_signless(32), ir.Type.parse(row.element)
-        self.depth, self.instruction = depth, row
+        self.depth, self.instruction, self.rows_of = depth, row, rows_of
         self.type = ir.Type.parse("!llvm.x86_amx")
         self.whole = ir.VectorType.get([TILE_ROWS * TILE_ROWS], i32)
         self.row = ir.VectorType.get([TILE_ROWS], i32)
@@ -89,15 +90,16 @@ class Tiles:
 
         return loops([TILE_ROWS], [piece], a_row)[0]
 
-    def factor(self, address: ir.Value, stride: int, *, is_first: bool) -> ir.Value:
+    def factor(self, address: ir.Value, stride: int, *, has_rows: bool) -> ir.Value:
         """A factor that lies at an address, its rows so many elements apart."""
-        rows, width = (TILE_ROWS, self.depth) if is_first else (self.depth, TILE_ROWS)
+        rows, width = (TILE_ROWS, self.depth) if has_rows else (self.depth, TILE_ROWS)
         place = (pointer(address), as_long(constant(stride * ELEMENT_BYTES)))
         return self._made("tileloadd64", rows, width * ELEMENT_BYTES, operands=place)
 
-    def _add(self, total: ir.Value, second: ir.Value, first: ir.Value) -> ir.Value:
+    def _add(self, total: ir.Value, *factors: ir.Value) -> ir.Value:
+        rows, lanes = factors[self.rows_of], factors[1 - self.rows_of]
         shape = (TILE_ROWS, ROW_BYTES, self.depth * ELEMENT_BYTES)
-        return self._made(self.instruction.name, *shape, operands=(total, first, second))
+        return self._made(self.instruction.name, *shape, operands=(total, rows, lanes))
 
     def _made(self, name: str, *shape: int, operands: tuple[ir.Value, ...] = ()) -> ir.Value:
         (made,) = self.call(f"{name}.internal", shape, operands, (self.type,))

@@ -19,14 +19,14 @@ ROWS = tiles.TILE_ROWS
 def emulate(monkeypatch):
     """Write the instructions out in all tile kernels that are made from here on."""
 
-    def made_of_vectors(self, instruction, depth, sums):
-        original(self, instruction, depth, sums)
+    def made_of_vectors(self, *args, **kinds):
+        original(self, *args, **kinds)
         self.type = self.whole
 
     original = tiles.Tiles.__init__
     monkeypatch.setattr(tiles.Tiles, "__init__", made_of_vectors)
     monkeypatch.setattr(tiles.Tiles, "call", call)
-    monkeypatch.setattr(tiles.Tiles, "factor", lambda self, at, stride, is_first: (at, stride))
+    monkeypatch.setattr(tiles.Tiles, "factor", lambda self, at, stride, has_rows: (at, stride))
     monkeypatch.setattr(tiles.Tiles, "_add", multiplied)
 
 
@@ -43,9 +43,9 @@ def call(self, name, shape, operands, results):
     return _stored(self, *operands)
 
 
-def multiplied(self, total, second, first):
+def multiplied(self, total, *factors):
     """Sums with products added, those of one packed element one after the other."""
-    (at, apart), (rows_at, rows_apart) = second, first
+    (rows_at, rows_apart), (at, apart) = factors[self.rows_of], factors[1 - self.rows_of]
     sums = [
         vector.BitCastOp(self.row_of_sums, _row_of(self, total, row)).result for row in range(ROWS)
     ]

@@ -11,7 +11,7 @@ from importlib import import_module
 
 import pytest
 
-from conv_compiler import cpu_dot
+from conv_compiler.cpu_amx import tile_candidates
 from conv_compiler.directions import roles
 from conv_compiler.host import TILE_INSTRUCTIONS, host_flags
 from conv_compiler.problem import DIRECTIONS, ConvProblem
@@ -48,6 +48,27 @@ KINDS = {
     "3D": {"image": (5, 6, 7), "filter": (2, 3, 1), "stride": 1, "pad_low": 1},
     "1x1": {"filter": (1, 1), "stride": 1, "pad_low": 0, "n": 6},
     "1x1, stride 2": {"filter": (1, 1), "stride": 2, "pad_low": 0},
+    "lanes of k": {"g": 1, "k": 40, "c": 16, "stride": 1, "pad_low": 1},
+    "lanes of k, groups": {
+        "k": 40,
+        "c": 9,
+        "stride": 1,
+        "pad_low": 1,
+        "layout": "GNHWC_GKYXC_GNHWK",
+    },
+    "lanes of k, 1x1": {"k": 40, "c": 16, "filter": (1, 1), "stride": 1, "pad_low": 0},
+    "lanes of k, dilated": {"k": 64, "c": 16, "stride": 1, "dilation": (2, 3), "pad_low": 1},
+    "lanes of k, one pixel": {"k": 220, "image": (3, 2), "stride": 1, "pad_low": 0},
+    "lanes of k, many images": {"n": 33, "k": 64, "image": (4, 3), "filter": (2, 2), "stride": 1},
+    "lanes of k, channels first": {"k": 17, "c": 40, "stride": 1, "layout": "NGCHW_GKCYX_NGKHW"},
+    "lanes of k, 3D": {
+        "k": 48,
+        "c": 16,
+        "image": (5, 6, 17),
+        "filter": (2, 1, 3),
+        "stride": 1,
+        "pad_low": (0, 0, 1),
+    },
     "any batch": {"dynamic_batch": True},
 }
 
@@ -80,7 +101,11 @@ def test_directions(dtype, direction):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds(kind):
-    check(problem_of("bf16", **KINDS[kind]), strategy="cpu_amx")
+    problem = problem_of("bf16", **KINDS[kind])
+    (tiling,) = (one.tiling for one in tile_candidates(problem, CPU))
+    tiles = [loop for loop, tile in zip(tiling.loops, tiling.vector_parallel, strict=True) if tile]
+    assert tiles[-1] == ("k" if "lanes of k" in kind else "c")
+    check(problem, strategy="cpu_amx")
 
 
 @pytest.mark.parametrize("kind", ["even", "channels first", "chunks", "few pixels, many images"])
@@ -107,7 +132,7 @@ def random_products(dtype, examples):
     def run(drawn):
         problem, split_k = drawn
         problem = replace(problem, dtype=dtype, weight_dtype="", compute="")
-        if cpu_dot.tile_candidates(roles(problem), CPU):
+        if tile_candidates(roles(problem), CPU):
             check(problem, strategy="cpu_amx", split_k=split_k)
 
 

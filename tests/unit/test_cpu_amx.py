@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from conv_compiler import cpu_dot, runtime, tile_permission
 from conv_compiler.compile import compile
+from conv_compiler.cpu_amx import tile_candidates
 from conv_compiler.cpu_copies import TILES, best_deal, copies
 from conv_compiler.cpu_needs import TILE_EXTENSIONS, needs_of
 from conv_compiler.cpu_splits import deep_loop
@@ -116,7 +117,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
     dtype = "i8" if problem.n % 2 else "bf16"
     problem = replace(problem, dtype=dtype, weight_dtype="", compute="", dynamic_batch=False)
     parts = split_k if isinstance(split_k, int) and split_k > 0 else 1
-    for one in cpu_dot.tile_candidates(roles(problem), CPU):
+    for one in tile_candidates(roles(problem), CPU):
         *_, kernel = steps = cpu_dot.passes(roles(problem), CPU, one.with_split_k(parts))
         assert kernel.tile[-1] % TILE_ROWS == 0
         assert 1 < max(kernel.steps) <= TILE_ROWS
