@@ -51,7 +51,7 @@ class Costs:
 
 
 # IREE's workers have 131072 bytes of stack (its flag `task_worker_stack_size`).
-VECTORS = Costs(stack_bytes=2**16, row=12, vector=5, sums=1.5, tile=20)
+VECTORS = Costs(stack_bytes=96 * 2**10, row=8, vector=4, sums=4, tile=20)
 TILES = Costs(stack_bytes=96 * 2**10, row=4, vector=3, sums=5, tile=40)
 # To move a vector of partial sums in memory.
 MOVE_CYCLES = 8

@@ -9,6 +9,7 @@ or `cpu_grouped` would have, but that nothing is transposed or padded in memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -34,8 +35,7 @@ from conv_compiler.cpu_splits import deep_loop, even_splits, part_lengths, split
 from conv_compiler.cpu_tiles import (
     PACKED_LANE_TILES,
     lanes_of,
-    memory_cycles,
-    multiply_cycles,
+    lies_ready,
 )
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.f8 import emulation_passes, operand_bytes
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
     from conv_compiler.targets import Target
 
-# Copies in memory that take less of the multiply-adds' time are left to `cpu_lin`.
-LEAST_COPIED = 1 / 8
 # Copies are kept on a thread's stack, and tiles of sums on their way to registers: at most so much,
 # a power of two.
 STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
@@ -103,17 +101,15 @@ def packed_refusal(problem: ConvProblem, target: Target) -> str:
 
 
 def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
-    """Whether channels are innermost, data are of the sums' type, and the multiply-adds hide what
-    `cpu_lin` pads in memory."""
+    """Whether `cpu_lin` reads operands where they lie, and each element for one tap only: channels
+    innermost, data of the sums' type, nothing to pad."""
     row = problem.layout_row.grouped
     if operand_bytes(problem, target) < problem.accumulator_type.bytes:
         return False  # a copy is widened once, what lies in memory whenever it is read
-    if row.input.endswith("*") or row.output.endswith("*"):
+    if row.input.endswith("*") or row.output.endswith("*") or math.prod(problem.filter) > 1:
         return False
-    tiling = strategy.tiling
-    assert isinstance(tiling, CpuTiling)
-    products = multiply_cycles(problem, processor_of(target).unit)
-    return memory_cycles(problem, tiling) < products * LEAST_COPIED
+    assert isinstance(strategy.tiling, CpuTiling)
+    return lies_ready(problem, strategy.tiling)
 
 
 def _tilings(
@@ -189,8 +185,8 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """The way down of a kernel that is written as loops of vectors."""
-    name = "cpu_tiles" if strategy.instruction in TILE_INSTRUCTIONS else "cpu_vector"
-    info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=pipeline(name))
+    lowering = pipeline("cpu_vector")
+    info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=lowering)
     bytes = 1 << (costs_of(strategy.instruction).stack_bytes - 1).bit_length()
     return Schedule(roles={"contraction": info}, flags=(STACK_FLAG.format(bytes),))
 

@@ -177,20 +177,12 @@ def _copied_elements(problem: ConvProblem, lanes: str, tile: dict[str, int]) -> 
     return total
 
 
-def memory_cycles(problem: ConvProblem, tiling: CpuTiling) -> float:
-    """Cycles to pad and transpose operands in memory for a tiling, spatial pads included."""
+def lies_ready(problem: ConvProblem, tiling: CpuTiling) -> bool:
+    """Whether neither operand must be padded or transposed in memory for a tiling."""
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
-    lanes, sizes = list(tile)[-1], loop_sizes(problem)
-    copied = _copied_elements(problem, lanes, dict.fromkeys(sizes, 1) | tile)
-    if not copied and any((*problem.pad_low, *problem.pad_high)):
-        copied = math.prod(problem.input_shape)
-    return copied * COPY_CYCLES
-
-
-def multiply_cycles(problem: ConvProblem, unit: VectorUnit) -> float:
-    """Cycles of the multiply-adds with every lane in use."""
-    products = problem.g * problem.gemm_m * problem.gemm_n * problem.gemm_k
-    return products / lanes_of(unit, problem) / FMAS_PER_CYCLE
+    whole = dict.fromkeys(loop_sizes(problem), 1) | tile
+    padded = any((*problem.pad_low, *problem.pad_high))
+    return not padded and not _copied_elements(problem, list(tile)[-1], whole)
 
 
 def innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:

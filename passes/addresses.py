@@ -1,6 +1,6 @@
 """Where elements of tensors will lie in memory, for instructions that take addresses.
 
-The kernel's buffers must have no memory space by then: `mlir/cpu_tiles.pipeline` sees to it.
+The kernel's buffers must have no memory space by then: `mlir/cpu_vector.pipeline` sees to it.
 """
 
 from __future__ import annotations

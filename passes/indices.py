@@ -51,6 +51,14 @@ def delinearized(index: ir.Value, sizes: Sequence[int]) -> list[ir.Value]:
     return found[::-1]
 
 
+def linearized(at: Sequence[ir.Value], sizes: Sequence[int]) -> ir.Value:
+    """The number of a place, of so many an axis, outermost first."""
+    number = constant(0)
+    for index, size in zip(at, sizes, strict=True):
+        number = plus(times(number, size), index)
+    return number
+
+
 def at_most(most: int, index: ir.Value) -> ir.Value:
     """The lesser of a number and an index."""
     if (value := _known(index)) is not None:

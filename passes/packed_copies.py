@@ -43,14 +43,10 @@ def filled(
     """The copy for tiles that start at trip `first` of each loop and have so many trips of the
     summed ones; zeros where they reach past the tensor or into its pads."""
     o = operand
-    origin = [
-        plus(*(times(first[loop], step) for loop, step in axis.items() if loop in first))
-        for axis in o.index
-    ]
     counts = [_extent(o, axis, trips) for axis in o.around]
 
     def a_row(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-        return [_Row(o, origin, dict(zip(o.around, at, strict=True))).written(values[0])]
+        return [_Row(o, first, dict(zip(o.around, at, strict=True))).written(values[0])]
 
     return loops(counts, [copy], a_row)[0]
 
@@ -70,14 +66,11 @@ class _Row:
     """A row of the tensor and where it goes: `place` is its first index, `to` its first address."""
 
     def __init__(
-        self, operand: PackedOperand, origin: Sequence[ir.Value], at: Mapping[int, ir.Value]
+        self, operand: PackedOperand, first: Mapping[str, ir.Value], at: Mapping[int, ir.Value]
     ) -> None:
         self.operand = o = operand
         self.to = plus(*(times(index, o.strides[axis]) for axis, index in at.items()))
-        self.place = [
-            plus(start, *([at[axis]] if axis in at else []), constant(-o.low[axis]))
-            for axis, start in enumerate(origin)
-        ]
+        self.place = o.element(first, at)
         # Axes along which each vector has an index of its own.
         self.own = [PAIR in axis or i in (o.last, o.turned) for i, axis in enumerate(o.index)]
         self.width = o.product.lanes
@@ -94,18 +87,29 @@ class _Row:
         """In vectors that end where the row ends."""
 
         def piece(copy: ir.Value, first: ir.Value, width: int) -> ir.Value:
-            return self._put(copy, self._packed({self.operand.last: first}, width), first)
+            return self._put_row(copy, self._packed({self.operand.last: first}, width), first)
 
         return self._in_pieces(copy, self.operand.extents[-1], piece)
 
     def _cleared(self, copy: ir.Value) -> ir.Value:
         """All zeros."""
-
-        def piece(copy: ir.Value, first: ir.Value, width: int) -> ir.Value:
-            return self._put(copy, self._zeros(width), first)
-
         o = self.operand
-        return self._in_pieces(copy, o.extents[-1] * o.columns, piece)
+        if o.turned is None:
+            return self._in_pieces(
+                copy,
+                o.extents[-1],
+                lambda copy, first, width: self._put_row(copy, self._zeros(width), first),
+            )
+
+        def a_block(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            start = times(at[0], o.pitch)
+
+            def piece(copy: ir.Value, first: ir.Value, width: int) -> ir.Value:
+                return self._put(copy, self._zeros(width), plus(start, first))
+
+            return [self._in_pieces(values[0], o.extents[-1] * o.block, piece)]
+
+        return loops([o.blocks], [copy], a_block)[0]
 
     def _in_pieces(self, copy: ir.Value, extent: int, piece: Callable[..., ir.Value]) -> ir.Value:
         """So many elements by whole vectors and what is left by shorter ones."""
@@ -132,46 +136,63 @@ class _Row:
         before = at_least(0, less(constant(0), self.place[-1])) if o.low[-1] else constant(0)
         skipped = at_most(o.extents[-1], before)
         left = less(constant(o.extents[-1]), skipped)
+        wide = o.block if o.turned is not None else 1  # elements of the copy for each of a block
         if o.low[-1]:
             (copy,) = loops(
-                [_ceil_div(times(skipped, o.columns), self.width)],
+                [o.blocks, _ceil_div(times(skipped, wide), self.width)],
                 [copy],
                 lambda at, values: [
-                    self._put(values[0], self._zeros(self.width), times(at[0], self.width))
+                    self._put(
+                        values[0],
+                        self._zeros(self.width),
+                        plus(times(at[0], o.pitch), times(at[1], self.width)),
+                    )
                 ],
             )
-        short = math.gcd(self.width, o.columns)
-        block = self.width if o.columns >= self.width else short
+        count = self.width if wide >= self.width else math.gcd(self.width, wide)
 
         def a_block(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             (copy,) = values
-            element, lane = plus(skipped, times(at[0], self.width)), times(at[1], block)
-            if o.columns % block:
-                lane = at_most(o.columns - block, lane)  # the last one again in part
+            element, block = plus(skipped, times(at[0], self.width)), at[1]
+            lane = times(at[2], count)
+            if wide % count:
+                lane = at_most(wide - count, lane)  # the last one again in part
             rows = []
-            for i in range(block):
+            for i in range(count):
                 shifts = {o.last: element}
                 if o.turned is not None:
-                    shifts[o.turned] = plus(lane, constant(i))
+                    shifts[o.turned] = plus(times(block, wide), lane, constant(i))
                 rows.append(self._packed(shifts, self.width))
-            to = plus(times(element, o.columns), lane)
-            for shift, columns in self._columns(rows):
+            to = plus(times(block, o.pitch), times(element, wide), lane)
+            for shift, columns in self._columns(rows, wide):
                 copy = self._put(copy, columns, plus(to, constant(shift)))
             return [copy]
 
-        (copy,) = loops([_ceil_div(left, self.width), -(-o.columns // block)], [copy], a_block)
-        return copy
+        trips = [_ceil_div(left, self.width), o.blocks, -(-wide // count)]
+        return loops(trips, [copy], a_block)[0]
 
-    def _columns(self, rows: list[ir.Value]) -> Iterator[tuple[int, ir.Value]]:
-        """The rows transposed, with the address of each vector from the block's first on."""
-        turned, columns = riffled(rows), self.operand.columns
-        if columns == len(rows):
+    def _columns(self, rows: list[ir.Value], wide: int) -> Iterator[tuple[int, ir.Value]]:
+        """The rows transposed, with the address of each vector from the first on, where there are
+        so many elements in a block."""
+        turned = riffled(rows)
+        if wide == len(rows):
             yield from ((i * self.width, row) for i, row in enumerate(turned))
             return
         for number, row in enumerate(turned):
             for place in range(0, self.width, len(rows)):
                 element = (number * self.width + place) // len(rows)
-                yield element * columns, _part(row, place, len(rows))
+                yield element * wide, _part(row, place, len(rows))
+
+    def _put_row(self, copy: ir.Value, value: ir.Value, first: ir.Value) -> ir.Value:
+        """The copy with so many elements of a row in it, a block's next to one another."""
+        o = self.operand
+        (width,) = ir.VectorType(value.type).shape
+        if o.blocks == 1 or o.block % width == 0:
+            return self._put(copy, value, o.place_of(first))
+        for place in range(0, width, o.block):
+            part, at = _part(value, place, o.block), plus(first, constant(place))
+            copy = self._put(copy, part, o.place_of(at))
+        return copy
 
     def _put(self, copy: ir.Value, value: ir.Value, at: ir.Value) -> ir.Value:
         map, where = ir.AffineMap.get_identity(1), [plus(self.to, at)]

@@ -1,13 +1,16 @@
 """Operands of a kernel of vectors: copies of what a workgroup reads next, made ready to multiply.
 
 A copy has the axes of the tensor, that of the vector lanes last, as long as the tiles of a
-workgroup and of the cache reach. `packed_copies.py` fills it.
+workgroup and of the cache reach. What one register tile reads of it lies together: the innermost
+axis is cut into blocks as long as a register tile, which are outermost, or lines of the cache that
+lie a power of two apart would drive each other out. `packed_copies.py` fills it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
@@ -15,13 +18,44 @@ from iree.compiler.dialects import tensor, vector
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import Axis, Index
-from conv_compiler.passes.indices import constant, plus, times
+from conv_compiler.passes.copy_sources import Source, extent_of
+from conv_compiler.passes.indices import constant, divided, less, plus, times
 from conv_compiler.passes.pair_products import PAIR
 from conv_compiler.passes.products import Product
 
 # Times an element is read at most where it lies; more, and it is copied. Where a row is a piece of
 # one pixel it is always copied: a cache has few places for lines that lie a power of two apart.
 MOST_READS = 4
+# Elements of a block at least: shorter ones take too many stores.
+LEAST_BLOCK = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """Who reads a copy: register tiles of so many trips of each parallel loop, by vectors of so
+    many lanes. Of no tile nothing is known, and copies lie in one piece."""
+
+    tile: Mapping[str, int]
+    lanes: int
+
+    def block(self, axis: Axis, ranges: Mapping[str, int]) -> int:
+        """Elements of the blocks that an innermost axis is cut into; 0 where it is not."""
+        inner = [loop for loop, step in axis.items() if step == 1]
+        if len(inner) != 1 or any(loop not in self.tile for loop in axis):
+            return 0
+        size, extent = self.tile[inner[0]], extent_of(axis, ranges)
+        is_of_vectors = size % self.lanes == 0 or self.lanes % size == 0
+        steps = [extent, *(step for step in axis.values() if step > 1)]
+        fits = is_of_vectors and all(step % size == 0 for step in steps)
+        return size if fits and LEAST_BLOCK <= size < extent else 0
+
+    def may_join(self, inner: Axis, joined: Axis, ranges: Mapping[str, int]) -> bool:
+        """Whether axes may be one axis without a block that the inner one would have."""
+        return not self.block(inner, ranges) or self.block(joined, ranges) > 0
+
+    def reads_one(self, axis: Axis) -> bool:
+        """Whether a register tile reads a single element along an axis."""
+        return bool(axis) and all(self.tile.get(loop, 0) == 1 for loop in axis)
 
 
 class PackedOperand:
@@ -30,7 +64,8 @@ class PackedOperand:
 
     `low` and `high` are the pads of the tensor `value`, `extents` and `strides` the copy's, all by
     axis of the tensor. A row is what lies along its last axis. `turned` is the axis of the lanes
-    where that is another one: rows of the copy are then columns of the tensor.
+    where that is another one: rows of the copy are then columns of the tensor. Its innermost axis
+    is cut into `blocks` of `block` elements; each begins `pitch` elements behind the one before.
     """
 
     def __init__(
@@ -43,67 +78,91 @@ class PackedOperand:
         product: Product,
         summed: Collection[str],
         reads: int,
+        reader: Reader,
     ) -> None:
-        self.value, self.low, self.high = _source(value)
-        index = self._with_long_rows(index, ranges, lanes)
+        self.product, self.ranges = product, ranges
+        source = Source.of(value, index)
+        whole = source.with_long_rows(ranges, lanes, lambda inner, joined: True)
+        self.is_direct = self._lies_ready(whole, uneven, lanes, reads, summed)
+        if not self.is_direct:
+            whole = source.with_long_rows(
+                ranges, lanes, lambda inner, joined: reader.may_join(inner, joined, ranges)
+            )
+        self.value, self.index = whole.value, whole.index
+        self.low, self.high = list(whole.low), list(whole.high)
         # A row is copied whole, past the end of a short tile.
-        self.high[-1] += any(loop in uneven for loop in index[-1])
-        self.index, self.product, self.ranges = index, product, ranges
-        self.extents = [_extent(axis, ranges) for axis in index]
-        of_lanes = [axis for axis, steps in enumerate(index) if lanes in steps]
-        self.turned = of_lanes[0] if of_lanes and of_lanes[0] != len(index) - 1 else None
+        self.high[-1] += any(loop in uneven for loop in self.index[-1])
+        self.extents = [extent_of(axis, ranges) for axis in self.index]
+        self.last = len(self.index) - 1
+        of_lanes = [axis for axis, steps in enumerate(self.index) if lanes in steps]
+        self.turned = of_lanes[0] if of_lanes and of_lanes[0] != self.last else None
         if self.turned is not None and lanes in summed:
             # Whole vectors are transposed; what they have past a short tile is not multiplied.
             missing = max(0, product.lanes - self.extents[self.turned])
             self.extents[self.turned] += missing
             self.high[self.turned] += missing
-        self.is_direct = self._lies_ready(lanes, reads, summed)
+        self.is_wide = bool(of_lanes)
+        apart = sum(self.index[axis][lanes] for axis in of_lanes)
+        if of_lanes and apart != 1:
+            raise UnsupportedStrategy(
+                f"lanes {lanes}: {apart} elements apart in memory; order the loops"
+            )
+        self._lay_out(of_lanes, reader)
+
+    def _lay_out(self, of_lanes: list[int], reader: Reader) -> None:
+        """Decide where elements lie in the copy, or know it of the tensor."""
         lengths = self.extents
         if self.is_direct:
             lengths = ops.shape_of(self.value)
             axes = list(range(len(lengths)))
             self.value = ops.reshape(self.value, [math.prod(lengths)], [axes])
-        order = [axis for axis in range(len(index)) if axis not in of_lanes] + of_lanes
-        self.strides = {
-            axis: math.prod(lengths[inner] for inner in order[place + 1 :])
-            for place, axis in enumerate(order)
-        }
-        self.last = len(index) - 1
-        self.around = [axis for axis in order if axis not in (self.last, self.turned)]
+        axes = [axis for axis in range(len(lengths)) if axis not in of_lanes]
+        alone = [
+            axis
+            for axis in axes
+            if axis != self.last and not self.is_direct and reader.reads_one(self.index[axis])
+        ]
+        *order, inner = [*alone, *(axis for axis in axes if axis not in alone), *of_lanes]
+        # Rows are copied as they lie in memory; cut ones in the order of the copy.
+        rows = order if self.is_cut else axes
+        self.around = [axis for axis in rows if axis not in (self.last, inner)]
+        self.block = lengths[inner]
+        if not self.is_direct and (self.turned is not None or not self.is_cut):
+            self.block = reader.block(self.index[inner], self.ranges) or self.block
+        self.blocks = lengths[inner] // self.block
+        self.strides, length = {inner: 1}, self.block
+        for axis in reversed(order):
+            self.strides[axis] = length
+            length *= lengths[axis]
+        # The end of the last row's vector.
+        wide = self.block if self.turned is not None else 1
+        room = (self.product.lanes - 1) * wide if self.is_cut else 0
+        self.inner, self.pitch = inner, length + room
         self.steps: dict[str, int] = {}
-        for axis, steps in enumerate(index):
+        for axis, steps in enumerate(self.index):
             for loop, step in steps.items():
-                self.steps[loop] = self.steps.get(loop, 0) + step * self.strides[axis]
-        self.is_wide = bool(of_lanes)
-        if self.steps.get(lanes, 1) != 1:
-            raise UnsupportedStrategy(
-                f"lanes {lanes}: {self.steps[lanes]} elements apart in memory; order the loops"
-            )
+                # A tile begins with a block.
+                is_cut = axis == inner and self.blocks > 1
+                apart = self.pitch // self.block if is_cut else self.strides[axis]
+                self.steps[loop] = self.steps.get(loop, 0) + step * apart
 
-    def _with_long_rows(self, index: Index, ranges: Mapping[str, int], lanes: str) -> Index:
-        """The index with the last axes made one, as long as rows are copied whole, without pads."""
-        while len(index) > 1 and lanes not in index[-2]:
-            *shape, above, size = ops.shape_of(self.value)
-            outer, inner = index[-2:]
-            whole = _extent(inner, ranges) == size and not self.low[-1] and not self.high[-1]
-            if not whole or PAIR in outer or PAIR in inner or outer.keys() & inner.keys():
-                break
-            groups = [*([axis] for axis in range(len(shape))), [len(shape), len(shape) + 1]]
-            self.value = ops.reshape(self.value, [*shape, above * size], groups)
-            scaled = {loop: step * size for loop, step in outer.items()}
-            index = (*index[:-2], {**scaled, **inner})
-            for pads in (self.low, self.high):
-                pads[-2:] = [pads[-2] * size]
-        return index
-
-    def _lies_ready(self, lanes: str, reads: int, summed: Collection[str]) -> bool:
+    def _lies_ready(
+        self,
+        source: Source,
+        uneven: Collection[str],
+        lanes: str,
+        reads: int,
+        summed: Collection[str],
+    ) -> bool:
         """Whether the tensor itself may be read: it has no pads, the type that is multiplied and
         lanes innermost, its rows hold several pixels, and it is read a few times at most."""
+        *others, row = source.index
         return (
-            not any((*self.low, *self.high))
-            and ops.element_of(self.value) == self.product.element
-            and all(lanes not in axis for axis in self.index[:-1])
-            and any(loop in summed for loop in self.index[-1])
+            not any((*source.low, *source.high))
+            and ops.element_of(source.value) == self.product.element
+            and all(lanes not in axis for axis in others)
+            and any(loop in summed for loop in row)
+            and not any(loop in uneven for loop in row)
             and reads <= MOST_READS
         )
 
@@ -117,19 +176,27 @@ class PackedOperand:
         return self.product.factors if any(PAIR in axis for axis in self.index) else 1
 
     @property
-    def columns(self) -> int:
-        """Elements of the copy for each one of a row."""
-        return 1 if self.turned is None else self.extents[self.turned]
-
-    @property
     def is_cut(self) -> bool:
         """Whether rows are copied in whole vectors, whose ends the next row writes over."""
         return self.turned is not None or self.low[-1] > 0
 
     def empty(self) -> ir.Value:
-        """The copy, before anything is in it, with room for the end of the last row's vector."""
-        room = (self.product.lanes - 1) * self.columns if self.is_cut else 0
-        return stack_tensor([math.prod(self.extents) + room], self.product.element)
+        """The copy, before anything is in it."""
+        return stack_tensor([self.blocks * self.pitch], self.product.element)
+
+    def element(
+        self, first: Mapping[str, ir.Value], shifts: Mapping[int, ir.Value], partner: int = 0
+    ) -> list[ir.Value]:
+        """Index in the tensor, or in its pads, from trip `first` of each loop on by `shifts` along
+        some axes; of an image, or of a partner that stands in the same element."""
+        found = []
+        for axis, steps in enumerate(self.index):
+            terms = [times(first[loop], step) for loop, step in steps.items() if loop in first]
+            if axis in shifts:
+                terms.append(shifts[axis])
+            fixed = partner * steps.get(PAIR, 0) - self.low[axis]
+            found.append(plus(*terms, constant(fixed)))
+        return found
 
     def base(self, at: Mapping[str, ir.Value], base: ir.Value | None = None) -> ir.Value:
         """Address in the copy of a trip of some loops, from another address on."""
@@ -138,7 +205,24 @@ class PackedOperand:
 
     def distance(self, offsets: Mapping[str, int]) -> int:
         """Elements from a tile's first address to one of its vectors."""
-        return sum(self.steps.get(loop, 0) * trips for loop, trips in offsets.items())
+        total = 0
+        for axis, steps in enumerate(self.index):
+            elements = sum(step * offsets.get(loop, 0) for loop, step in steps.items())
+            total += self.place(elements) if axis == self.inner else elements * self.strides[axis]
+        return total
+
+    def place(self, element: int) -> int:
+        """Address in the copy of an element of its innermost axis."""
+        if self.blocks == 1:
+            return element
+        return element // self.block * self.pitch + element % self.block
+
+    def place_of(self, element: ir.Value) -> ir.Value:
+        """The same of an index."""
+        if self.blocks == 1:
+            return element
+        number = divided(element, self.block)
+        return plus(times(number, self.pitch), less(element, times(number, self.block)))
 
     def vector(self, copy: ir.Value, base: ir.Value, distance: int) -> ir.Value:
         """A vector of the copy, or one element in all lanes."""
@@ -160,55 +244,3 @@ def stack_tensor(shape: list[int], element: ir.Type) -> ir.Value:
     )
     result: ir.Value = made.results[0]
     return result
-
-
-def _extent(axis: Axis, ranges: Mapping[str, int]) -> int:
-    """Elements along an axis that tiles of so many trips reach."""
-    return 1 + sum((ranges[loop] - 1) * step for loop, step in axis.items() if loop != PAIR)
-
-
-def _source(value: ir.Value) -> tuple[ir.Value, list[int], list[int]]:
-    """The tensor behind zero pads, and the pads of each axis."""
-    low = [0] * len(ops.shape_of(value))
-    high = list(low)
-    while True:
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            return value, low, high
-        if owner.name == "tensor.pad":
-            for pads, name in ((low, "static_low"), (high, "static_high")):
-                for axis, size in enumerate(ir.DenseI64ArrayAttr(owner.attributes[name])):
-                    pads[axis] += size
-            value = owner.operands[0]
-        elif (inner := _without_units(owner)) is not None:
-            value = inner
-        else:
-            return value, low, high
-
-
-def _without_units(owner: ir.Operation) -> ir.Value | None:
-    """Of a padded tensor that only loses unit axes: the same with the pads outermost; else None."""
-    if owner.name != "tensor.collapse_shape" or isinstance(owner.operands[0].owner, ir.Block):
-        return None
-    pad = owner.operands[0].owner
-    if pad.name != "tensor.pad":
-        return None
-    shape = ops.shape_of(owner.operands[0])
-    groups = [
-        [ir.IntegerAttr(i).value for i in ir.ArrayAttr(group)]
-        for group in ir.ArrayAttr(owner.attributes["reassociation"])
-    ]
-    kept = [[axis for axis in group if shape[axis] > 1] for group in groups]
-    if any(len(axes) > 1 for axes in kept):
-        return None
-    low, high = (
-        list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in ("static_low", "static_high")
-    )
-    stays = [axes[0] if axes else group[0] for axes, group in zip(kept, groups, strict=True)]
-    if any(low[axis] or high[axis] for axis in range(len(shape)) if axis not in stays):
-        return None
-    inner = pad.operands[0]
-    sizes = [ops.shape_of(inner)[axis] for axis in stays]
-    with ir.InsertionPoint(owner):
-        plain = ops.reshape(inner, sizes, groups)
-        return ops.pad(plain, [low[axis] for axis in stays], [high[axis] for axis in stays])

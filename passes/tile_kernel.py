@@ -21,6 +21,7 @@ from conv_compiler.loop_nest import LoopNest
 from conv_compiler.passes.addresses import Address
 from conv_compiler.passes.epilogues import Epilogue
 from conv_compiler.passes.indices import constant, loops, plus, times
+from conv_compiler.passes.packed_operands import PackedOperand, Reader
 from conv_compiler.passes.products import Product
 from conv_compiler.passes.tiles import Tiles, address_of, element_address
 from conv_compiler.passes.vector_kernel import Kernel, VectorKernel
@@ -79,6 +80,15 @@ class TileKernel(Kernel):
     def lanes(self) -> tuple[str, str]:
         """The lanes of the sums, and the loop that is summed."""
         return (self.last, self.deep) if self.tall else (self.deep, self.last)
+
+    def asks_ahead(self, copied: Sequence[PackedOperand]) -> bool:
+        """It made no difference: the second cache is what these kernels wait for."""
+        return False
+
+    @property
+    def reader(self) -> Reader:
+        """Tiles are loaded by rows, which may lie anywhere."""
+        return Reader(tile={}, lanes=self.product.lanes)
 
     def zero(self) -> ir.Value:
         """A tile of sums of nothing."""

@@ -31,6 +31,7 @@ from iree.compiler.dialects import tensor, vector
 from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import Index, LoopNest, erase_if_dead, find_nests
+from conv_compiler.passes.addresses import Address
 from conv_compiler.passes.epilogues import Epilogue, find_epilogue
 from conv_compiler.passes.foralls import Piece, forall, slice_of
 from conv_compiler.passes.indices import (
@@ -39,14 +40,16 @@ from conv_compiler.passes.indices import (
     delinearized,
     divided,
     less,
+    linearized,
     loops,
     plus,
     times,
 )
 from conv_compiler.passes.packed_copies import filled
-from conv_compiler.passes.packed_operands import PackedOperand
+from conv_compiler.passes.packed_operands import PackedOperand, Reader
 from conv_compiler.passes.pair_products import PAIR
 from conv_compiler.passes.products import Product, product_of
+from conv_compiler.passes.requests import LEAST_PRODUCTS, lines_of, request
 from conv_compiler.schedule import ROLE
 
 
@@ -144,6 +147,7 @@ class Kernel:
                 self.product,
                 self.summed,
                 self.reads(index),
+                self.reader,
             )
             for value, index, lanes in zip(nest.operands, nest.indices, self.lanes, strict=False)
         ]
@@ -152,6 +156,16 @@ class Kernel:
     def lanes(self) -> tuple[str, str]:
         """The loop that lies innermost in the copy of either operand, if it is one of its own."""
         return self.last, self.last
+
+    def asks_ahead(self, copied: Sequence[PackedOperand]) -> bool:
+        """Whether data of the next chunk are asked for while a chunk is multiplied."""
+        products = math.prod((*self.share.values(), *self.cache.values())) // self.width
+        return products >= LEAST_PRODUCTS * sum(lines_of(operand) for operand in copied)
+
+    @property
+    def reader(self) -> Reader:
+        """How register tiles read copies."""
+        return Reader(tile=self.tile, lanes=self.product.lanes)
 
     def reads(self, index: Index) -> int:
         """Register tiles that read the same elements of an operand."""
@@ -193,6 +207,8 @@ class Kernel:
         chunks = [-(-self.nest.sizes[p] // self.cache[p]) for p in self.summed]
         tiles = [self.share[p] // self.tile[p] for p in self.nest.parallel]
         adds = math.prod(chunks) > 1
+        copied = [operand for operand in self.operands if not operand.is_direct]
+        memories = [Address(o.value) for o in copied] if adds and self.asks_ahead(copied) else []
         if adds:
             piece = self.cleared(piece, tiles)
 
@@ -208,8 +224,14 @@ class Kernel:
             made = iter(copies)
             sources = [o.value if o.is_direct else next(made) for o in self.operands]
             starts = [operand.start(place) for operand in self.operands]
+            number = at_most(math.prod(chunks) - 1, plus(linearized(at, chunks), constant(1)))
+            after = zip(self.summed, delinearized(number, chunks), strict=True)
+            ahead = {**first, **{p: times(i, self.cache[p]) for p, i in after}}
 
             def a_tile(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+                number = linearized(at, tiles)
+                for operand, memory in zip(copied, memories, strict=bool(memories)):
+                    request(operand, memory, ahead, number, math.prod(tiles))
                 inside = self.inside(at)
                 sums = self.kept(values[0], at) if adds else self.zeros()
                 bases = [
@@ -222,7 +244,6 @@ class Kernel:
 
             return [*loops(tiles, [piece], a_tile), *copies]
 
-        copied = [operand for operand in self.operands if not operand.is_direct]
         copies = [operand.empty() for operand in copied]
         piece = loops(chunks, [piece, *copies], a_chunk)[0]
         return self.finished(piece, tiles) if adds else piece
