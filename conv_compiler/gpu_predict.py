@@ -18,6 +18,7 @@ from conv_compiler.gpu_reduction import reduction_seconds
 from conv_compiler.gpu_tiles import (
     Form,
     along_gemm_k,
+    k_multiple,
     merged,
     stores_result,
     summed_length,
@@ -136,7 +137,7 @@ def mma_body(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, uneven: bool = False
 ) -> tuple[tuple[Counts, Counts], int]:
     """What a wave of the matrix kernel executes a trip, up to and from its second barrier, and the
-    loads of a trip; `uneven` where the last part of a split has fewer pixels than the others."""
+    loads of a trip; `uneven` where parts of a split, or tiles, have fewer pixels than others."""
     size, lanes = operand_bytes(problem, target), target.subgroup_size
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
     threads, row = subgroups_m * subgroups_n * lanes, mma.unit(mma.k)
@@ -155,10 +156,10 @@ def mma_body(
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
     # Elements of neighbouring k come from different loads and share a register.
     valu += (a.packed + b.packed) * (DWORD / size - 1)
-    if any((*problem.pad_low, *problem.pad_high)):
+    if any((*problem.pad_low, *problem.pad_high)) or (uneven and not tiling.outside):
         valu += image.dwords  # zeros where the window leaves its operand
     if uneven:
-        valu += gradient.dwords  # and where the last part has no pixels
+        valu += gradient.dwords  # and where there are no pixels
     fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
     fragment = min(mma.m, mma.n) * mma.k * size / lanes
     compute = counted(
@@ -188,13 +189,27 @@ def mma_body(
     return (compute, store), loads
 
 
+def is_uneven(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
+    """Whether zeros are counted for parts, or the last tiles of gemm_k, that have fewer pixels.
+
+    With all loops inside only where they decide: without windows on RDNA, whose matrix instructions
+    have no unit of their own. The operations of FLAT and, on gfx9, of POINTWISE were counted with
+    them.
+    """
+    if around := tiling.outside:
+        return summed_length(problem, around, tiling.taps_in_rows) % split_k > 0
+    is_rdna = target.backend == "rocm" and not rank_facts(target).matrix_beside_valu
+    whole = split_k * k_multiple(tiling.workgroup[2])
+    return is_rdna and problem.is_pointwise and problem.gemm_k % whole > 0
+
+
 def mma_counts(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
 ) -> KernelCounts:
     """What a wave of the matrix kernel executes."""
-    around = tiling.outside
-    uneven = bool(around and summed_length(problem, around, tiling.taps_in_rows) % split_k)
-    body, loads = mma_body(problem, target, tiling, mma, uneven)
+    body, loads = mma_body(
+        problem, target, tiling, mma, is_uneven(problem, target, tiling, split_k)
+    )
     lanes = target.subgroup_size
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
     direct = saves_a_kernel(problem, target, tiling, split_k)
