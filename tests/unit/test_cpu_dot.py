@@ -47,7 +47,7 @@ def test_not_without_the_instruction():
 @pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
 def test_not_for_types_without_an_instruction(dtype):
     problem = replace(PROBLEM, dtype=dtype, weight_dtype="")
-    assert choose(problem, CPU)[0].name == ("cpu_packed" if dtype == "f16" else "cpu_lin")
+    assert choose(problem, CPU)[0].name == "cpu_packed"
 
 
 def test_one_image_has_no_partner():
