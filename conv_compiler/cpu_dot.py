@@ -30,7 +30,8 @@ from conv_compiler.cpu_amx import (
     tile_instruction,
     tile_refusal,
 )
-from conv_compiler.cpu_copies import best_deal, costs_of, factors_of
+from conv_compiler.cpu_copies import factors_of
+from conv_compiler.cpu_deals import best_deal
 from conv_compiler.cpu_splits import deep_loop, even_splits, part_lengths, split_parts
 from conv_compiler.cpu_tiles import (
     PACKED_LANE_TILES,
@@ -39,7 +40,7 @@ from conv_compiler.cpu_tiles import (
 )
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.f8 import emulation_passes, operand_bytes
-from conv_compiler.host import TILE_INSTRUCTIONS
+from conv_compiler.host import STACK_BYTES, TILE_INSTRUCTIONS
 from conv_compiler.processors import processor_of
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import CpuTiling, Strategy
@@ -179,6 +180,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             lanes=lanes_of(processor.unit, problem),
             instruction=tiling.instruction or "fma",
             steps=tuple(steps.values()),
+            packs_first=found.packs_first,
         ),
     )
 
@@ -187,8 +189,14 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     """The way down of a kernel that is written as loops of vectors."""
     lowering = pipeline("cpu_vector")
     info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=lowering)
-    bytes = 1 << (costs_of(strategy.instruction).stack_bytes - 1).bit_length()
-    return Schedule(roles={"contraction": info}, flags=(STACK_FLAG.format(bytes),))
+    bytes = 1 << (STACK_BYTES - 1).bit_length()
+    roles = {"contraction": info}
+    tiling = strategy.tiling
+    assert isinstance(tiling, CpuTiling)
+    whole, processor = paired(problem, tiling), processor_of(target)
+    if best_deal(whole, tiling, strategy.split_k, processor).packs_first:
+        roles["packing"] = info
+    return Schedule(roles=roles, flags=(STACK_FLAG.format(bytes),))
 
 
 # name, description, candidates, why there are none, and when those behind come first; in order of

@@ -115,6 +115,8 @@ class TileInstruction:
 
 # Palette 1 of AMX: eight tiles of 1 KiB. Intel's Software Developer's Manual, volume 1, chapter 18.
 TILE_REGISTERS, TILE_ROWS = 8, 16
+# What a kernel may take of a worker's stack: IREE's have 131072 bytes (`task_worker_stack_size`).
+STACK_BYTES = 104 * 2**10
 TILE_INSTRUCTIONS = MappingProxyType(
     {
         row.name: row

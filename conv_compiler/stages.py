@@ -161,7 +161,7 @@ def kernel_roles(work: Path) -> dict[str, str]:
     return roles
 
 
-_ROLE_ORDER = ("contraction", "reduction", "epilogue")
+_ROLE_ORDER = ("contraction", "packing", "reduction", "epilogue")
 
 
 def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:

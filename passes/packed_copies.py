@@ -107,7 +107,7 @@ class _Row:
             def piece(copy: ir.Value, first: ir.Value, width: int) -> ir.Value:
                 return self._put(copy, self._zeros(width), plus(start, first))
 
-            return [self._in_pieces(values[0], o.extents[-1] * o.block, piece)]
+            return [self._in_pieces(values[0], o.extents[-1] * o.wide, piece)]
 
         return loops([o.blocks], [copy], a_block)[0]
 
@@ -136,7 +136,7 @@ class _Row:
         before = at_least(0, less(constant(0), self.place[-1])) if o.low[-1] else constant(0)
         skipped = at_most(o.extents[-1], before)
         left = less(constant(o.extents[-1]), skipped)
-        wide = o.block if o.turned is not None else 1  # elements of the copy for each of a block
+        wide = o.wide if o.turned is not None else 1  # elements of the copy for each of a block
         if o.low[-1]:
             (copy,) = loops(
                 [o.blocks, _ceil_div(times(skipped, wide), self.width)],
@@ -158,11 +158,12 @@ class _Row:
             if wide % count:
                 lane = at_most(wide - count, lane)  # the last one again in part
             rows = []
-            for i in range(count):
+            for i in range(min(count, o.block) if o.deep else count):
                 shifts = {o.last: element}
                 if o.turned is not None:
-                    shifts[o.turned] = plus(times(block, wide), lane, constant(i))
+                    shifts[o.turned] = plus(times(block, o.block), lane, constant(i))
                 rows.append(self._packed(shifts, self.width))
+            rows += [self._zeros(self.width)] * (count - len(rows))
             to = plus(times(block, o.pitch), times(element, wide), lane)
             for shift, columns in self._columns(rows, wide):
                 copy = self._put(copy, columns, plus(to, constant(shift)))

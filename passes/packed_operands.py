@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
@@ -33,10 +33,17 @@ LEAST_BLOCK = 4
 @dataclass(frozen=True, kw_only=True)
 class Reader:
     """Who reads a copy: register tiles of so many trips of each parallel loop, by vectors of so
-    many lanes. Of no tile nothing is known, and copies lie in one piece."""
+    many lanes. Of no tile nothing is known, and copies lie in one piece. `steps` are trips of
+    summed loops that one instruction sums, where these are more than one."""
 
     tile: Mapping[str, int]
     lanes: int
+    steps: Mapping[str, int] = field(default_factory=dict)
+
+    def deep_block(self, axis: Axis) -> int:
+        """Elements of the blocks of an innermost axis of pixels, of which each instruction sums
+        one; 0 where it is not cut into such."""
+        return self.steps.get(next(iter(axis)), 0) if list(axis.values()) == [1] else 0
 
     def block(self, axis: Axis, ranges: Mapping[str, int]) -> int:
         """Elements of the blocks that an innermost axis is cut into; 0 where it is not."""
@@ -65,7 +72,8 @@ class PackedOperand:
     `low` and `high` are the pads of the tensor `value`, `extents` and `strides` the copy's, all by
     axis of the tensor. A row is what lies along its last axis. `turned` is the axis of the lanes
     where that is another one: rows of the copy are then columns of the tensor. Its innermost axis
-    is cut into `blocks` of `block` elements; each begins `pitch` elements behind the one before.
+    is cut into `blocks` of `block` elements, with room for `wide`; each begins `pitch` elements
+    behind the one before.
     """
 
     def __init__(
@@ -96,11 +104,15 @@ class PackedOperand:
         self.last = len(self.index) - 1
         of_lanes = [axis for axis, steps in enumerate(self.index) if lanes in steps]
         self.turned = of_lanes[0] if of_lanes and of_lanes[0] != self.last else None
-        if self.turned is not None and lanes in summed:
+        # What the instruction sums of pixels that are turned lies alone, from line to line.
+        self.deep = reader.deep_block(self.index[self.turned]) if self.turned is not None else 0
+        if self.turned is not None and lanes in summed and not self.deep:
             # Whole vectors are transposed; what they have past a short tile is not multiplied.
             missing = max(0, product.lanes - self.extents[self.turned])
             self.extents[self.turned] += missing
             self.high[self.turned] += missing
+        if self.turned is not None:
+            self.high[self.turned] += any(loop in uneven for loop in self.index[self.turned])
         self.is_wide = bool(of_lanes)
         apart = sum(self.index[axis][lanes] for axis in of_lanes)
         if of_lanes and apart != 1:
@@ -129,15 +141,19 @@ class PackedOperand:
         self.block = lengths[inner]
         if not self.is_direct and (self.turned is not None or not self.is_cut):
             self.block = reader.block(self.index[inner], self.ranges) or self.block
+        self.block = self.deep or self.block
+        self.wide = self.product.lanes if self.deep else self.block
         self.blocks = lengths[inner] // self.block
-        self.strides, length = {inner: 1}, self.block
+        self.strides, length = {inner: 1}, self.wide
         for axis in reversed(order):
             self.strides[axis] = length
             length *= lengths[axis]
-        # The end of the last row's vector.
-        wide = self.block if self.turned is not None else 1
-        room = (self.product.lanes - 1) * wide if self.is_cut else 0
-        self.inner, self.pitch = inner, length + room
+        # The end of the last row's vector, unless rows are whole vectors.
+        wide = self.wide if self.turned is not None else 1
+        ends = self.low[-1] > 0 or self.extents[-1] % self.product.lanes > 0
+        room = (self.product.lanes - 1) * wide if self.is_cut and ends else 0
+        whole = math.lcm(self.block, self.product.lanes) if self.deep else 1
+        self.inner, self.pitch = inner, -(-(length + room) // whole) * whole
         self.steps: dict[str, int] = {}
         for axis, steps in enumerate(self.index):
             for loop, step in steps.items():

@@ -30,8 +30,8 @@ LINE_BYTES = 64
 MOST_LINES = 8
 # Products of vectors for each line that is asked for, at least: of fewer, asking takes its time.
 LEAST_PRODUCTS = 16
-# `llvm.intr.prefetch`: a read of data, for the first cache (LLVM's locality 3, of 0 to 3).
-REQUEST = {"rw": 0, "hint": 3, "cache": 1}
+# For which cache, as LLVM's locality of 0 to 3.
+FIRST_CACHE, SECOND_CACHE = 3, 2
 
 
 def lines_of(operand: PackedOperand) -> int:
@@ -66,7 +66,7 @@ def request(
                 memory.of(o.element(first, shifts, partner)), times(piece, run * LINE_BYTES)
             )
             for line in range(run):
-                _ask(plus(start, constant(line * LINE_BYTES)))
+                ask(plus(start, constant(line * LINE_BYTES)), FIRST_CACHE)
         return values
 
     loops([at_most(share, left)], [], a_run)
@@ -77,10 +77,12 @@ def _row_lines(operand: PackedOperand) -> int:
     return int(-(-bits // (8 * LINE_BYTES)))
 
 
-def _ask(address: ir.Value) -> None:
+def ask(address: ir.Value, cache: int) -> None:
+    """Ask a cache for the line of an address, which will be read."""
     i32 = ir.IntegerType.get_signless(32)
+    request = {"rw": 0, "hint": cache, "cache": 1}  # of `llvm.intr.prefetch`: a read of data
     ir.Operation.create(
         "llvm.intr.prefetch",
         operands=[pointer(address)],
-        attributes={name: ir.IntegerAttr.get(i32, value) for name, value in REQUEST.items()},
+        attributes={name: ir.IntegerAttr.get(i32, value) for name, value in request.items()},
     )

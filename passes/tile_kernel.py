@@ -11,19 +11,20 @@ sums several trips.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.host import TILE_REGISTERS, TILE_ROWS
+from conv_compiler.host import STACK_BYTES, TILE_REGISTERS, TILE_ROWS
 from conv_compiler.loop_nest import LoopNest
-from conv_compiler.passes.addresses import Address
 from conv_compiler.passes.epilogues import Epilogue
-from conv_compiler.passes.indices import constant, loops, plus, times
+from conv_compiler.passes.indices import constant, loops, plus
 from conv_compiler.passes.packed_operands import PackedOperand, Reader
 from conv_compiler.passes.products import Product
-from conv_compiler.passes.tiles import Tiles, address_of, element_address
+from conv_compiler.passes.tile_sums import TILE_BYTES, ResultSums, StackSums
+from conv_compiler.passes.tiles import ELEMENT_BYTES, Tiles, address_of, element_address
 from conv_compiler.passes.vector_kernel import Kernel, VectorKernel
 
 
@@ -44,6 +45,12 @@ class TileKernel(Kernel):
                 "of tiles; order the loops"
             )
         self.rows = rows[0]
+        self.taps = [
+            loop
+            for loop in nest.parallel
+            if any(loop in axis and len(axis) > 1 for axis in nest.indices[0])
+            and loop not in (self.rows, self.last)
+        ]
         self.blocks[self.rows] = TILE_ROWS
         for loop in (self.rows, self.last):
             if self.tile[loop] % TILE_ROWS:
@@ -81,23 +88,42 @@ class TileKernel(Kernel):
         """The lanes of the sums, and the loop that is summed."""
         return (self.last, self.deep) if self.tall else (self.deep, self.last)
 
+    @property
+    def reader(self) -> Reader:
+        """Tiles are loaded by rows, which lie one behind the other where they can."""
+        deep = {loop: step for loop, step in self.steps.items() if step > 1}
+        return Reader(tile=self.tile, lanes=self.product.lanes, steps=deep)
+
     def asks_ahead(self, copied: Sequence[PackedOperand]) -> bool:
         """It made no difference: the second cache is what these kernels wait for."""
         return False
 
-    @property
-    def reader(self) -> Reader:
-        """Tiles are loaded by rows, which may lie anywhere."""
-        return Reader(tile={}, lanes=self.product.lanes)
+    def over_tiles(
+        self,
+        tiles: Sequence[int],
+        values: list[ir.Value],
+        body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
+    ) -> list[ir.Value]:
+        """Taps innermost: both operands of the tiles of all taps stay in the first cache."""
+        names = self.nest.parallel
+        order = sorted(range(len(names)), key=lambda axis: names[axis] in self.taps)
+
+        def in_order(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            place = dict(zip(order, at, strict=True))
+            return body([place[axis] for axis in range(len(names))], values)
+
+        return loops([tiles[axis] for axis in order], values, in_order)
 
     def zero(self) -> ir.Value:
         """A tile of sums of nothing."""
         return self.tiles.zero()
 
     def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
-        """Zeros for the sums of all tiles. They lie where the piece will, but until the last chunk
-        only instructions of tiles know it."""
-        self.memory = Address(piece)
+        """Zeros for the sums of all tiles, and a place where they wait."""
+        blocks, rows = len(self.offsets()), self.nest.parallel.index(self.rows)
+        copies = sum(o.blocks * o.pitch for o in self.copied) * ELEMENT_BYTES
+        fits = copies + math.prod(tiles) * blocks * TILE_BYTES <= STACK_BYTES
+        self.waiting = StackSums(tiles, blocks, self.element) if fits else ResultSums(piece, rows)
 
         def clear(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             self.keep(piece, at, self.zeros())
@@ -108,12 +134,12 @@ class TileKernel(Kernel):
 
     def kept(self, piece: ir.Value, tile: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums of a tile as the chunk before left them."""
-        return [self.tiles.kept(*self._where(at)) for at in self.places(tile)]
+        return [self.tiles.kept(*at) for at in self.waiting.where(tile, self.places(tile))]
 
     def keep(self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]) -> ir.Value:
         """The piece; the sums of a tile are kept for the next chunk."""
-        for at, one in zip(self.places(tile), sums, strict=True):
-            self.tiles.keep(*self._where(at), one)
+        for at, one in zip(self.waiting.where(tile, self.places(tile)), sums, strict=True):
+            self.tiles.keep(*at, one)
         return piece
 
     def finished(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
@@ -123,11 +149,6 @@ class TileKernel(Kernel):
             [piece],
             lambda at, values: [self.write(values[0], at, self.kept(values[0], at))],
         )[0]
-
-    def _where(self, at: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
-        """The address of a block of sums, and how many bytes its rows lie apart."""
-        axis = self.nest.parallel.index(self.rows)
-        return self.memory.of(at), times(self.memory.strides[axis], self.memory.bytes)
 
     @property
     def loads_first(self) -> bool:

@@ -119,8 +119,8 @@ class Tiles:
 
 
 def address_of(value: ir.Value) -> ir.Value:
-    """Where the first element of a tensor on the stack lies, which is only read there."""
-    return Address(value).first
+    """Where the first element of a tensor of one axis lies, which is only read there."""
+    return Address(value).of([constant(0)])
 
 
 def element_address(address: ir.Value, element: ir.Value) -> ir.Value:

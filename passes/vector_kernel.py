@@ -19,7 +19,7 @@ are tiles of 16 rows and lanes, and the instruction sums several trips (`tile_ke
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -57,7 +57,8 @@ from conv_compiler.schedule import ROLE
 class VectorKernel:
     """Options: trips of each parallel loop a workgroup takes and that are in the register tile, of
     each summed loop that operands are copied for; sums in a register; the multiply-add; trips of
-    each summed loop that it sums, where it multiplies tiles.
+    each summed loop that it sums, where it multiplies tiles; whether kernels of their own pack the
+    operands of these.
 
     The last tile of a summed loop may be shorter."""
 
@@ -67,6 +68,7 @@ class VectorKernel:
     lanes: int = 16
     instruction: str = "fma"
     steps: tuple[int, ...] = ()
+    packs_first: bool = False
 
     name: ClassVar[str] = "vector-kernel"
 
@@ -86,9 +88,10 @@ class VectorKernel:
     def _kernel(self) -> type[Kernel]:
         if not self.steps:
             return Kernel
+        from conv_compiler.passes.packing import PackedTileKernel
         from conv_compiler.passes.tile_kernel import TileKernel
 
-        return TileKernel
+        return PackedTileKernel if self.packs_first else TileKernel
 
     def _check(self, nest: LoopNest) -> None:
         names, summed = nest.parallel, summed_loops(nest)
@@ -207,8 +210,9 @@ class Kernel:
         chunks = [-(-self.nest.sizes[p] // self.cache[p]) for p in self.summed]
         tiles = [self.share[p] // self.tile[p] for p in self.nest.parallel]
         adds = math.prod(chunks) > 1
-        copied = [operand for operand in self.operands if not operand.is_direct]
-        memories = [Address(o.value) for o in copied] if adds and self.asks_ahead(copied) else []
+        copied = self.copied
+        asked = copied if adds and self.asks_ahead(copied) else []
+        self.asked = [(operand, Address(operand.value)) for operand in asked]
         if adds:
             piece = self.cleared(piece, tiles)
 
@@ -221,17 +225,14 @@ class Kernel:
                 filled(operand, copy, place, trips)
                 for operand, copy in zip(copied, copies, strict=True)
             ]
-            made = iter(copies)
-            sources = [o.value if o.is_direct else next(made) for o in self.operands]
-            starts = [operand.start(place) for operand in self.operands]
+            sources, starts = self.sources(copies), self.starts(place)
             number = at_most(math.prod(chunks) - 1, plus(linearized(at, chunks), constant(1)))
             after = zip(self.summed, delinearized(number, chunks), strict=True)
             ahead = {**first, **{p: times(i, self.cache[p]) for p, i in after}}
 
             def a_tile(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-                number = linearized(at, tiles)
-                for operand, memory in zip(copied, memories, strict=bool(memories)):
-                    request(operand, memory, ahead, number, math.prod(tiles))
+                if adds:
+                    self.ask(ahead, linearized(at, tiles), math.prod(tiles))
                 inside = self.inside(at)
                 sums = self.kept(values[0], at) if adds else self.zeros()
                 bases = [
@@ -242,11 +243,42 @@ class Kernel:
                 write = self.keep if adds else self.write
                 return [write(values[0], at, sums)]
 
-            return [*loops(tiles, [piece], a_tile), *copies]
+            return [*self.over_tiles(tiles, [piece], a_tile), *copies]
 
         copies = [operand.empty() for operand in copied]
         piece = loops(chunks, [piece, *copies], a_chunk)[0]
         return self.finished(piece, tiles) if adds else piece
+
+    @property
+    def copied(self) -> list[PackedOperand]:
+        """The operands that a workgroup copies next to its stack, chunk by chunk."""
+        return [operand for operand in self.operands if not operand.is_direct]
+
+    def sources(self, copies: Sequence[ir.Value]) -> list[ir.Value]:
+        """What each operand is read from: its copy, or the tensor."""
+        made = iter(copies)
+        return [operand.value if operand.is_direct else next(made) for operand in self.operands]
+
+    def starts(self, first: Mapping[str, ir.Value]) -> list[ir.Value]:
+        """The element of each operand's source from which addresses count in a chunk."""
+        return [operand.start(first) for operand in self.operands]
+
+    def over_tiles(
+        self,
+        tiles: Sequence[int],
+        values: list[ir.Value],
+        body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
+    ) -> list[ir.Value]:
+        """Loops over the register tiles of a workgroup, so many of each parallel loop."""
+        return loops(tiles, values, body)
+
+    def ask(self, ahead: Mapping[str, ir.Value], number: ir.Value, shares: int) -> None:
+        """Ask the caches for share `number` of the data for a chunk that starts at those trips."""
+        for operand, memory in self.asked:
+            request(operand, memory, ahead, number, shares)
+
+    def beside(self, trip: Sequence[ir.Value]) -> None:
+        """What else is done in each innermost trip of a chunk: nothing."""
 
     def trips(self, loop: str, start: ir.Value) -> int | ir.Value:
         """Trips of a summed loop's tile that begins at `start`."""
@@ -270,6 +302,7 @@ class Kernel:
         handles = [self.handle(source) for source in sources]
 
         def a_trip(trip: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            self.beside(trip)
             step = {p: times(i, self.steps[p]) for p, i in zip(self.summed, trip, strict=True)}
             at = [o.base(step, base) for o, base in zip(self.operands, bases, strict=True)]
 

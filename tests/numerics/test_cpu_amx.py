@@ -11,6 +11,7 @@ from importlib import import_module
 
 import pytest
 
+from conv_compiler import cpu_deals
 from conv_compiler.cpu_amx import tile_candidates
 from conv_compiler.directions import roles
 from conv_compiler.host import TILE_INSTRUCTIONS, host_flags
@@ -99,6 +100,26 @@ def test_directions(dtype, direction):
     assert check(problem, strategy="cpu_amx").strategy.startswith("cpu_amx ")
 
 
+def deal_only(monkeypatch, packs_first):
+    """Let kernels of their own pack the operands, or none, whatever is the cheaper."""
+    deals = cpu_deals._Dealing.deals
+
+    def chosen(self, *sizes):
+        return (deal for deal in deals(self, *sizes) if deal.packs_first == packs_first)
+
+    cpu_deals.best_deal.cache_clear()
+    monkeypatch.setattr(cpu_deals._Dealing, "deals", chosen)
+
+
+@pytest.fixture(params=[False, True], ids=["copies by workgroups", "packed first"])
+def _deals(request, monkeypatch, tmp_path):
+    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
+    deal_only(monkeypatch, request.param)
+    yield
+    cpu_deals.best_deal.cache_clear()
+
+
+@pytest.mark.usefixtures("_deals")
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds(kind):
     problem = problem_of("bf16", **KINDS[kind])
@@ -108,6 +129,7 @@ def test_kinds(kind):
     check(problem, strategy="cpu_amx")
 
 
+@pytest.mark.usefixtures("_deals")
 @pytest.mark.parametrize("kind", ["even", "channels first", "chunks", "few pixels, many images"])
 def test_kinds_of_integers(kind):
     check(problem_of("i8", **KINDS[kind]), strategy="cpu_amx")

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from conv_compiler import cpu_dot, runtime, tile_permission
 from conv_compiler.compile import compile
 from conv_compiler.cpu_amx import tile_candidates
-from conv_compiler.cpu_copies import TILES, best_deal, copies
+from conv_compiler.cpu_copies import copies
+from conv_compiler.cpu_deals import PACKED_BYTES, TILES, best_deal
 from conv_compiler.cpu_needs import TILE_EXTENSIONS, needs_of
 from conv_compiler.cpu_splits import deep_loop
 from conv_compiler.directions import roles
 from conv_compiler.errors import DeviceUnavailable, StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.facts import KernelFacts
-from conv_compiler.host import TILE_INSTRUCTIONS, TILE_REGISTERS, TILE_ROWS
+from conv_compiler.host import STACK_BYTES, TILE_INSTRUCTIONS, TILE_REGISTERS, TILE_ROWS
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
 from conv_compiler.stages import prove
@@ -130,11 +131,19 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
         whole = cpu_dot.paired(roles(problem), one.tiling)
         deal = best_deal(whole, one.tiling, parts, CPU.processor)
-        deep = next(p for p, n in zip(deal.cache, kernel.steps, strict=True) if n > 1)
-        counted = copies(whole, deal.share, deal.cache, CPU.processor.unit, deep)
-        sums = TILE_REGISTERS * TILE_ROWS**2  # on their way to vectors
-        assert sum(map(int, rooms)) <= sum(copy.elements for copy in counted) + sums
-        assert sum(copy.elements for copy in counted) * 4 <= TILES.stack_bytes
+        deep, step = next((p, n) for p, n in zip(deal.cache, kernel.steps, strict=True) if n > 1)
+        counted = copies(whole, deal.share, deal.cache, CPU.processor.unit, deep, step)
+        taken, sums = sum(map(int, rooms)), TILE_REGISTERS * TILE_ROWS**2
+        # Sums on their way to vectors, and waiting ones where they fit beside copies.
+        assert taken * 4 <= STACK_BYTES + sums * 4
+        assert deal.packs_first == kernel.packs_first
+        room = PACKED_BYTES if deal.packs_first else TILES.stack_bytes
+        assert sum(copy.elements for copy in counted) * 4 <= room
+        if deal.packs_first:
+            lengths = re.findall(
+                r"tensor.parallel_insert_slice .* : tensor<(\d+)xi32>", str(module)
+            )
+            assert sum(map(int, lengths)) <= sum(copy.elements for copy in counted) + 2 * TILE_ROWS
 
 
 def test_an_artifact_says_whether_it_uses_tiles():

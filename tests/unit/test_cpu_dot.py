@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from conv_compiler import cpu_dot
-from conv_compiler.cpu_copies import VECTORS, best_deal, copies
+from conv_compiler.cpu_copies import copies
+from conv_compiler.cpu_deals import VECTORS, best_deal
 from conv_compiler.cpu_tiles import PACKED_LANE_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy

@@ -1,19 +1,23 @@
 // A contraction with sums in tiles of 16 k and 16 c, of which an instruction sums five pixels. The
-// gradient's copy has pixels innermost: rows of k are turned.
+// gradient's copy has pixels innermost, five in a line of 16: rows of k are turned.
 
 // RUN: %conv_opt %s --pass 'pair-products{loop=n}' \
 // RUN:   --pass 'vector-kernel{share=16,16 tile=16,16 cache=1,10 instruction=tdpbf16ps steps=1,5}' | %filecheck
+// RUN: %conv_opt %s --pass 'pair-products{loop=n}' \
+// RUN:   --pass 'vector-kernel{share=16,16 tile=16,16 cache=1,10 instruction=tdpbf16ps steps=1,5 packs_first=true}' \
+// RUN:   | %filecheck --check-prefix=PACKED
 // RUN: not %conv_opt %s --pass 'pair-products{loop=n}' --pass 'vector-kernel{share=16,16 tile=8,16 cache=1,10 instruction=tdpbf16ps steps=1,5}' 2>&1 | %filecheck --check-prefix=ROWS
 // RUN: not %conv_opt %s --pass 'pair-products{loop=n}' --pass 'vector-kernel{share=16,16 tile=16,16 cache=1,10 instruction=tdpbf16ps steps=1,4}' 2>&1 | %filecheck --check-prefix=STEPS
 // RUN: not %conv_opt %s --pass 'pair-products{loop=n}' --pass 'vector-kernel{share=16,16 tile=16,16 cache=1,10 instruction=fma steps=1,5}' 2>&1 | %filecheck --check-prefix=NAME
 
 // CHECK:      flow.dispatch.region -> (tensor<16x16xf32>) {
-// Sums are cleared, for operands are copied twice: the image, and the gradient with room for a whole
-// tile of pixels.
+// Operands are copied twice: the image, and two blocks of the gradient, each with room for a whole
+// tile of pixels. Sums wait on the stack in between, first as zeros.
+// CHECK:        bufferization.alloc_tensor() : tensor<256xf32>
 // CHECK:        llvm.call_intrinsic "llvm.x86.tilezero.internal"
 // CHECK:        llvm.call_intrinsic "llvm.x86.tilestored64.internal"
 // CHECK:        bufferization.alloc_tensor() : tensor<160xi32>
-// CHECK:        bufferization.alloc_tensor() : tensor<496xi32>
+// CHECK:        bufferization.alloc_tensor() : tensor<1120xi32>
 // CHECK:        scf.for
 // CHECK-COUNT-31: vector.shuffle
 // CHECK-COUNT-1:  "llvm.x86.tileloadd64.internal"
@@ -23,6 +27,21 @@
 // CHECK:          "llvm.x86.tilestored64.internal"
 // CHECK:        llvm.call_intrinsic "llvm.x86.cast.tile.to.vector"
 // CHECK:        flow.return
+
+// Two kernels pack the operands, a workgroup each half of the batch. The third multiplies them, and
+// asks for lines of the next chunk beside each product.
+// PACKED:      flow.dispatch.region -> (tensor<320xi32>) {
+// PACKED:        scf.forall {{.*}} in (2)
+// PACKED:      conv_compiler.role = "packing"
+// PACKED:      flow.dispatch.region -> (tensor<2240xi32>) {
+// PACKED:      conv_compiler.role = "packing"
+// PACKED:      flow.dispatch.region -> (tensor<16x16xf32>) {
+// PACKED-NOT:    vector.shuffle
+// PACKED:        scf.for {{.*}} -> (!llvm.x86_amx)
+// PACKED-COUNT-5:  "llvm.intr.prefetch"{{.*}} hint = 2
+// PACKED-COUNT-2:  "llvm.x86.tileloadd64.internal"
+// PACKED:          "llvm.x86.tdpbf16ps.internal"
+// PACKED:      conv_compiler.role = "contraction"
 
 // ROWS: tile 8 of k: not whole tiles of 16; pad the loop
 // STEPS: steps (1, 4): one of them must be more than 1, and divide its loop and its cache tile; give one for each of n wo

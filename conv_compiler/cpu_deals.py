@@ -1,0 +1,198 @@
+"""How a kernel of vectors is dealt out to threads, by what copying its operands costs.
+
+A workgroup copies what it reads for one tile of the summed loops, a chunk, at a time
+(`cpu_copies.py`) to its thread's stack. The larger the chunk the fewer times sums are loaded and
+stored, and the fewer rows of the image are copied for two chunks. Where workgroups would copy the
+same again and again, kernels of their own pack the operands of tiles (`passes/packing.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import FILTER_LOOPS
+from conv_compiler.cpu_copies import copies, factors_of
+from conv_compiler.cpu_splits import deep_loop, part_lengths
+from conv_compiler.cpu_tiles import (
+    PARTIAL_MOVES,
+    WORKGROUPS_PER_CORE,
+    divisors,
+    lanes_of,
+    loop_sizes,
+)
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.host import STACK_BYTES, TILE_INSTRUCTIONS
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.processors import Processor
+    from conv_compiler.strategy import CpuTiling
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a kernel's copies may take of a thread's stack, and cycles, fitted on such kernels.
+
+    `row` is to copy a row that lies in one piece, to find it and to wait for it, and `vector` for
+    each vector of it, both for each image that an element holds data of; `line` for each vector of
+    the copy, to read its data. Once a chunk `sums` is to load and store a vector of sums, out of
+    the second cache, `far_sums` where each lies in a page of its own, and `tile` to start a
+    register tile.
+    """
+
+    stack_bytes: int
+    row: float
+    vector: float
+    line: float
+    sums: float
+    far_sums: float
+    tile: float
+
+
+VECTORS = Costs(stack_bytes=96 * 2**10, row=8, vector=4, line=0, sums=4, far_sums=4, tile=20)
+TILES = Costs(stack_bytes=96 * 2**10, row=4, vector=3, line=9, sums=4, far_sums=8, tile=40)
+# To move a vector of partial sums in memory.
+MOVE_CYCLES = 8
+# Operands that are packed first: to write a vector, and to read it for a workgroup, beyond the
+# second cache, of which both chunks of one take a share.
+WRITE_CYCLES, READ_CYCLES = 12, 8
+PACKED_BYTES = 512 * 2**10
+PAGE_BYTES = 4096
+# How many times more workgroups than wanted are looked at; and again as many times more where the
+# copies of none fit.
+FINER = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deal:
+    """Trips of each parallel loop a workgroup takes and of each summed loop it copies for, and the
+    cycles that copies and partial sums take in all; whether operands are packed first."""
+
+    share: dict[str, int]
+    cache: dict[str, int]
+    cycles: float
+    packs_first: bool = False
+
+
+@lru_cache(maxsize=256)
+def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Processor) -> Deal:
+    """The cheapest deal of gemm_k in `parts` whose copies fit.
+
+    Raises UnsupportedStrategy where those of one register tile and one pixel do not.
+    """
+    dealing = _Dealing(problem, tiling, parts, processor)
+    wanted = -(-WORKGROUPS_PER_CORE * processor.cores // parts)
+    enough = min(wanted, math.prod(dealing.counts.values()))
+    found: list[Deal] = []
+    most = FINER * enough
+    while not found:
+        if most > FINER * FINER * max(enough, *dealing.counts.values()):
+            raise UnsupportedStrategy(
+                f"tile {'x'.join(map(str, dealing.tile.values()))}: one pixel of its operands "
+                f"takes over {dealing.costs.stack_bytes} bytes; use a smaller one"
+            )
+        found = list(dealing.deals(enough, most))
+        most *= FINER
+    return min(found, key=lambda deal: (deal.cycles, tuple(deal.share.values())))
+
+
+def costs_of(instruction: str) -> Costs:
+    """Those of a kernel of tiles, or of vectors."""
+    return TILES if instruction in TILE_INSTRUCTIONS else VECTORS
+
+
+class _Dealing:
+    """A problem, its register tiles and parts: what every way to deal them out has in common."""
+
+    def __init__(
+        self, problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Processor
+    ) -> None:
+        self.problem, self.parts, self.unit = problem, parts, processor.unit
+        self.tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
+        self.counts = {p: -(-loop_sizes(problem)[p] // t) for p, t in self.tile.items()}
+        self.lengths = part_lengths(problem, tiling, parts)
+        self.has_tiles = tiling.instruction in TILE_INSTRUCTIONS
+        self.deep, self.step = deep_loop(self.lengths) if self.has_tiles else ("", 1)
+        self.costs, self.factors = costs_of(tiling.instruction), factors_of(tiling.instruction)
+        self.lanes, self.bytes = lanes_of(self.unit, problem), problem.accumulator_type.bytes
+
+    def deals(self, enough: int, most: int) -> Iterator[Deal]:
+        """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
+        for dealt in product(*(divisors(count, most) for count in self.counts.values())):
+            if math.prod(dealt) < enough:
+                continue
+            shares = dict(zip(self.counts, dealt, strict=True))
+            share = {p: self.counts[p] // n * self.tile[p] for p, n in shares.items()}
+            for packs_first in (False, True) if self.has_tiles else (False,):
+                room = PACKED_BYTES if packs_first else self.costs.stack_bytes
+                if (cache := self._cache(share, room)) is None:
+                    continue
+                cycles = self._cycles(shares, share, cache, packs_first)
+                yield Deal(share=share, cache=cache, cycles=cycles, packs_first=packs_first)
+
+    def _cycles(
+        self,
+        shares: Mapping[str, int],
+        share: Mapping[str, int],
+        cache: Mapping[str, int],
+        packs_first: bool,
+    ) -> float:
+        """What copies, waiting sums and parts take with so many shares of each loop."""
+        found = copies(self.problem, share, cache, self.unit, self.deep, self.step)
+        chunks = math.prod(-(-self.lengths[p] // cache[p]) for p in self.lengths)
+        workgroups = self.parts * math.prod(shares.values())
+        sums = math.prod(share.values()) / self.lanes
+        cycles = PARTIAL_MOVES * workgroups * sums * MOVE_CYCLES if self.parts > 1 else 0.0
+        # Loops that image and gradient have not: of their shares the same is copied.
+        for without, copy in zip((("k",), (*FILTER_LOOPS, "c")), found, strict=True):
+            vectors, times = copy.elements / self.lanes, workgroups
+            once = self.factors * (copy.rows * self.costs.row + vectors * self.costs.vector)
+            once += vectors * self.costs.line
+            if packs_first:
+                cycles += workgroups * chunks * vectors * READ_CYCLES
+                once += vectors * WRITE_CYCLES
+                times //= math.prod(shares.get(p, 1) for p in without)
+            cycles += times * chunks * once
+        on_stack = 0 if packs_first else sum(copy.elements for copy in found)
+        return cycles + workgroups * chunks * self._sums(share, on_stack, chunks)
+
+    def _sums(self, share: Mapping[str, int], elements: int, chunks: int) -> float:
+        """What a workgroup's sums take in a chunk, with so many elements of copies on the stack."""
+        costs, sums = self.costs, math.prod(share.values())
+        starts = math.prod(size // self.tile[p] for p, size in share.items())
+        fits = (elements + sums) * self.bytes <= STACK_BYTES
+        each = costs.sums if fits or self._row < PAGE_BYTES else costs.far_sums
+        waits = not self.has_tiles or chunks > 1
+        return starts * costs.tile + (sums / self.lanes * each if waits else 0)
+
+    @property
+    def _row(self) -> int:
+        """Bytes from row to row of the sums in the result: taps and lanes lie inside."""
+        inner = [p for p in self.tile if p in FILTER_LOOPS] + [list(self.tile)[-1]]
+        return math.prod(self.counts[p] * self.tile[p] for p in inner) * self.bytes
+
+    def _cache(self, share: Mapping[str, int], room: int) -> dict[str, int] | None:
+        """Trips of each summed loop whose copies fit so many bytes, innermost loops filled first,
+        of loop `deep` whole steps; None for none."""
+        units = {p: self.step if p == self.deep else 1 for p in self.lengths}
+        found = dict(units)
+
+        def fits(tiles: Mapping[str, int]) -> bool:
+            found = copies(self.problem, share, tiles, self.unit, self.deep, self.step)
+            return sum(copy.elements for copy in found) * self.bytes <= room
+
+        if not fits(found):
+            return None
+        for loop, length in reversed(self.lengths.items()):
+            steps, one = range(1, length // units[loop] + 1), units[loop]
+            most = bisect_right(steps, 0, key=lambda t: not fits({**found, loop: t * one}))
+            found[loop] = -(-len(steps) // -(-len(steps) // most)) * one  # even tiles
+            if most < len(steps):
+                break
+        return found
