@@ -17,6 +17,7 @@ from iree.compiler.dialects import tensor
 
 from conv_compiler.build import ops
 from conv_compiler.host import TILE_ROWS
+from conv_compiler.passes.addresses import Address
 from conv_compiler.passes.foralls import Piece, forall, slice_of
 from conv_compiler.passes.indices import constant, delinearized, divided, linearized, plus, times
 from conv_compiler.passes.packed_copies import filled
@@ -26,8 +27,8 @@ from conv_compiler.passes.tiles import address_of, element_address
 from conv_compiler.schedule import ROLE
 
 if TYPE_CHECKING:
+    from conv_compiler.passes.kernel import Kernel
     from conv_compiler.passes.packed_operands import PackedOperand
-    from conv_compiler.passes.vector_kernel import Kernel
 
 
 class PackedTileKernel(TileKernel):
@@ -113,7 +114,8 @@ class Packing:
                 trips = {p: kernel.trips(p, first[p]) for p in kernel.summed if p in first}
                 offset = times(ids[0], self.length)
                 piece = slice_of(out, [offset], [self.length], [self.length])
-                return filled(operand, piece, first, trips), [offset], [self.length]
+                memory = Address(operand.value)
+                return filled(operand, piece, first, trips, memory), [offset], [self.length]
 
             result = forall((copies,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
             result.owner.operation.attributes[ROLE] = ir.StringAttr.get("packing")

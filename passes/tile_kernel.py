@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 
@@ -21,11 +22,14 @@ from conv_compiler.host import STACK_BYTES, TILE_REGISTERS, TILE_ROWS
 from conv_compiler.loop_nest import LoopNest
 from conv_compiler.passes.epilogues import Epilogue
 from conv_compiler.passes.indices import constant, loops, plus
+from conv_compiler.passes.kernel import Kernel
 from conv_compiler.passes.packed_operands import PackedOperand, Reader
 from conv_compiler.passes.products import Product
 from conv_compiler.passes.tile_sums import TILE_BYTES, ResultSums, StackSums
 from conv_compiler.passes.tiles import ELEMENT_BYTES, Tiles, address_of, element_address
-from conv_compiler.passes.vector_kernel import Kernel, VectorKernel
+
+if TYPE_CHECKING:
+    from conv_compiler.passes.vector_kernel import VectorKernel
 
 
 class TileKernel(Kernel):

@@ -17,7 +17,7 @@
 // CHECK:        llvm.call_intrinsic "llvm.x86.tilezero.internal"
 // CHECK:        llvm.call_intrinsic "llvm.x86.tilestored64.internal"
 // CHECK:        bufferization.alloc_tensor() : tensor<160xi32>
-// CHECK:        bufferization.alloc_tensor() : tensor<1120xi32>
+// CHECK:        bufferization.alloc_tensor() : tensor<640xi32>
 // CHECK:        scf.for
 // CHECK-COUNT-31: vector.shuffle
 // CHECK-COUNT-1:  "llvm.x86.tileloadd64.internal"
@@ -33,7 +33,7 @@
 // PACKED:      flow.dispatch.region -> (tensor<320xi32>) {
 // PACKED:        scf.forall {{.*}} in (2)
 // PACKED:      conv_compiler.role = "packing"
-// PACKED:      flow.dispatch.region -> (tensor<2240xi32>) {
+// PACKED:      flow.dispatch.region -> (tensor<1280xi32>) {
 // PACKED:      conv_compiler.role = "packing"
 // PACKED:      flow.dispatch.region -> (tensor<16x16xf32>) {
 // PACKED-NOT:    vector.shuffle
