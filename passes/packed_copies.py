@@ -113,15 +113,17 @@ class _Row:
                 lambda copy, first, width: self._put_row(copy, self._zeros(width), first),
             )
 
+        rows = o.rows or o.extents[-1]
+
         def a_block(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-            start = times(at[0], o.pitch)
+            start = plus(times(at[0], o.pitch), times(at[1], o.rows_apart))
 
             def piece(copy: ir.Value, first: ir.Value, width: int) -> ir.Value:
                 return self._put(copy, self._zeros(width), plus(start, first))
 
-            return [self._in_pieces(values[0], o.extents[-1] * o.wide, piece)]
+            return [self._in_pieces(values[0], rows * o.wide, piece)]
 
-        return loops([o.blocks], [copy], a_block)[0]
+        return loops([o.blocks, o.extents[-1] // rows], [copy], a_block)[0]
 
     def _in_pieces(self, copy: ir.Value, extent: int, piece: Callable[..., ir.Value]) -> ir.Value:
         """So many elements by whole vectors and what is left by shorter ones."""
@@ -176,7 +178,8 @@ class _Row:
                     shifts[o.turned] = plus(times(block, o.block), lane, constant(i))
                 rows.append(self._packed(shifts, self.width))
             rows += [self._zeros(self.width)] * (count - len(rows))
-            to = plus(times(block, o.pitch), times(element, wide), lane)
+            row = o.row_place(element) if o.turned is not None else element
+            to = plus(times(block, o.pitch), row, lane)
             for shift, columns in self._columns(rows, wide):
                 copy = self._put(copy, columns, plus(to, constant(shift)))
             return [copy]

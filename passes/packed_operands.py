@@ -145,9 +145,17 @@ class PackedOperand:
         self.wide = self.product.lanes if self.deep else self.block
         self.blocks = lengths[inner] // self.block
         self.strides, length = {inner: 1}, self.wide
+        # What is turned lies in blocks of the rows of a tile, too.
+        self.rows = reader.block(self.index[-1], self.ranges) if self.deep else 0
+        if self.rows:
+            self.strides[self.last] = length
+            length *= self.rows
+            order.remove(self.last)
         for axis in reversed(order):
             self.strides[axis] = length
             length *= lengths[axis]
+        self.rows_apart = length
+        length *= lengths[self.last] // self.rows if self.rows else 1
         # The end of the last row's vector, unless rows are whole vectors.
         wide = self.wide if self.turned is not None else 1
         ends = self.low[-1] > 0 or self.extents[-1] % self.product.lanes > 0
@@ -160,6 +168,8 @@ class PackedOperand:
                 # A tile begins with a block.
                 is_cut = axis == inner and self.blocks > 1
                 apart = self.pitch // self.block if is_cut else self.strides[axis]
+                if axis == self.last and self.rows:
+                    apart = self.rows_apart // self.rows
                 self.steps[loop] = self.steps.get(loop, 0) + step * apart
 
     def _lies_ready(
@@ -226,6 +236,18 @@ class PackedOperand:
             elements = sum(step * offsets.get(loop, 0) for loop, step in steps.items())
             total += self.place(elements) if axis == self.inner else elements * self.strides[axis]
         return total
+
+    def apart(self, loop: str) -> int:
+        """Elements from one trip of a loop to the next, inside of a block."""
+        return sum(axis.get(loop, 0) * self.strides[i] for i, axis in enumerate(self.index))
+
+    def row_place(self, row: ir.Value) -> ir.Value:
+        """Address in a block of what is turned: of an element of the tensor's last axis."""
+        if not self.rows:
+            return times(row, self.wide)
+        number = divided(row, self.rows)
+        inside = less(row, times(number, self.rows))
+        return plus(times(number, self.rows_apart), times(inside, self.wide))
 
     def place(self, element: int) -> int:
         """Address in the copy of an element of its innermost axis."""

@@ -170,7 +170,7 @@ class TileKernel(Kernel):
     def load(self, number: int, source: ir.Value, base: ir.Value, distance: int) -> ir.Value:
         """A tile of either operand."""
         is_tall = number == self.tall
-        stride = self.operands[number].steps[self.rows if is_tall else self.deep]
+        stride = self.operands[number].apart(self.rows if is_tall else self.deep)
         address = element_address(source, plus(base, constant(distance)))
         return self.tiles.factor(address, stride, has_rows=is_tall)
 

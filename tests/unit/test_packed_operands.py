@@ -36,6 +36,21 @@ def test_blocks_are_written_by_whole_vectors_or_even_parts_of_one(k, block):
     assert reader.block({"k": 1}, {"k": 4 * k}) == block
 
 
+@pytest.mark.parametrize(
+    ("axis", "block"),
+    [
+        ({"wo": 1}, 14),
+        ({"wo": 1, "x": 1}, 0),  # taps shift pixels from block to block
+        ({"wo": 2}, 0),
+        ({"ho": 1}, 0),  # one at a time
+        ({PAIR: 2, "n": 1}, 0),
+    ],
+)
+def test_blocks_of_pixels_that_an_instruction_sums(axis, block):
+    assert Reader(tile=TILE, lanes=16, steps={"wo": 14, "n": 8}).deep_block(axis) == block
+    assert Reader(tile=TILE, lanes=16).deep_block(axis) == 0
+
+
 def test_without_a_register_tile_nothing_is_cut():
     reader = Reader(tile={}, lanes=16)
     assert reader.block({"c": 1}, RANGES) == 0
