@@ -64,6 +64,9 @@ MOVE_CYCLES = 8
 WRITE_CYCLES, READ_CYCLES = 12, 8
 PACKED_BYTES = 512 * 2**10
 PAGE_BYTES = 4096
+# More memory in one piece is given back after each call, and then each page must be found again:
+# glibc's DEFAULT_MMAP_THRESHOLD_MAX (malloc/malloc.c).
+KEPT_BYTES, FAULT_CYCLES = 32 * 2**20, 2000
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
@@ -149,6 +152,7 @@ class _Dealing:
         workgroups = self.parts * math.prod(shares.values())
         sums = math.prod(share.values()) / self.lanes
         cycles = PARTIAL_MOVES * workgroups * sums * MOVE_CYCLES if self.parts > 1 else 0.0
+        packed = 0
         # Loops that image and gradient have not: of their shares the same is copied.
         for without, copy in zip((("k",), (*FILTER_LOOPS, "c")), found, strict=True):
             vectors, times = copy.elements / self.lanes, workgroups
@@ -158,7 +162,10 @@ class _Dealing:
                 cycles += workgroups * chunks * vectors * READ_CYCLES
                 once += vectors * WRITE_CYCLES
                 times //= math.prod(shares.get(p, 1) for p in without)
+                packed += times * chunks * copy.elements * self.bytes
             cycles += times * chunks * once
+        if packed > KEPT_BYTES:
+            cycles += packed / PAGE_BYTES * FAULT_CYCLES
         on_stack = 0 if packs_first else sum(copy.elements for copy in found)
         return cycles + workgroups * chunks * self._sums(share, on_stack, chunks)
 

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 class PackedTileKernel(TileKernel):
     """The kernel of one contraction while it is written: sums in tiles, operands packed before."""
 
+    lines: Sequence[tuple[ir.Value, int]] = ()
+
     @property
     def copied(self) -> list[PackedOperand]:
         """None by this kernel."""
         return []
-
-    lines: Sequence[tuple[ir.Value, int]] = ()
 
     def region(self) -> ir.Value:
         """The dispatch region that computes the result, behind those that pack its operands."""

@@ -146,6 +146,20 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
             assert sum(map(int, lengths)) <= sum(copy.elements for copy in counted) + 2 * TILE_ROWS
 
 
+def deal_of(problem):
+    (one,) = tile_candidates(problem, CPU)
+    return best_deal(cpu_dot.paired(problem, one.tiling), one.tiling, 1, CPU.processor)
+
+
+def test_operands_are_packed_first_where_they_would_be_copied_again_and_again():
+    assert deal_of(replace(PROBLEM, k=256, c=256)).packs_first
+    # All channels are one workgroup's.
+    assert not deal_of(replace(PROBLEM, n=64, k=32, c=32)).packs_first
+    # Memory that each call gets afresh costs more than copying again.
+    assert deal_of(replace(PROBLEM, n=64)).packs_first
+    assert not deal_of(replace(PROBLEM, n=256)).packs_first
+
+
 def test_an_artifact_says_whether_it_uses_tiles():
     with_tiles, without = (
         needs_of(compile(PROBLEM, CPU.name, name).vmfb.read_bytes())
