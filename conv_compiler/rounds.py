@@ -1,7 +1,7 @@
-"""Batches computed some images at a time: batches of any size, and tensors of 2 GiB and more.
+"""Problems computed in rounds of some images or groups: any batch, tensors of 2 GiB and more.
 
-A round is a problem of its own, over a slice of the batch, and all that a schedule knows of. The
-host program goes from round to round (`build/rounds.py`).
+A round is a problem of its own, over a slice of the batch or of the groups, and all that a schedule
+knows of. The host program goes from round to round (`build/rounds.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds:
-    """How a batch is cut: `images` at a time, `count` times; None where that is known at run time.
+    """How a problem is cut: `length` images ("N") or groups ("G") at a time, `count` times; None
+    where that is known at run time.
 
     The last round may have fewer images; they are copied, and zeros put behind them.
     """
 
-    images: int
+    axis: str = "N"
+    length: int
     count: int | None
 
 
@@ -45,36 +47,54 @@ def batch_is_outermost(problem: ConvProblem) -> bool:
     )
 
 
-def batch_axis(problem: ConvProblem, name: str) -> int:
-    """Axis of the batch in the tensor `input` or `output`; only axes of one element lie before."""
+def cut_axis(problem: ConvProblem, name: str, axis: str) -> int | None:
+    """Place of axis `N` or `G` in a tensor that is cut along it, None where it has no such axis;
+    only axes of one element lie before."""
     letters: str = getattr(problem.layout_row, name)
-    return letters.index("N")
+    return letters.index(axis) if axis in letters else None
 
 
 @lru_cache(maxsize=256)
 def rounds_of(problem: ConvProblem) -> Rounds | None:
-    """How a problem's batch is cut; None where all of it is computed at once.
+    """How a problem is cut; None where all of it is computed at once.
 
-    One tensor over BUFFER_BYTES is reason enough, where images are contiguous and one fits. Rounds
-    are about equal, and start at ALIGNMENT where that makes the last one no more than a quarter of
-    the batch longer than it need be: images copied cost less than more zeros computed.
+    One tensor over BUFFER_BYTES is reason enough, where images or groups are contiguous and one
+    fits. Groups are cut evenly; a single one that is too large is cut further, into rounds of
+    images. Those are about equal, and start at ALIGNMENT where that makes the last one no more than
+    a quarter of the batch longer than it need be: images copied cost less than more zeros computed.
     """
     if problem.dynamic_batch:
-        return Rounds(images=problem.n, count=None)
-    sizes = image_bytes(problem)
-    most = (BUFFER_BYTES - 1) // max(sizes)
-    if problem.n <= most or not most or not batch_is_outermost(problem):
+        return Rounds(length=problem.n, count=None)
+    sizes = tensor_bytes(problem)
+    if max(sizes) < BUFFER_BYTES:
+        return None
+    if not batch_is_outermost(problem):
+        return _rounds_of_groups(problem, max(sizes))
+    image_bytes = [size // problem.n for size in sizes]
+    most = (BUFFER_BYTES - 1) // max(image_bytes)
+    if not most:
         return None
     images = -(-problem.n // -(-problem.n // most))
-    step = math.lcm(*(ALIGNMENT // math.gcd(ALIGNMENT, size) for size in sizes))
+    step = math.lcm(*(ALIGNMENT // math.gcd(ALIGNMENT, size) for size in image_bytes))
     aligned = min(-(-images // step), most // step) * step
     if aligned and -(-problem.n // aligned) * aligned - problem.n <= problem.n // 4:
         images = aligned
-    return Rounds(images=images, count=-(-problem.n // images))
+    return Rounds(length=images, count=-(-problem.n // images))
 
 
-def image_bytes(problem: ConvProblem) -> tuple[int, int]:
-    """Bytes of one image of the input and of the output: as they are or as they are multiplied.
+def _rounds_of_groups(problem: ConvProblem, most_bytes: int) -> Rounds | None:
+    """As few as keep the larger tensor's slices under BUFFER_BYTES, or one group each."""
+    row = problem.layout_row
+    if any(letters[0] != "G" for letters in (row.input, row.weight, row.output)):
+        return None
+    counts = (n for n in range(2, problem.g + 1) if problem.g % n == 0)
+    fitting = (n for n in counts if most_bytes // n < BUFFER_BYTES)
+    count = next(fitting, problem.g)
+    return Rounds(axis="G", length=problem.g // count, count=count)
+
+
+def tensor_bytes(problem: ConvProblem) -> tuple[int, int]:
+    """Bytes of the input and of the output: as they are or as they are multiplied.
 
     In terms, or of 8-bit floats as bf16, which many chips multiply in their place.
     """
@@ -86,18 +106,29 @@ def image_bytes(problem: ConvProblem) -> tuple[int, int]:
     sizes = dict.fromkeys(problem.tensors[:2], operand)
     sizes[problem.tensors[2]] = problem.result_type.bytes
     image, output = math.prod(problem.input_shape), math.prod(problem.output_shape)
-    return image // problem.n * sizes["input"], output // problem.n * sizes["output"]
+    return image * sizes["input"], output * sizes["output"]
+
+
+def a_round(problem: ConvProblem, cut: Rounds) -> ConvProblem:
+    """The problem of one round, which may be cut again.
+
+    Rounds of images of a weight gradient are summed in the accumulator's type before anything is
+    made of them.
+    """
+    if cut.axis == "G":
+        return replace(problem, g=cut.length)
+    whole = replace(problem, n=cut.length, dynamic_batch=False)
+    if not sums_rounds(problem, cut):
+        return whole
+    return replace(whole, weight_dtype=problem.accumulator_type.name, elementwise="")
+
+
+def sums_rounds(problem: ConvProblem, cut: Rounds) -> bool:
+    """Whether a round adds to the same result, and does not make a slice of it."""
+    return cut.axis == "N" and problem.tensors[2] == "weight"
 
 
 def one_round(problem: ConvProblem) -> ConvProblem:
-    """The problem of one round: itself, where all of the batch is computed at once.
-
-    A weight gradient's rounds are summed in the accumulator's type before anything is made of them.
-    """
+    """The problem of the innermost rounds: itself, where all of it is computed at once."""
     cut = rounds_of(problem)
-    if cut is None:
-        return problem
-    whole = replace(problem, n=cut.images, dynamic_batch=False)
-    if problem.direction != "bwd_weight":
-        return whole
-    return replace(whole, weight_dtype=problem.accumulator_type.name, elementwise="")
+    return problem if cut is None else one_round(a_round(problem, cut))

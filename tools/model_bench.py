@@ -30,7 +30,7 @@ from iree_boo import compile_boo
 from conv_compiler import compile
 from conv_compiler.cache import Cache
 from conv_compiler.commands.model_table import model
-from conv_compiler.errors import ConvError, ModelRefused
+from conv_compiler.errors import ConvError
 from conv_compiler.frontends import Request, read_file
 from conv_compiler.model.facts import CHIPS
 from conv_compiler.model.module import ModuleModel
@@ -159,10 +159,10 @@ def side(prefix: str, module: ModuleModel, problem: ConvProblem) -> dict[str, An
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise ModelRefused in the main thread when its Python code runs for longer."""
+    """Raise TimeoutError in the main thread when its Python code runs for longer."""
 
     def stop(*_: object) -> None:
-        raise ModelRefused(f"model: takes more than {seconds} s; not modelled")
+        raise TimeoutError(f"model: takes more than {seconds} s; not modelled")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
@@ -190,13 +190,13 @@ def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict
         with time_limit(MOST_SECONDS):
             row |= side("ours", model(artifact.vmfb, counts), problem)
         row["strategy"] = artifact.strategy.text
-    except ConvError as error:
+    except (ConvError, TimeoutError) as error:
         notes.append(f"ours: {error}")
     try:
         vmfb = compile_boo(problem, target, cache)
         with time_limit(MOST_SECONDS):
             row |= side("iree", model(vmfb, counts), problem)
-    except ConvError as error:
+    except (ConvError, TimeoutError) as error:
         notes.append(f"IREE: {error}")
     if "ours_seconds" in row and "iree_seconds" in row:
         row["ratio"] = row["iree_seconds"] / row["ours_seconds"]

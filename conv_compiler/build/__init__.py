@@ -10,7 +10,7 @@ from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem import STATED_DIRECTION
-from conv_compiler.rounds import batch_axis, one_round, rounds_of
+from conv_compiler.rounds import a_round, cut_axis, rounds_of, sums_rounds
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -29,7 +29,7 @@ def build(problem: ConvProblem) -> ir.Module:
     Its one function `@main` takes the operands as the user holds them, then d where the problem's
     elementwise op takes it, and returns the result. The contraction is one linalg.generic tagged
     `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
-    `conv_compiler.loops`; those of other directions as in `conv_compiler.directions`. A batch in
+    `conv_compiler.loops`; those of other directions as in `conv_compiler.directions`. A problem in
     rounds has it in the private function `@round`, and `@main` is the host program around it.
     """
     from iree.compiler import ir
@@ -42,14 +42,26 @@ def build(problem: ConvProblem) -> ir.Module:
         problem: ConvProblem, name: str, shape: Sequence[int], element: ir.Type
     ) -> ir.Type:
         sizes = list(shape)
-        if problem.dynamic_batch and name != "weight":
-            sizes[batch_axis(problem, name)] = ir.ShapedType.get_dynamic_size()
+        if problem.dynamic_batch and (axis := cut_axis(problem, name, "N")) is not None:
+            sizes[axis] = ir.ShapedType.get_dynamic_size()
         return ir.RankedTensorType.get(sizes, element)
+
+    def computes(problem: ConvProblem) -> Callable[..., ir.Value]:
+        cut, builder = rounds_of(problem), BUILDERS[problem.direction]
+        if cut is None:
+            return lambda *operands: builder(problem, *operands)
+        round_ = a_round(problem, cut)
+        one = (
+            round_function(round_, builder, sums=sums_rounds(problem, cut))
+            if rounds_of(round_) is None
+            else computes(round_)
+        )
+        return lambda *operands: build_rounds(problem, cut, one, operands)
 
     module = ir.Module.create(ir.Location.unknown())
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         data = ops.element_type(problem.data_type)
-        builder, (first, second, result) = BUILDERS[problem.direction], problem.tensors
+        first, second, result = problem.tensors
         types = [
             tensor_type(problem, name, shape, data)
             for name, shape in zip((first, second), problem.operand_shapes, strict=True)
@@ -57,15 +69,7 @@ def build(problem: ConvProblem) -> ir.Module:
         if problem.takes_d:
             d_type = ops.element_type(problem.d_type)
             types.append(tensor_type(problem, result, problem.result_shape, d_type))
-        if cut := rounds_of(problem):
-            one = round_function(one_round(problem), builder)
-
-        def main(*operands: ir.Value) -> ir.Value:
-            if cut:
-                return build_rounds(problem, cut, one, operands)
-            return builder(problem, *operands)
-
-        made = func.FuncOp.from_py_func(*types)(main).func_op
+        made = func.FuncOp.from_py_func(*types, name="main")(computes(problem)).func_op
         reflection = {STATED_DIRECTION: ir.StringAttr.get(problem.direction)}
         made.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
     module.operation.verify()

@@ -1,8 +1,10 @@
-"""The host program of a batch in rounds: slices of the tensors, one call of `@round` for each.
+"""The host program of a problem in rounds: slices of the tensors, one call of `@round` for each.
 
-    weight gradients            sums = round(slices of the operands, sums); result from the sums
-    the other directions        result[slice] = round(slice of an operand, the weight)
+    images, weight gradients    sums = round(slices of the operands, sums); result from the sums
+    images, other directions    result[slice] = round(slice of an operand, the weight)
+    groups                      result[slice] = round(slices of all operands)
 
+Where a single group is cut further, its rounds of images are slices of the caller's tensors, too.
 A slice that starts where kernels may take operands to start is read where it lies (a span of the
 caller's buffer); others are copied, and so is the last one where it has fewer images: into zeros,
 which add nothing to sums, and of which the results are left out.
@@ -21,7 +23,7 @@ from iree.compiler.dialects import arith, flow, func, hal, scf, tensor
 from conv_compiler.build import ops
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
 from conv_compiler.problem import ConvProblem
-from conv_compiler.rounds import ALIGNMENT, Rounds, batch_axis, one_round
+from conv_compiler.rounds import ALIGNMENT, Rounds, a_round, cut_axis, rounds_of, sums_rounds
 
 # Known when compiling, or not.
 Size: TypeAlias = "int | ir.Value"
@@ -31,52 +33,67 @@ def build_rounds(
     problem: ConvProblem,
     cut: Rounds,
     one: Callable[..., ir.Value],
-    operands: Sequence[ir.Value],
+    operands: Sequence[ir.Value | Group],
 ) -> ir.Value:
     """The result of operands of the caller's, and of d where the elementwise op takes it.
 
-    `one` calls the function of `round_function`.
+    `one` computes a round: it calls the function of `round_function`, or goes through rounds of a
+    single group.
     """
     first, second, result = problem.tensors
-    images = _images(problem, cut, operands)
-    batches = [
-        None if name == "weight" else _Batch.of(problem, name, operand, images)
-        for name, operand in zip((first, second, result), operands, strict=False)
+    names = [name for name, _ in zip((first, second, result), operands, strict=False)]
+    axes = [cut_axis(problem, name, cut.axis) for name in names]
+    operands = [
+        operand.read() if isinstance(operand, Group) and axis is None else operand
+        for axis, operand in zip(axes, operands, strict=True)
     ]
+    length = _length(cut, problem, axes, operands)
+    tensors = [
+        None if axis is None else _Slices.of(operand, axis, length)
+        for axis, operand in zip(axes, operands, strict=True)
+    ]
+    nested = rounds_of(a_round(problem, cut)) is not None
 
-    def slices(start: Size, count: Size) -> list[ir.Value]:
+    def slices(start: Size, count: Size) -> list[ir.Value | Group]:
+        if nested:
+            assert isinstance(start, int)
+            return [Group(value=slices.value, index=start) for slices in tensors if slices]
         return [
-            operand if batch is None else batch.read(start, count, cut.images)
-            for operand, batch in zip(operands, batches, strict=True)
+            operand if slices is None else slices.read(start, count, cut.length)
+            for operand, slices in zip(operands, tensors, strict=True)
         ]
 
-    if result == "weight":
-        round_ = one_round(problem)
+    if sums_rounds(problem, cut):
+        round_ = a_round(problem, cut)
         shape = round_.shape(round_.layout_row.grouped.weight)
         zero = ops.zero(ops.element_type(problem.accumulator_type))
         sums = _every_round(
             cut,
-            images,
+            length,
             tensor.SplatOp(ir.RankedTensorType.get(shape, zero.type), zero, []).result,
             lambda sums, start, count: one(*slices(start, count)[:2], sums),
         )
         return folded(problem, "weight", finished(problem, sums, tuple(operands[2:])))
 
+    place = _result_axis(problem, cut)
+
     def round_into(state: ir.Value, start: Size, count: Size) -> ir.Value:
-        whole = _Batch.of(problem, result, state, images)
+        whole = _Slices.of(state, place, length)
         return whole.written(start, count, one(*slices(start, count)))
 
-    return _every_round(cut, images, _nothing_yet(problem, images), round_into)
+    return _every_round(cut, length, _nothing_yet(problem, place, length), round_into)
 
 
-def round_function(problem: ConvProblem, build: Callable[..., ir.Value]) -> Callable[..., ir.Value]:
+def round_function(
+    problem: ConvProblem, build: Callable[..., ir.Value], *, sums: bool
+) -> Callable[..., ir.Value]:
     """Put `@round` into the module and return what calls it.
 
-    It computes a problem of one round, by `build`; of a weight gradient the sums, added to others.
+    It computes a problem of one round, by `build`; or the `sums` of a weight gradient, added to
+    others.
     """
     data = ops.element_type(problem.data_type)
     types = [ir.RankedTensorType.get(shape, data) for shape in problem.operand_shapes]
-    sums = problem.direction == "bwd_weight"
     if sums:
         shape = problem.shape(problem.layout_row.grouped.weight)
         types.append(ir.RankedTensorType.get(shape, ops.element_type(problem.accumulator_type)))
@@ -103,23 +120,26 @@ def _sums(problem: ConvProblem, image: ir.Value, gradient: ir.Value, before: ir.
     return ops.elementwise([sums, before], ops.element_of(sums), ops.add, "epilogue")
 
 
-def _images(problem: ConvProblem, cut: Rounds, operands: Sequence[ir.Value]) -> Size:
-    """Images in the whole batch, of the first operand; a call whose others differ fails."""
+def _length(
+    cut: Rounds,
+    problem: ConvProblem,
+    axes: Sequence[int | None],
+    operands: Sequence[ir.Value | Group],
+) -> Size:
+    """Groups, or images in the whole batch: of the first operand, where they are known at run time;
+    a call whose others differ fails."""
     if cut.count is not None:
-        return problem.n
-    images: Size | None = None
-    for name, operand in zip(problem.tensors, operands, strict=False):
-        if name == "weight":
-            continue
-        if images is None:
-            images = tensor.DimOp(operand, _index(batch_axis(problem, name))).result
-        else:
-            _assert_images(_Batch.of(problem, name, operand, images))
-    assert images is not None
+        return problem.g if cut.axis == "G" else problem.n
+    (first, axis), *others = (
+        (operand, axis) for operand, axis in zip(operands, axes, strict=True) if axis is not None
+    )
+    images = tensor.DimOp(first, _index(axis)).result
+    for operand, axis in others:
+        _assert_images(_Slices.of(operand, axis, images))
     return images
 
 
-def _assert_images(batch: _Batch) -> None:
+def _assert_images(batch: _Slices) -> None:
     """Let a call fail whose operand has another number of images.
 
     As IREE's own programs look at the axes they know; it strips assertions on numbers.
@@ -131,36 +151,43 @@ def _assert_images(batch: _Batch) -> None:
         "batch",
         hal.ElementTypeOp(element, results=[i32]).result,
         hal.EncodingTypeOp(results=[i32]).result,
-        [_index(size) for size in batch.shape(batch.images)],
+        [_index(size) for size in batch.shape(batch.length)],
     )
 
 
-def _nothing_yet(problem: ConvProblem, images: Size) -> ir.Value:
+def _result_axis(problem: ConvProblem, cut: Rounds) -> int:
+    """The axis along which rounds are slices of the result."""
+    axis = cut_axis(problem, problem.tensors[2], cut.axis)
+    assert axis is not None
+    return axis
+
+
+def _nothing_yet(problem: ConvProblem, axis: int, length: Size) -> ir.Value:
     shape: list[Size] = list(problem.result_shape)
-    shape[batch_axis(problem, problem.tensors[2])] = images
+    shape[axis] = length
     return tensor.EmptyOp(shape, ops.element_type(problem.result_type)).result
 
 
 def _every_round(
     cut: Rounds,
-    images: Size,
+    length: Size,
     state: ir.Value,
     step: Callable[[ir.Value, Size, Size], ir.Value],
 ) -> ir.Value:
-    """`state` after `step(state, first image, number of images)` of each round in order."""
-    if isinstance(images, int):
-        for start in range(0, images, cut.images):
-            state = step(state, start, min(cut.images, images - start))
+    """`state` after `step(state, first, number)` of the images or groups of each round in order."""
+    if isinstance(length, int):
+        for start in range(0, length, cut.length):
+            state = step(state, start, min(cut.length, length - start))
         return state
-    zero, one, length = _index(0), _index(1), _index(cut.images)
-    full = arith.DivUIOp(images, length).result
+    zero, one, round_ = _index(0), _index(1), _index(cut.length)
+    full = arith.DivUIOp(length, round_).result
     loop = scf.ForOp(zero, full, one, [state])
     with ir.InsertionPoint(loop.body):
-        start = arith.MulIOp(loop.induction_variable, length).result
-        scf.YieldOp([step(loop.inner_iter_args[0], start, cut.images)])
+        start = arith.MulIOp(loop.induction_variable, round_).result
+        scf.YieldOp([step(loop.inner_iter_args[0], start, cut.length)])
     state = loop.results[0]
-    start = arith.MulIOp(full, length).result
-    left = arith.SubIOp(images, start).result
+    start = arith.MulIOp(full, round_).result
+    left = arith.SubIOp(length, start).result
     some = arith.CmpIOp(arith.CmpIPredicate.ne, left, zero).result
     last = scf.IfOp(some, [state.type], has_else=True)
     with ir.InsertionPoint(last.then_block):
@@ -181,56 +208,80 @@ def _dynamic(sizes: Sequence[Size]) -> list[ir.Value]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Batch:
-    """A tensor of `images`, along `axis`; only axes of one element lie in front of that."""
+class Group:
+    """One group of a caller's tensor in which groups lie outermost."""
+
+    value: ir.Value
+    index: int
+
+    def read(self) -> ir.Value:
+        """A tensor of it alone."""
+        groups = _Slices.of(self.value, 0, ops.shape_of(self.value)[0])
+        return groups.read(self.index, 1, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Slices:
+    """A tensor of `length` images or groups along `axis`; of an axis before it is index `group`."""
 
     value: ir.Value
     axis: int
-    images: Size
+    length: Size
+    group: int = 0
 
     @classmethod
-    def of(cls, problem: ConvProblem, name: str, value: ir.Value, images: Size) -> _Batch:
-        """The problem's tensor of that name."""
-        return cls(value=value, axis=batch_axis(problem, name), images=images)
+    def of(cls, operand: ir.Value | Group, axis: int, length: Size) -> _Slices:
+        """Those of a whole tensor or of one group of it."""
+        if isinstance(operand, Group):
+            return cls(value=operand.value, axis=axis, length=length, group=operand.index)
+        return cls(value=operand, axis=axis, length=length)
 
     @property
-    def image_bytes(self) -> int:
-        """Bytes of one image."""
-        sizes = [size for i, size in enumerate(ops.shape_of(self.value)) if i != self.axis]
-        return math.prod(sizes) * ops.bits_of(ops.element_of(self.value)) // 8
+    def one_bytes(self) -> int:
+        """Bytes of one of them."""
+        inner = ops.shape_of(self.value)[self.axis + 1 :]
+        return math.prod(inner) * ops.bits_of(ops.element_of(self.value)) // 8
 
-    def shape(self, images: Size) -> list[Size]:
-        """The shape of so many images."""
-        sizes: list[Size] = list(ops.shape_of(self.value))
-        sizes[self.axis] = images
-        return sizes
+    def shape(self, length: Size) -> list[Size]:
+        """The shape of so many."""
+        return [1] * self.axis + [length, *ops.shape_of(self.value)[self.axis + 1 :]]
 
-    def type(self, images: Size) -> ir.RankedTensorType:
-        """The type of so many images."""
+    def type(self, length: Size) -> ir.RankedTensorType:
+        """The type of so many."""
         dynamic = ir.ShapedType.get_dynamic_size()
-        shape = [size if isinstance(size, int) else dynamic for size in self.shape(images)]
+        shape = [size if isinstance(size, int) else dynamic for size in self.shape(length)]
         return ir.RankedTensorType.get(shape, ops.element_of(self.value))
 
-    def starts(self, image: Size) -> list[ir.Value]:
-        """The index of an image's first element."""
-        return [_index(image if i == self.axis else 0) for i in range(len(self.shape(0)))]
+    def starts(self, first: Size, group: int = 0) -> list[ir.Value]:
+        """The index of the first element of one."""
+        inner = ops.shape_of(self.value)[self.axis + 1 :]
+        return [_index(i) for i in (*[group] * self.axis, first, *[0] * len(inner))]
 
-    def part(self, value: ir.Value, of: Size, start: Size, count: Size) -> ir.Value:
-        """A copy of so many images of a tensor of `of` images."""
+    def part(self, start: Size, count: Size) -> ir.Value:
+        """A copy of so many."""
         return flow.TensorSliceOp(
             self.type(count),
-            value,
-            _dynamic(self.shape(of)),
-            self.starts(start),
+            self.value,
+            _dynamic(self.shape(self.length)),
+            self.starts(start, self.group),
             [_index(size) for size in self.shape(count)],
             _dynamic(self.shape(count)),
         ).result
 
+    @property
+    def before(self) -> int:
+        """Bytes of the groups before this one."""
+        if self.group == 0:
+            return 0
+        assert isinstance(self.length, int)
+        return self.group * self.length * self.one_bytes
+
     def read(self, start: Size, count: Size, whole: int) -> ir.Value:
-        """The images from `start` on: `count`, and zeros behind them to make a `whole` round."""
-        if count == whole and whole * self.image_bytes % ALIGNMENT == 0:
+        """Those from `start` on: `count`, and zeros behind them to make a `whole` round."""
+        aligned = all(size % ALIGNMENT == 0 for size in (self.before, whole * self.one_bytes))
+        if count == whole and aligned:
             return self._in_place(start, whole)
-        part = self.part(self.value, self.images, start, count)
+        part = self.part(start, count)
         if count == whole:
             return part
         missing = (
@@ -244,35 +295,37 @@ class _Batch:
             found = flow.TensorUpdateOp(found, [], self.starts(at), piece, _dynamic(sizes)).result
         return found
 
-    def view(self, images: Size) -> ir.Value:
+    def view(self, length: Size) -> ir.Value:
         """The caller's buffer, with its shape."""
         return hal.TensorExportOp(
             ir.Type.parse("!hal.buffer_view"),
             self.value,
             ir.TypeAttr.get(self.value.type),
-            _dynamic(self.shape(images)),
+            _dynamic(self.shape(length)),
         ).result
 
     def _in_place(self, start: Size, count: int) -> ir.Value:
         buffer = ir.Type.parse("!hal.buffer")
-        offset = arith.MulIOp(_index(start), _index(self.image_bytes)).result
+        offset = arith.MulIOp(_index(start), _index(self.one_bytes)).result
+        if self.before:
+            offset = arith.AddIOp(offset, _index(self.before)).result
         span = hal.BufferSubspanOp(
             buffer,
-            hal.BufferViewBufferOp(buffer, self.view(self.images)).result,
+            hal.BufferViewBufferOp(buffer, self.view(self.length)).result,
             offset,
-            _index(count * self.image_bytes),
+            _index(count * self.one_bytes),
         ).result
         return hal.TensorImportOp(
             self.type(count), span, ir.TypeAttr.get(self.type(count)), []
         ).result
 
     def written(self, start: Size, count: Size, found: ir.Value) -> ir.Value:
-        """The tensor with the first `count` images of another from `start` on."""
+        """The tensor with the first `count` of another from `start` on."""
         whole = ops.shape_of(found)[self.axis]
-        part = found if count == whole else self.part(found, whole, 0, count)
+        part = found if count == whole else _Slices.of(found, self.axis, whole).part(0, count)
         return flow.TensorUpdateOp(
             self.value,
-            _dynamic(self.shape(self.images)),
+            _dynamic(self.shape(self.length)),
             self.starts(start),
             part,
             _dynamic(self.shape(count)),

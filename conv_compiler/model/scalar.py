@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 
 from conv_compiler.errors import ModelRefused
 from conv_compiler.model.instructions import Instruction
@@ -24,6 +25,7 @@ _NAMED = {
 }  # fmt: skip
 
 
+@cache
 def _names(operand: str) -> tuple[str, ...]:
     """The 32-bit registers of an operand, lowest first; none for a constant."""
     if operand in _NAMED:
@@ -230,11 +232,22 @@ def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[in
 
     Raises ModelRefused when an unknown value decides whether a loop goes on, or nothing ends.
     """
+    return _run_counts(tuple(parts), tuple(registers.items()))
+
+
+@lru_cache(maxsize=256)
+def _run_counts(
+    parts: tuple[Block, ...], registers: tuple[tuple[str, int], ...]
+) -> tuple[int, ...]:
     try:
-        return _run(parts, registers, vectors=False)
-    except ModelRefused:
+        return _run(parts, dict(registers), vectors=False)
+    except _UnknownTrips:
         # Some loops count in a vector register, the same in all lanes; slower to follow.
-        return _run(parts, registers, vectors=True)
+        return _run(parts, dict(registers), vectors=True)
+
+
+class _UnknownTrips(ModelRefused):
+    """A value that is not known decides whether a loop goes on."""
 
 
 def _run(parts: Sequence[Block], registers: Mapping[str, int], *, vectors: bool) -> tuple[int, ...]:
@@ -256,7 +269,7 @@ def _run(parts: Sequence[Block], registers: Mapping[str, int], *, vectors: bool)
         if taken is None:
             assert target is not None
             if target <= at or any(at in loop and target not in loop for loop in nests):
-                raise ModelRefused(
+                raise _UnknownTrips(
                     f"loop at {last.address:#x}: {last.name} hangs on a value that is not a "
                     "constant, so its trips are unknown to the model"
                 )

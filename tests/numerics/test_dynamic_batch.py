@@ -17,7 +17,7 @@ from conv_compiler.errors import InvalidArray, ModelRefused, UnsupportedProblem
 from conv_compiler.model.module import model_module
 from conv_compiler.problem import DIRECTIONS, ConvProblem
 from conv_compiler.reference import reference
-from conv_compiler.rounds import Rounds, one_round, rounds_of
+from conv_compiler.rounds import Rounds, a_round, one_round, rounds_of
 from conv_compiler.runtime import load
 from conv_compiler.targets import TARGETS
 from tests.checks import check
@@ -141,20 +141,20 @@ def test_the_model_does_not_take_a_loop_for_one_trip(n):
     ("fields", "cut"),
     [
         ({"n": 128}, None),  # 2^31 bytes less 2^24
-        ({"n": 129}, Rounds(images=65, count=2)),
-        ({"n": 1000}, Rounds(images=125, count=8)),
-        ({"n": 129, "layout": "GNHWC_GKYXC_GNHWK"}, Rounds(images=65, count=2)),
-        ({"n": 129, "g": 2, "layout": "GNHWC_GKYXC_GNHWK"}, None),
+        ({"n": 129}, Rounds(length=65, count=2)),
+        ({"n": 1000}, Rounds(length=125, count=8)),
+        ({"n": 129, "layout": "GNHWC_GKYXC_GNHWK"}, Rounds(length=65, count=2)),
+        ({"n": 129, "g": 2}, Rounds(length=43, count=3)),
         ({"n": 2, "image": (2**14, 2**14)}, None),  # no image fits
         # Of an odd number of elements: a multiple of 32 images, if that adds few zeros.
-        ({"n": 190, "c": 3, "image": (2047, 2047)}, Rounds(images=64, count=3)),
-        ({"n": 200, "c": 3, "image": (2047, 2047)}, Rounds(images=67, count=3)),
-        ({"n": 60, "c": 31, "image": (1001, 1001)}, Rounds(images=32, count=2)),
-        ({"n": 35, "c": 31, "image": (1001, 1001)}, Rounds(images=18, count=2)),
+        ({"n": 190, "c": 3, "image": (2047, 2047)}, Rounds(length=64, count=3)),
+        ({"n": 200, "c": 3, "image": (2047, 2047)}, Rounds(length=67, count=3)),
+        ({"n": 60, "c": 31, "image": (1001, 1001)}, Rounds(length=32, count=2)),
+        ({"n": 35, "c": 31, "image": (1001, 1001)}, Rounds(length=18, count=2)),
         # As bf16, and as three of them.
-        ({"n": 129, "dtype": "f8E4M3FN"}, Rounds(images=65, count=2)),
-        ({"n": 129, "dtype": "f32", "compute": "bf16x3"}, Rounds(images=33, count=4)),
-        ({"n": 20, "c": 31, "image": (2501, 2501)}, Rounds(images=5, count=4)),
+        ({"n": 129, "dtype": "f8E4M3FN"}, Rounds(length=65, count=2)),
+        ({"n": 129, "dtype": "f32", "compute": "bf16x3"}, Rounds(length=33, count=4)),
+        ({"n": 20, "c": 31, "image": (2501, 2501)}, Rounds(length=5, count=4)),
     ],
 )
 def test_how_a_batch_is_cut(fields, cut):
@@ -163,34 +163,79 @@ def test_how_a_batch_is_cut(fields, cut):
     )
     assert rounds_of(problem) == cut
     if cut:
-        assert one_round(problem).n == cut.images
+        assert one_round(problem).n == cut.length
         assert rounds_of(one_round(problem)) is None
 
 
 @pytest.mark.parametrize(
-    ("target", "direction"), [("cpu", "fwd"), ("gfx942", "bwd_weight"), ("gfx1201", "bwd_data")]
+    ("fields", "cut", "images"),
+    [
+        ({"n": 32}, None, 32),
+        ({"n": 33}, Rounds(axis="G", length=6, count=2), 33),
+        ({"n": 128}, Rounds(axis="G", length=3, count=4), 128),
+        ({"n": 8, "g": 61}, Rounds(axis="G", length=1, count=61), 8),
+        # One group is too large, too.
+        ({"n": 600}, Rounds(axis="G", length=1, count=12), 300),
+        ({"n": 2, "image": (2**14, 2**14)}, Rounds(axis="G", length=1, count=12), 2),
+    ],
 )
-def test_a_large_batch_in_rounds(target, direction, monkeypatch, tmp_path):
-    """With a limit of some kilobytes in place of 2 GiB."""
+def test_how_groups_are_cut(fields, cut, images):
+    """Where they lie outermost; as few as fit, evenly."""
     problem = ConvProblem(
-        direction=direction,
-        n=23,
-        g=2,
-        k=6,
-        c=5,
-        image=(9, 8),
-        filter=(3, 2),
-        elementwise="bilinear(0.5,2)",
+        **{
+            "n": 1,
+            "g": 12,
+            "k": 1,
+            "c": 4,
+            "image": (1024, 682),
+            "filter": (1, 1),
+            "layout": "GNHWC_GKYXC_GNHWK",
+            **fields,
+        }
     )
+    assert rounds_of(problem) == cut
+    round_ = one_round(problem)
+    assert (round_.g, round_.n) == (cut.length if cut else 12, images)
+
+
+LARGE = {"n": 23, "g": 2, "k": 6, "c": 5, "image": (9, 8), "filter": (3, 2)}
+GROUPS_FIRST = {**LARGE, "g": 6, "layout": "GNHWC_GKYXC_GNHWK"}
+
+
+@pytest.mark.parametrize(
+    ("target", "direction", "fields", "axes"),
+    [
+        ("cpu", "fwd", LARGE, "N"),
+        ("gfx942", "bwd_weight", LARGE, "N"),
+        ("gfx1201", "bwd_data", LARGE, "N"),
+        ("cpu", "bwd_weight", {**GROUPS_FIRST, "n": 7}, "G"),
+        ("gfx942", "bwd_data", {**GROUPS_FIRST, "n": 7}, "G"),
+        ("gfx1100", "fwd", {**GROUPS_FIRST, "n": 7}, "G"),
+        ("cpu", "bwd_data", GROUPS_FIRST, "GN"),
+        ("gfx942", "bwd_weight", GROUPS_FIRST, "GN"),
+        ("gfx1201", "fwd", GROUPS_FIRST, "GN"),
+        # Groups and images of a size that kernels do not start at are copied.
+        ("gfx942", "bwd_weight", {**GROUPS_FIRST, "n": 45, "image": (9, 7), "c": 3}, "GN"),
+        ("cpu", "bwd_weight", {**GROUPS_FIRST, "n": 7, "image": (9, 7)}, "G"),
+    ],
+)
+def test_large_tensors_in_rounds(target, direction, fields, axes, monkeypatch, tmp_path):
+    """With a limit of some kilobytes in place of 2 GiB."""
+    problem = ConvProblem(**fields, direction=direction, elementwise="bilinear(0.5,2)")
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     monkeypatch.setattr(conv_compiler.rounds, "BUFFER_BYTES", 2**14)
     rounds_of.cache_clear()
     roles.cache_clear()
     try:
-        cut = rounds_of(problem)
-        assert cut is not None
-        assert cut.count is not None
-        assert cut.count > 1
+        round_ = problem
+        for axis in axes:
+            cut = rounds_of(round_)
+            assert cut is not None
+            assert cut.axis == axis
+            assert cut.count is not None
+            assert cut.count > 1
+            round_ = a_round(round_, cut)
+        assert rounds_of(round_) is None
         report = check(problem, target)
         operands = inputs(problem)
         got = load(report.artifact)(*operands)

@@ -34,7 +34,21 @@ def test_matrix_kernels_up_to_what_buffer_instructions_reach():
 def test_a_large_batch_is_cut_into_rounds(target):
     """24 images of 190 MiB, 4.5 GiB in all, by the matrix kernel."""
     large = ConvProblem(n=24, k=4, c=4, image=(5000, 5000), filter=(1, 1), stride=(STRIDE, STRIDE))
-    assert rounds_of(large) == Rounds(images=8, count=3)
+    assert rounds_of(large) == Rounds(length=8, count=3)
+    artifact = compile(large, target)
+    assert artifact.strategy.name == ("cpu_packed" if target == "cpu" else "implicit_gemm")
+    every_pixel_is_found(large, artifact)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1201"])
+def test_large_groups_are_cut_into_rounds(target):
+    """Six groups of four images, 4.5 GiB in all, with groups outermost."""
+    large = ConvProblem(
+        n=4, g=6, k=4, c=4, image=(5000, 5000), filter=(1, 1), stride=(STRIDE, STRIDE),
+        layout="GNHWC_GKYXC_GNHWK",
+    )  # fmt: skip
+    assert rounds_of(large) == Rounds(axis="G", length=2, count=3)
     artifact = compile(large, target)
     assert artifact.strategy.name == ("cpu_packed" if target == "cpu" else "implicit_gemm")
     every_pixel_is_found(large, artifact)
@@ -52,9 +66,11 @@ def every_pixel_is_found(large, artifact):
     """What is not read is an untouched page here; a device holds all of it."""
     rng = np.random.default_rng(large.n)
     image = np.zeros(large.input_shape, np.float16)
-    read = image[:, ::STRIDE, ::STRIDE]
+    every = slice(None, None, STRIDE)
+    read = image[:, every, every] if large.g == 1 else image[:, :, every, every]
     read[...] = rng.integers(-2, 3, read.shape)
     gradient = rng.integers(-2, 3, large.output_shape).astype(np.float16)
     kernel = load(artifact, None if artifact.target == "cpu" else "vgpu")
-    want = np.einsum("nhwgk,nhwgc->gkc", gradient.astype(float), read.astype(float))
+    axes = "nhwgk,nhwgc->gkc" if large.g == 1 else "gnhwk,gnhwc->gkc"
+    want = np.einsum(axes, gradient.astype(float), read.astype(float))
     np.testing.assert_array_equal(kernel(image, gradient).reshape(want.shape), want)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conv_compiler.errors import ModelRefused
+from conv_compiler.model import scalar
 from conv_compiler.model.classify import classify, lds_in_flight, loads_in_flight
 from conv_compiler.model.counts import Counts
 from conv_compiler.model.instructions import Instruction, from_text
@@ -246,6 +247,18 @@ def test_the_workgroup_id_decides():
 def test_loops_that_count_in_a_vector_register(step):
     text = f"s_mov_b32 s2, -9\n v_mov_b32 v5, s2\n.LBB0_1:\n v_nop\n {step}\n s_endpgm"
     assert run_counts(blocks(from_text(text)), {}) == (1, 9, 1)
+
+
+def test_what_does_not_end_is_refused_at_once(monkeypatch):
+    """Vector registers are followed where they decide, and not because a kernel takes long."""
+    runs = []
+    real = scalar._run
+    monkeypatch.setattr(scalar, "MOST_BLOCKS", 100)
+    monkeypatch.setattr(scalar, "_run", lambda *args, **how: runs.append(how) or real(*args, **how))
+    endless = blocks(from_text(".LBB0_1:\n v_nop\n s_branch .LBB0_1\n s_endpgm"))
+    with pytest.raises(ModelRefused, match="still running after 100 blocks"):
+        run_counts(endless, {})
+    assert runs == [{"vectors": False}]
 
 
 def test_workgroups_that_differ_count_with_their_mean():
