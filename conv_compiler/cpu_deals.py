@@ -23,8 +23,10 @@ from conv_compiler.cpu_tiles import (
     PARTIAL_MOVES,
     WORKGROUPS_PER_CORE,
     divisors,
+    in_runs,
     lanes_of,
     loop_sizes,
+    waiting,
 )
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.host import STACK_BYTES, TILE_INSTRUCTIONS
@@ -39,14 +41,16 @@ if TYPE_CHECKING:
 class Costs:
     """What a kernel's copies may take of a thread's stack, and cycles, fitted on such kernels.
 
-    `row` is to copy a row that lies in one piece, to find it and to wait for it, and `vector` for
-    each vector of it, both for each image that an element holds data of; `line` for each vector of
-    the copy, to read its data. Once a chunk `sums` is to load and store a vector of sums, out of
-    the second cache, `far_sums` where each lies in a page of its own, and `tile` to start a
-    register tile.
+    `multiply` is to multiply and add a vector, or as many products of a tile. `row` is to copy a
+    row that lies in one piece, to find it and to wait for it, and `vector` for each vector of it,
+    both for each image that an element holds data of; `line` for each vector of the copy, to read
+    its data. Once a chunk `sums` is to load and store a vector of sums, out of the second cache,
+    `far_sums` where they are too many for it or lie in a page each, and `tile` to start a register
+    tile.
     """
 
     stack_bytes: int
+    multiply: float
     row: float
     vector: float
     line: float
@@ -55,18 +59,29 @@ class Costs:
     tile: float
 
 
-VECTORS = Costs(stack_bytes=96 * 2**10, row=8, vector=4, line=0, sums=4, far_sums=4, tile=20)
-TILES = Costs(stack_bytes=96 * 2**10, row=4, vector=3, line=9, sums=4, far_sums=8, tile=40)
-# To move a vector of partial sums in memory.
-MOVE_CYCLES = 8
+VECTORS = Costs(
+    stack_bytes=96 * 2**10, multiply=1, row=8, vector=4, line=0, sums=4, far_sums=8, tile=20
+)
+TILES = Costs(
+    stack_bytes=96 * 2**10, multiply=1 / 16, row=4, vector=3, line=9, sums=4, far_sums=8, tile=40
+)
+# To move a vector of partial sums, and where all of them are more than caches hold.
+MOVE_CYCLES, FAR_MOVE_CYCLES, PARTIAL_BYTES = 8, 20, 4 * 2**20
 # Operands that are packed first: to write a vector, and to read it for a workgroup, beyond the
 # second cache, of which both chunks of one take a share.
 WRITE_CYCLES, READ_CYCLES = 12, 8
 PACKED_BYTES = 512 * 2**10
 PAGE_BYTES = 4096
+# More sums of a workgroup than this are far, in vectors: with the copies they leave a second cache
+# of 512 KiB, and the 72 pages that a core of Zen 4 finds at once.
+SUMS_BYTES = 256 * 2**10
 # More memory in one piece is given back after each call, and then each page must be found again:
 # glibc's DEFAULT_MMAP_THRESHOLD_MAX (malloc/malloc.c).
 KEPT_BYTES, FAULT_CYCLES = 32 * 2**20, 2000
+# Neighbours read the same operands. Handed out one by one they go to several cores, which costs
+# this part of multiplying but saves cycles for each byte of the operands, which then come from
+# memory once. Fitted on two cores of Zen 4: what multiplies more than twice a byte gains by runs.
+APART, ONCE_CYCLES = 0.017, 0.036
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
@@ -75,7 +90,8 @@ FINER = 16
 @dataclass(frozen=True, kw_only=True)
 class Deal:
     """Trips of each parallel loop a workgroup takes and of each summed loop it copies for, and the
-    cycles that copies and partial sums take in all; whether operands are packed first."""
+    cycles that copies, partial sums and the order of workgroups take in all; whether
+    operands are packed first."""
 
     share: dict[str, int]
     cache: dict[str, int]
@@ -124,6 +140,10 @@ class _Dealing:
         self.deep, self.step = deep_loop(self.lengths) if self.has_tiles else ("", 1)
         self.costs, self.factors = costs_of(tiling.instruction), factors_of(tiling.instruction)
         self.lanes, self.bytes = lanes_of(self.unit, problem), problem.accumulator_type.bytes
+        self.cores = processor.cores
+        self.multiplying = problem.flops / 2 / self.lanes * self.costs.multiply
+        elements = math.prod(problem.input_shape) + math.prod(problem.output_shape)
+        self.memory_bytes = elements * self.factors * problem.data_type.bytes
 
     def deals(self, enough: int, most: int) -> Iterator[Deal]:
         """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
@@ -146,12 +166,14 @@ class _Dealing:
         cache: Mapping[str, int],
         packs_first: bool,
     ) -> float:
-        """What copies, waiting sums and parts take with so many shares of each loop."""
+        """All but the multiplying itself, with so many shares of each loop."""
         found = copies(self.problem, share, cache, self.unit, self.deep, self.step)
         chunks = math.prod(-(-self.lengths[p] // cache[p]) for p in self.lengths)
         workgroups = self.parts * math.prod(shares.values())
         sums = math.prod(share.values()) / self.lanes
-        cycles = PARTIAL_MOVES * workgroups * sums * MOVE_CYCLES if self.parts > 1 else 0.0
+        near = workgroups * sums * self.lanes * self.bytes <= PARTIAL_BYTES
+        each = MOVE_CYCLES if near else FAR_MOVE_CYCLES
+        cycles = PARTIAL_MOVES * workgroups * sums * each if self.parts > 1 else 0.0
         packed = 0
         # Loops that image and gradient have not: of their shares the same is copied.
         for without, copy in zip((("k",), (*FILTER_LOOPS, "c")), found, strict=True):
@@ -167,14 +189,21 @@ class _Dealing:
         if packed > KEPT_BYTES:
             cycles += packed / PAGE_BYTES * FAULT_CYCLES
         on_stack = 0 if packs_first else sum(copy.elements for copy in found)
-        return cycles + workgroups * chunks * self._sums(share, on_stack, chunks)
+        cycles += workgroups * chunks * self._sums(share, on_stack, chunks)
+        apart = self.cores > 1 and not in_runs(workgroups, self.cores)
+        if apart and math.prod(n for p, n in shares.items() if p != "g") > 1:
+            cycles += max(0.0, APART * self.multiplying - ONCE_CYCLES * self.memory_bytes)
+        return cycles + waiting(workgroups, self.cores) * (self.multiplying + cycles)
 
     def _sums(self, share: Mapping[str, int], elements: int, chunks: int) -> float:
         """What a workgroup's sums take in a chunk, with so many elements of copies on the stack."""
         costs, sums = self.costs, math.prod(share.values())
         starts = math.prod(size // self.tile[p] for p, size in share.items())
-        fits = (elements + sums) * self.bytes <= STACK_BYTES
-        each = costs.sums if fits or self._row < PAGE_BYTES else costs.far_sums
+        if self.has_tiles:
+            near = (elements + sums) * self.bytes <= STACK_BYTES or self._row < PAGE_BYTES
+        else:
+            near = sums * self.bytes <= SUMS_BYTES
+        each = costs.sums if near else costs.far_sums
         waits = not self.has_tiles or chunks > 1
         return starts * costs.tile + (sums / self.lanes * each if waits else 0)
 

@@ -43,9 +43,11 @@ LEAST_PIXELS = 64
 # Moving a piece of a row costs 1 + SHORT_ROW_BYTES / its length; a partial sum is moved so often.
 SHORT_ROW_BYTES = 64
 PARTIAL_MOVES = 3
-# Workgroups wanted for each core. From eight a worker on, IREE's task system hands them out by
-# eights (runtime/src/iree/task/tuning.h), and a core that is disturbed holds seven back.
+# Workgroups wanted for each core, at least.
 WORKGROUPS_PER_CORE = 4
+# From so many a worker on, IREE's task system hands them out by so many, and one by one before
+# (runtime/src/iree/task/tuning.h).
+RUN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +201,7 @@ def shares(
     Workgroups number WORKGROUPS_PER_CORE for each of the cores, or a few more. Of the ways to deal
     the tiles out, the one by which the least is moved: the image once for each share of k and of
     the taps, the gradient for each share of c and of the taps, partial sums written and read. Short
-    pieces of rows count for more.
+    pieces of rows count for more, and so does all where cores wait for the last one.
     """
     sizes = loop_sizes(problem)
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
@@ -217,9 +219,25 @@ def shares(
         row = tiles[lanes] // count[lanes] * tile[lanes] * operand_bytes(problem, CPU)
         moved = taps * (image * count.get("k", 1) + gradient * count.get("c", 1))
         cost = moved * (1 + SHORT_ROW_BYTES / row) + PARTIAL_MOVES * partials
+        cost *= 1 + waiting(parts * workgroups, cores)
         found.append((cost, workgroups, tuple(count.items())))
     cost, _, best = min(found)
     return cost, {loop: tiles[loop] // n * tile[loop] for loop, n in best}
+
+
+def in_runs(workgroups: int, cores: int) -> bool:
+    """Whether IREE's workers take workgroups by RUN, neighbours together, or one by one."""
+    return workgroups >= RUN * cores
+
+
+def waiting(workgroups: int, cores: int) -> float:
+    """How long cores wait for the last one, which has most of the workgroups, over what the whole
+    takes: 0.5 for 24 on two cores, which are handed out as 8 and 8 and then 8 more to one."""
+    run = RUN if in_runs(workgroups, cores) else 1
+    runs, rest = divmod(workgroups, run)
+    each, more = divmod(runs, cores)
+    busiest = each * run + (run if more else rest)
+    return busiest * cores / workgroups - 1
 
 
 def divisors(number: int, most: int) -> tuple[int, ...]:

@@ -189,11 +189,8 @@ def measure(layer: Layer, dtype: str, kernels: Kernels, device: str, clock: Cloc
     )
 
 
-def environment() -> dict[str, Any]:
-    """What was measured, with what, and on what."""
-    import torch
-
-    onednn = re.search(r"MKL-DNN v(\S+)", torch.__config__.show())
+def machine() -> dict[str, Any]:
+    """What our kernels ran on, and who made them."""
     try:
         names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
     except OSError:
@@ -202,11 +199,20 @@ def environment() -> dict[str, Any]:
         "processor": names[0] if names else platform.processor() or platform.machine(),
         "processor_flags": sorted(host_flags()),
         "cores": host_cores(),
+        "iree": version("iree-base-runtime"),
+        "conv_compiler": __version__,
+    }
+
+
+def pytorch() -> dict[str, Any]:
+    """Which PyTorch was measured beside them."""
+    import torch
+
+    onednn = re.search(r"MKL-DNN v(\S+)", torch.__config__.show())
+    return {
         "torch": torch.__version__,
         "torch_capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": onednn[1] if onednn else None,
-        "iree": version("iree-base-runtime"),
-        "conv_compiler": __version__,
     }
 
 
@@ -253,7 +259,7 @@ def main() -> int:
     torch.set_num_threads(1 if one_core else threads)
     clock = time.process_time if one_core else time.perf_counter
     device = "local-sync" if one_core else "local-task"
-    about, peaks = environment(), measure_peaks(threads, kernels.fma)
+    about, peaks = machine() | pytorch(), measure_peaks(threads, kernels.fma)
     sides = "one core by processor time" if one_core else f"--threads {threads} by the wall clock"
     print(f"{about['processor']}; PyTorch {about['torch']}, oneDNN {about['onednn']}")
     print(peaks.text)

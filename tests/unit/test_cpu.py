@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conv_compiler import cpu
+from conv_compiler.cpu_deals import best_deal
 from conv_compiler.cpu_splits import split_parts
-from conv_compiler.cpu_tiles import best_tiling, loop_sizes, shares
+from conv_compiler.cpu_tiles import best_tiling, in_runs, loop_sizes, shares, waiting
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.host import VECTOR_UNITS, host_unit
@@ -96,8 +97,44 @@ def test_workgroups_follow_the_cores(cores):
 
 def test_auto_split_cuts_small_weights_and_leaves_large_ones():
     two = find_target("cpu-x86-64-v4@2")
-    assert choose(_problem(), two).split_k == 4
+    assert choose(_problem(), two).split_k == 8
     assert choose(_problem(k=512, c=512, image=(7, 7)), two).split_k == 1
+
+
+@pytest.mark.parametrize(
+    ("workgroups", "cores", "lost"),
+    [
+        (8, 2, 0),
+        (9, 2, 1 / 9),
+        (15, 2, 1 / 15),
+        (16, 2, 0),
+        (20, 2, 4 / 20),  # 8 and 8, then 4 to one of them
+        (24, 2, 8 / 24),
+        (36, 2, 4 / 36),
+        (24, 4, 0),  # fewer than eight a worker: one by one
+        (40, 4, 24 / 40),
+        (5, 1, 0),
+        (2, 8, 3),
+    ],
+)
+def test_what_the_last_core_makes_the_others_wait(workgroups, cores, lost):
+    assert waiting(workgroups, cores) == pytest.approx(lost)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "apart"),
+    [
+        ({}, False),  # 4.5 vectors of products a byte of the operands
+        ({"k": 128, "c": 128, "image": (28, 28)}, False),
+        ({"k": 256, "dtype": "f16", "image": (14, 14), "filter": (1, 1), "pad_low": (0, 0)}, True),
+    ],
+)
+def test_cores_read_the_same_at_once_only_where_little_is_multiplied(sizes, apart):
+    problem, two = _problem(**sizes), find_target("cpu-x86-64-v4@2")
+    strategy = choose(problem, two)
+    share = best_deal(problem, strategy.tiling, strategy.split_k, two.processor).share
+    sharing = math.prod(-(-loop_sizes(problem)[p] // n) for p, n in share.items())
+    assert (sharing > 1 and not in_runs(strategy.split_k * sharing, 2)) == apart
 
 
 def test_one_product_cannot_be_split():

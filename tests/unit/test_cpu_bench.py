@@ -155,3 +155,32 @@ def test_the_fma_kernel_computes_what_is_counted():
     kernel = peaks.loaded(peaks.fma_kernel(4, elements=64), device)
     got = kernel(iree.asdevicearray(device, np.ones(64, np.float32))).to_host()
     assert (got == 8).all()
+
+
+@pytest.fixture(scope="module")
+def scaling():
+    return importlib.import_module("cpu_scaling")
+
+
+def test_a_turn_is_held_against_what_registers_gain(scaling, monkeypatch):
+    times = {"one": [4.0, 5.0], "two": [2.0, 2.5], "ours": [9.0, 8.0, 7.0], "ours two": [4.0]}
+    monkeypatch.setattr(scaling, "seconds", times.__getitem__)
+    found, alone = scaling.turn(["one", "two"], ["ours", "ours two"])
+    assert (found.cores, found.scaling, alone) == (2.0, 2.0, 8.0)
+
+
+def test_undisturbed_are_the_turns_that_had_the_cores(scaling):
+    turns = [(2.0, 1.9), (1.9, 1.7), (1.0, 0.9), (1.1, 1.0)]
+    made = [scaling.Turn(cores=cores, scaling=gained) for cores, gained in turns]
+    found = scaling.Scaling(name="a", strategy="s", threads=2, milliseconds=1, turns=tuple(made))
+    assert found.summary() == {
+        "cores": 1.5,
+        "scaling": pytest.approx(1.35),
+        "undisturbed_turns": 2,
+        "undisturbed_scaling": pytest.approx(1.8),
+    }
+    assert found.text.split() == ["a", "1.00", "1.50", "1.35", "1.80", "2", "of", "4", "s"]
+    quiet = scaling.Scaling(
+        name="a", strategy="s", threads=2, milliseconds=1, turns=tuple(made[2:])
+    ).summary()
+    assert quiet["undisturbed_scaling"] is None
