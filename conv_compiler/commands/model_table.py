@@ -64,15 +64,13 @@ _SOURCES = {
 }
 
 
-# Barriers a wave passes in a first look: two or three trips of a pipelined loop.
-LOOK_BARRIERS = 6
+# Barriers a wave passes in a first look: two or three trips of a pipelined loop. A workgroup of one
+# wave has none: it ends by its trips, of which others make many more before they meet so many.
+LOOK_BARRIERS, LOOK_TRIPS = 6, 128
 
 
-def count_on_virtual_gpu(vmfb: Path, most_barriers: int = 0) -> tuple[KernelCounters, ...]:
-    """Run a module once on its chip's virtual device and return the counts.
-
-    With `most_barriers` every wave ends once it has passed so many: a first look.
-    """
+def count_on_virtual_gpu(vmfb: Path, look: bool = False) -> tuple[KernelCounters, ...]:
+    """Run a module on its chip's virtual device, once or only to `look`, and return the counts."""
     import numpy as np
 
     from conv_compiler import vgpu
@@ -83,7 +81,8 @@ def count_on_virtual_gpu(vmfb: Path, most_barriers: int = 0) -> tuple[KernelCoun
     operands = [
         np.zeros(tuple(size or 1 for size in one.shape), one.dtype) for one in kernel.operands
     ]
-    with vgpu.counting(most_barriers):
+    most = {"most_barriers": LOOK_BARRIERS, "most_trips": LOOK_TRIPS} if look else {}
+    with vgpu.counting(**most):
         kernel(*operands)
     return vgpu.counters()
 
@@ -96,7 +95,7 @@ def model(vmfb: Path, source: str = "static") -> ModuleModel:
     if source == "static":
         return static
     look = source == "look"
-    return model_module(vmfb, count_on_virtual_gpu(vmfb, LOOK_BARRIERS if look else 0), look)
+    return model_module(vmfb, count_on_virtual_gpu(vmfb, look), look)
 
 
 def pipe_rows(model: KernelModel) -> list[dict[str, Any]]:

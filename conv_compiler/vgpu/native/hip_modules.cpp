@@ -85,7 +85,7 @@ void Launch::run() const {
   config.checks = function.device->checked ? Checks::all() : Checks{};
   config.memory = memory.get();
   const bool counted = counting();
-  config.most_barriers = counted ? most_barriers() : 0;
+  if (counted) config.most = most();
   Counters counters;
   try {
     vgpu::launch(*function.code, kernel, kernarg.data(), config, counted ? &counters : nullptr);

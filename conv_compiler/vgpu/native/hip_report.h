@@ -10,8 +10,8 @@ namespace vgpu::hip {
 // Whether launches are to be counted: bytes, lines and bank conflicts cost time, so the Python face asks for them.
 bool counting();
 
-// Barriers after which a wave ends while launches are counted; 0 for none.
-uint32_t most_barriers();
+// Where a wave ends while launches are counted.
+Limits most();
 
 // Adds one launch's counts to those of the kernel of that name on that chip.
 void add_counters(const std::string& chip, const std::string& kernel, const Counters& counters);

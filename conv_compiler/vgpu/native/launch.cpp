@@ -204,7 +204,8 @@ class Run {
     g.lds = worker.lds.get();
     g.lds_size = lds_size_;
     g.waves = g.live = waves_;
-    g.last_barrier = config_.most_barriers;
+    g.last_barrier = config_.most.barriers;
+    g.last_trip = config_.most.trips;
     set_chip(g, *chip_info(code_.chip()));
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
@@ -247,7 +248,7 @@ class Run {
     w.stop = Stop::kRun;
     w.scc = 0;
     w.signalled = false;
-    w.barriers = w.signals = 0;
+    w.barriers = w.signals = w.trips = 0;
     w.span_lo = w.span_hi = 0;
     w.dpp_off = 0;
     w.current = g.program->code() + entry_;

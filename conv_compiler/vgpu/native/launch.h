@@ -131,6 +131,11 @@ class CodeObject {
 // Length of the ELF image at `elf` in bytes, from its headers. Throws Error::kCodeObject.
 size_t elf_size(const void* elf);
 
+// A wave ends when it has passed so many barriers, or gone back so many times; 0: where its code ends.
+struct Limits {
+  uint32_t barriers = 0, trips = 0;
+};
+
 struct LaunchConfig {
   std::array<uint32_t, 3> grid{1, 1, 1};    // workgroups
   std::array<uint32_t, 3> block{1, 1, 1};   // work-items a workgroup
@@ -138,7 +143,7 @@ struct LaunchConfig {
   Checks checks;
   const Memory* memory = nullptr;           // needed for Checks::bounds and ::uninitialised on global memory
   unsigned threads = 0;                     // 0: as many as the host has
-  uint32_t most_barriers = 0;               // a wave ends when it has passed so many; 0: where its code ends
+  Limits most;
 };
 
 // Runs the kernel to its end. `kernarg` is the segment as the hardware would see it, kernarg_size bytes;

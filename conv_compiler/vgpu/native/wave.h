@@ -34,6 +34,7 @@ struct alignas(64) Wave {
   uint32_t lanes;            // 32 or 64
   uint32_t barriers;         // barriers passed
   uint32_t signals;          // barriers signalled
+  uint32_t trips;            // branches back
   uint32_t index;            // in the workgroup
   uint32_t group_id[3];
   uint64_t span_lo, span_hi; // the allocation the last memory access was in
@@ -67,6 +68,7 @@ struct Group {
   uint32_t waves = 0, live = 0;
   uint32_t signalled = 0, phase = 0;  // barrier: waves that signalled, barriers completed
   uint32_t last_barrier = 0;          // a wave ends when it passes that one; 0: where its code ends
+  uint32_t last_trip = 0;             // or when it branches back for the so many-th time
   uint32_t id[3] = {};
   Span extra[4];
   int extras = 0;

@@ -10,11 +10,16 @@ namespace {
   {                                                                                 \
     struct Op {                                                                     \
       static void run(Wave& w, const Inst& i) {                                     \
-        if (CONDITION) w.pc = i.target;                                             \
+        if (CONDITION) jump(w, i);                                                  \
       }                                                                             \
     };                                                                              \
     row(NAME, &Op::run, Class::kBranch);                                            \
   }
+
+void jump(Wave& w, const Inst& i) {
+  w.pc = i.target;
+  if (i.target <= i.index && ++w.trips == w.group->last_trip) w.stop = Stop::kEnd;
+}
 
 u64 vcc(const Wave& w) { return w.lanes == 64 ? w.s[kVcc] | u64(w.s[kVcc + 1]) << 32 : w.s[kVcc]; }
 
