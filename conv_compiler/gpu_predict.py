@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 FLAT, POINTWISE, ROWS, BATCH = (5, 40), (5, 5), (7, 12), (2, 2)
 # ... for each further element of such a row that is loaded on its own, with its test and packing.
 SCALAR_LOAD = 4
+# On CDNA besides, for each row where parts have fewer pixels than others: without a window, and
+# with one, whose test is there already.
+UNEVEN_ROW, UNEVEN_WINDOW_ROW = 3, 1
+# ... where lanes of a tile have different taps; and for each row of the image one more.
+COLUMN_TAPS = 24
 # Scalar and vector operations of a trip besides.
 TRIP_SALU, TRIP_VALU = 30, 8
 # Registers for addresses and other values that live through the main loop.
@@ -160,6 +165,8 @@ def mma_body(
         valu += image.dwords  # zeros where the window leaves its operand
     if uneven:
         valu += gradient.dwords  # and where there are no pixels
+    if _is_cdna(target):
+        valu += _row_tests(problem, tiling, a.rows + b.rows if uneven else 0, image.rows)
     fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
     fragment = min(mma.m, mma.n) * mma.k * size / lanes
     compute = counted(
@@ -189,6 +196,15 @@ def mma_body(
     return (compute, store), loads
 
 
+def _row_tests(problem: ConvProblem, tiling: GpuTiling, uneven_rows: int, image_rows: int) -> int:
+    """Vector operations of a trip for rows that may have no pixel, and for taps that lanes have."""
+    valu = uneven_rows * (UNEVEN_ROW if problem.is_pointwise else UNEVEN_WINDOW_ROW)
+    columns = tiling.outside and not tiling.taps_outside and not problem.is_pointwise
+    if columns and tiling.merged_groups == 1:
+        valu += COLUMN_TAPS + image_rows
+    return valu
+
+
 def is_uneven(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
     """Whether zeros are counted for parts, or the last tiles of gemm_k, that have fewer pixels.
 
@@ -198,9 +214,14 @@ def is_uneven(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: 
     """
     if around := tiling.outside:
         return summed_length(problem, around, tiling.taps_in_rows) % split_k > 0
-    is_rdna = target.backend == "rocm" and not rank_facts(target).matrix_beside_valu
+    is_rdna = target.backend == "rocm" and not _is_cdna(target)
     whole = split_k * k_multiple(tiling.workgroup[2])
     return is_rdna and problem.is_pointwise and problem.gemm_k % whole > 0
+
+
+def _is_cdna(target: Target) -> bool:
+    """Whether matrix instructions have a unit of their own beside an AMD chip's vector unit."""
+    return target.backend == "rocm" and rank_facts(target).matrix_beside_valu
 
 
 def mma_counts(
