@@ -10,9 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# Lines of assembly that name a matrix instruction: of AMD's GPUs, PTX, x86's products of pairs.
+# Lines of assembly that name a matrix instruction: of AMD's GPUs, PTX, x86's products of pairs and
+# tiles. Before a mnemonic with two encodings LLVM writes which one, as in `{vex} vpdpwssd`.
 _MMA = re.compile(
-    r"^\s+(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+|vdpbf16ps|vpdpwssd|tdpbf16ps|tdpbssd)\b",
+    r"^\s+(?:\{\w+\}\s+)?"
+    r"(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+|vdpbf16ps|vpdpwssd|tdpbf16ps|tdpbssd)\b",
     re.MULTILINE,
 )
 _LABEL = re.compile(r"^(\w+):", re.MULTILINE)

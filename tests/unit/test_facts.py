@@ -49,6 +49,11 @@ def test_instructions_are_counted_by_kernel():
     }
 
 
+def test_an_encoding_before_the_mnemonic_is_no_part_of_it():
+    text = "main:\n\t{vex}\tvpdpwssd\t(%r9,%rax), %xmm4, %xmm3\n\tvpdpwssd\t%zmm0, %zmm1, %zmm2\n"
+    assert mma_by_kernel(text, ["main"]) == {"main": {"vpdpwssd": 2}}
+
+
 def test_a_kernel_that_is_not_in_the_text_is_left_out():
     assert mma_by_kernel(GCN, ["second", "fourth"])["second"] == {
         "v_wmma_f32_16x16x16_f16": 1,
