@@ -78,7 +78,7 @@ def test_matrix_code_of_the_type_or_of_bf16(dtype, target):
     if target == "cpu":
         host = host_processor()
         row = host.tile_instruction("bf16") or host.pair_instruction("bf16")
-        assert found == (row.name if row else "")  # where the host has neither
+        assert found == (row.name if row else "")
     elif find_target(target).mma_for(dtype):
         assert {"f8E4M3": "fp8", "f8E5M2": "bf8"}[dtype[:6]] in found
     else:
