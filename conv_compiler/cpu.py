@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.cpu_splits import even_splits, part_lengths, split_parts
 from conv_compiler.cpu_tiles import (
-    LANE_TILES,
     best_tiling,
     cache_tiles,
     largest_divisor,
@@ -39,11 +38,7 @@ def always(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
 
 
 def lin_candidates(
-    problem: ConvProblem,
-    target: Target,
-    split_k: int = 0,
-    tile: tuple[int, ...] = (),
-    lane_tiles: tuple[int, ...] = LANE_TILES,
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """Lanes along c or k of one group, the cheaper first.
 
@@ -53,23 +48,19 @@ def lin_candidates(
     if lin_refusal(problem, target):
         return ()
     unit = processor_of(target).unit
-    both = (best_tiling(problem, lanes, unit, tile, lane_tiles) for lanes in "ck")
+    both = (best_tiling(problem, lanes, unit, tile) for lanes in "ck")
     found = [tiling for tiling in both if tiling]
     ranked = sorted(found, key=lambda costed: costed[0])
     return tuple(Strategy(name="cpu_lin", tiling=tiling) for _, tiling in ranked)
 
 
 def grouped_candidates(
-    problem: ConvProblem,
-    target: Target,
-    split_k: int = 0,
-    tile: tuple[int, ...] = (),
-    lane_tiles: tuple[int, ...] = LANE_TILES,
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """Lanes along the groups, for grouped problems of few channels and depthwise ones."""
     if grouped_refusal(problem, target):
         return ()
-    found = best_tiling(problem, "g", processor_of(target).unit, tile, lane_tiles)
+    found = best_tiling(problem, "g", processor_of(target).unit, tile)
     return (Strategy(name="cpu_grouped", tiling=found[1]),) if found else ()
 
 

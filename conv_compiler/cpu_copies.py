@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
-from conv_compiler.cpu_tiles import lanes_of, loop_sizes
+from conv_compiler.cpu_tiles import PARTED_CHANNELS, innermost, lanes_of, loop_sizes
 from conv_compiler.host import TILE_INSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -17,13 +17,26 @@ if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
 
+# Times an element is read at most where it lies; more, and it is copied. Where a row is a piece of
+# one pixel it is always copied: a cache has few places for lines that lie a power of two apart.
+MOST_READS = 4
+
+
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """Elements of an operand's copy, with room for the end of a last vector, and the pieces of
-    memory that they come from."""
+    """Elements of an operand's copy, with room for the end of a last vector, the pieces of memory
+    that they come from, and elements of such a piece. `is_direct` where the operand is read as it
+    lies, and there is no copy."""
 
     elements: int
     rows: float
+    piece: int
+    is_direct: bool = False
+
+    @property
+    def on_stack(self) -> int:
+        """Elements it takes of a thread's stack."""
+        return 0 if self.is_direct else self.elements
 
 
 def factors_of(instruction: str) -> int:
@@ -40,9 +53,10 @@ def copies(
     unit: VectorUnit,
     deep: str = "",
     step: int = 1,
+    direct: tuple[bool, bool] = (False, False),
 ) -> tuple[Copy, Copy]:
     """The copies of image and gradient; `deep` is the loop of which tiles sum `step` trips,
-    innermost in the copy that has not the lanes."""
+    innermost in the copy that has not the lanes; `direct` are those that there are none of."""
     taps, pixels = FILTER_LOOPS[-problem.ndim :], OUTPUT_LOOPS[-problem.ndim :]
     reach = [
         (cache.get(p, 1) - 1) * stride + (share.get(t, 1) - 1) * dilation + 1
@@ -55,10 +69,46 @@ def copies(
     images = {"n": cache.get("n", 1), "g": share.get("g", 1)}
     image = images | {"c": share.get("c", 1), **dict(zip(pixels, reach, strict=True))}
     gradient = images | {"k": share.get("k", 1), **{p: cache.get(p, 1) for p in pixels}}
-    return (
-        _copy(problem, layout.input, image, inner, lanes, deep if inner == "k" else "", step),
-        _copy(problem, layout.output, gradient, inner, lanes, deep if inner == "c" else "", step),
+    both = (layout.input, image, "k"), (layout.output, gradient, "c")
+    first, second = (
+        _copy(problem, letters, extents, inner, lanes, deep * (inner == others), step, lies)
+        for (letters, extents, others), lies in zip(both, direct, strict=True)
     )
+    return first, second
+
+
+def lie_ready(
+    problem: ConvProblem,
+    tile: Mapping[str, int],
+    share: Mapping[str, int],
+    cache: Mapping[str, int],
+    lengths: Mapping[str, int],
+    parts: int,
+) -> tuple[bool, bool]:
+    """Whether image and gradient are read where they lie: `PackedOperand` decides so where they
+    have no pads, rows of whole pixels, and are read a few times."""
+    sizes, layout, lanes = loop_sizes(problem), problem.layout_row.grouped, list(tile)[-1]
+    if problem.data_type != problem.accumulator_type:
+        return False, False
+    if math.prod(lengths.values()) * parts != problem.gemm_k:
+        return False, False
+    if any(length % cache[p] for p, length in lengths.items()):
+        return False, False
+
+    def ready(letters: str, loops: str) -> bool:
+        channels = letters.lower().rpartition("*")[2]
+        reads = math.prod(share[p] // tile[p] for p in tile if p not in loops)
+        return (
+            channels.strip() != ""
+            and (lanes not in letters.lower() or innermost(letters, lanes, sizes))
+            and all(share.get(p, 1) == sizes[p] for p in channels)
+            and all(sizes[p] % tile.get(p, 1) == 0 for p in loops if p in tile)
+            and reads <= MOST_READS
+        )
+
+    padded = any((*problem.pad_low, *problem.pad_high))
+    taps = "".join(FILTER_LOOPS)
+    return not padded and ready(layout.input, "gc" + taps), ready(layout.output, "gk")
 
 
 def _copy(
@@ -67,8 +117,9 @@ def _copy(
     extents: dict[str, int],
     inner: str,
     vector: int,
-    deep: str = "",
-    step: int = 1,
+    deep: str,
+    step: int,
+    is_direct: bool,
 ) -> Copy:
     """The copy of a tensor of such axes, with so many elements along each; loop `deep` of tiles is
     innermost in it, a line for `step` trips, or `inner`, if it has that."""
@@ -82,15 +133,22 @@ def _copy(
             break
     behind = axes[axes.index(inner) + 1 :] if inner in axes else []
     turned = any(axis in pixels or sizes[axis] > 1 for axis in behind)
+    # Whole channels right behind the lanes are parted; shorter rows take a vector each.
+    short = extents[axes[-1]]
+    parted = turned and behind == axes[-1:] and sizes[axes[-1]] == short in PARTED_CHANNELS
+    if turned and not parted:
+        piece = min(piece, short)
     rows = math.prod(extents.values()) / piece
-    ends = any(problem.pad_low) or extents[axes[-1]] % vector > 0
-    is_cut = (turned or any(problem.pad_low)) and ends
+    ends = any(problem.pad_low) or short % vector > 0
+    is_cut = (turned or any(problem.pad_low)) and ends and not parted
     if deep and turned and step > 1:
         blocks = -(-extents.pop(deep) // step)
         whole = math.lcm(step, vector)
         block = vector * (math.prod(extents.values()) + (vector - 1) * is_cut)
-        return Copy(elements=blocks * -(-block // whole) * whole, rows=rows)
+        elements = blocks * -(-block // whole) * whole
+        return Copy(elements=elements, rows=rows, piece=piece, is_direct=is_direct)
     if deep and turned:
         extents[deep] = max(extents[deep], vector)
     room = (vector - 1) * (extents[inner] if turned else 1) if is_cut else 0
-    return Copy(elements=math.prod(extents.values()) + room, rows=rows)
+    elements = math.prod(extents.values()) + room
+    return Copy(elements=elements, rows=rows, piece=piece, is_direct=is_direct)

@@ -17,7 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS
-from conv_compiler.cpu_copies import copies, factors_of
+from conv_compiler.cpu_copies import Copy, copies, factors_of, lie_ready
 from conv_compiler.cpu_splits import deep_loop, part_lengths
 from conv_compiler.cpu_tiles import (
     PARTIAL_MOVES,
@@ -45,8 +45,10 @@ class Costs:
     row that lies in one piece, to find it and to wait for it, and `vector` for each vector of it,
     both for each image that an element holds data of; `line` for each vector of the copy, to read
     its data. Once a chunk `sums` is to load and store a vector of sums, out of the second cache,
-    `far_sums` where they are too many for it or lie in a page each, and `tile` to start a register
-    tile.
+    `far_sums` where they are too many for it or lie in a page each, `tile` to start a register
+    tile, and `loop` its innermost loop. Of operands that are packed first `write` is to write a
+    vector, and `read` to read it for a workgroup, beyond the second cache, of which both chunks of
+    one take a share.
     """
 
     stack_bytes: int
@@ -57,20 +59,41 @@ class Costs:
     sums: float
     far_sums: float
     tile: float
+    loop: float
+    write: float
+    read: float
 
 
 VECTORS = Costs(
-    stack_bytes=96 * 2**10, multiply=1, row=8, vector=4, line=0, sums=4, far_sums=8, tile=20
+    stack_bytes=96 * 2**10,
+    multiply=1,
+    row=8,
+    vector=4,
+    line=0,
+    sums=4,
+    far_sums=8,
+    tile=20,
+    loop=5,
+    write=12,
+    read=1.5,
 )
 TILES = Costs(
-    stack_bytes=96 * 2**10, multiply=1 / 16, row=4, vector=3, line=9, sums=4, far_sums=8, tile=40
+    stack_bytes=96 * 2**10,
+    multiply=1 / 16,
+    row=4,
+    vector=3,
+    line=9,
+    sums=4,
+    far_sums=8,
+    tile=40,
+    loop=0,
+    write=12,
+    read=8,
 )
 # To move a vector of partial sums, and where all of them are more than caches hold.
 MOVE_CYCLES, FAR_MOVE_CYCLES, PARTIAL_BYTES = 8, 20, 4 * 2**20
-# Operands that are packed first: to write a vector, and to read it for a workgroup, beyond the
-# second cache, of which both chunks of one take a share.
-WRITE_CYCLES, READ_CYCLES = 12, 8
-PACKED_BYTES = 512 * 2**10
+# Of the second cache for the copies of a chunk that were packed first; to start a kernel that packs.
+PACKED_BYTES, START_CYCLES = 512 * 2**10, 15_000
 PAGE_BYTES = 4096
 # More sums of a workgroup than this are far, in vectors: with the copies they leave a second cache
 # of 512 KiB, and the 72 pages that a core of Zen 4 finds at once.
@@ -82,6 +105,15 @@ KEPT_BYTES, FAULT_CYCLES = 32 * 2**20, 2000
 # this part of multiplying but saves cycles for each byte of the operands, which then come from
 # memory once. Fitted on two cores of Zen 4: what multiplies more than twice a byte gains by runs.
 APART, ONCE_CYCLES = 0.017, 0.036
+# Cycles for each vector of an operand that is read where it lies, instead of copied.
+DIRECT_CYCLES = 2
+# Operands of more bytes than FAR_BYTES come from memory. What is read of them in pieces of less than
+# a page, for other workgroups read what is between, costs so much more a line: at 16 and 64 MiB a
+# core of Zen 4 reads 15 and 10 GB/s so, and 36 and 25 one after another.
+FAR_BYTES, FAR_CYCLES, LINE_BYTES = 16 * 2**20, 10, 64
+# Into how many pieces the innermost of the summed loops may be cut, and for how many of the best
+# deals that is tried.
+PIECES, MOST_RECUT = (2, 4, 8), 12
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
@@ -118,7 +150,12 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Pr
             )
         found = list(dealing.deals(enough, most))
         most *= FINER
-    return min(found, key=lambda deal: (deal.cycles, tuple(deal.share.values())))
+
+    def rank(deal: Deal) -> tuple[float, tuple[int, ...]]:
+        return deal.cycles, tuple(deal.share.values())
+
+    likely = sorted(found, key=rank)[:MOST_RECUT]
+    return min((recut for deal in likely for recut in dealing.recut(deal)), key=rank)
 
 
 def costs_of(instruction: str) -> Costs:
@@ -143,7 +180,8 @@ class _Dealing:
         self.cores = processor.cores
         self.multiplying = problem.flops / 2 / self.lanes * self.costs.multiply
         elements = math.prod(problem.input_shape) + math.prod(problem.output_shape)
-        self.memory_bytes = elements * self.factors * problem.data_type.bytes
+        self.data_bytes = problem.data_type.bytes
+        self.memory_bytes = elements * self.factors * self.data_bytes
 
     def deals(self, enough: int, most: int) -> Iterator[Deal]:
         """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
@@ -152,12 +190,24 @@ class _Dealing:
                 continue
             shares = dict(zip(self.counts, dealt, strict=True))
             share = {p: self.counts[p] // n * self.tile[p] for p, n in shares.items()}
-            for packs_first in (False, True) if self.has_tiles else (False,):
-                room = PACKED_BYTES if packs_first else self.costs.stack_bytes
-                if (cache := self._cache(share, room)) is None:
-                    continue
-                cycles = self._cycles(shares, share, cache, packs_first)
-                yield Deal(share=share, cache=cache, cycles=cycles, packs_first=packs_first)
+            for packs_first in (False, True):
+                if cache := self._cache(share, packs_first):
+                    yield self._deal(share, cache, packs_first)
+
+    def recut(self, deal: Deal) -> Iterator[Deal]:
+        """A deal, and what it becomes where the innermost of the summed loops is cut into pieces for
+        copies of more rows, which then have fewer in common with the next."""
+        yield deal
+        if self.has_tiles or all(self.lengths[p] == n for p, n in deal.cache.items()):
+            return
+        for pieces in PIECES:
+            if cache := self._cache(deal.share, deal.packs_first, pieces):
+                yield self._deal(deal.share, cache, deal.packs_first)
+
+    def _deal(self, share: dict[str, int], cache: dict[str, int], packs_first: bool) -> Deal:
+        shares = {p: self.counts[p] * self.tile[p] // size for p, size in share.items()}
+        cycles = self._cycles(shares, share, cache, packs_first)
+        return Deal(share=share, cache=cache, cycles=cycles, packs_first=packs_first)
 
     def _cycles(
         self,
@@ -167,29 +217,38 @@ class _Dealing:
         packs_first: bool,
     ) -> float:
         """All but the multiplying itself, with so many shares of each loop."""
-        found = copies(self.problem, share, cache, self.unit, self.deep, self.step)
+        found = self._copies(share, cache)
         chunks = math.prod(-(-self.lengths[p] // cache[p]) for p in self.lengths)
         workgroups = self.parts * math.prod(shares.values())
         sums = math.prod(share.values()) / self.lanes
         near = workgroups * sums * self.lanes * self.bytes <= PARTIAL_BYTES
         each = MOVE_CYCLES if near else FAR_MOVE_CYCLES
         cycles = PARTIAL_MOVES * workgroups * sums * each if self.parts > 1 else 0.0
-        packed = 0
+        packed, is_far = 0, not self.has_tiles and self.memory_bytes > FAR_BYTES
         # Loops that image and gradient have not: of their shares the same is copied.
         for without, copy in zip((("k",), (*FILTER_LOOPS, "c")), found, strict=True):
             vectors, times = copy.elements / self.lanes, workgroups
+            if copy.is_direct:
+                cycles += times * chunks * vectors * DIRECT_CYCLES
+                continue
             once = self.factors * (copy.rows * self.costs.row + vectors * self.costs.vector)
             once += vectors * self.costs.line
+            if is_far and copy.piece * self.data_bytes < PAGE_BYTES:
+                once += copy.elements * self.factors * self.data_bytes / LINE_BYTES * FAR_CYCLES
             if packs_first:
-                cycles += workgroups * chunks * vectors * READ_CYCLES
-                once += vectors * WRITE_CYCLES
+                cycles += workgroups * chunks * vectors * self.costs.read
+                once += vectors * self.costs.write
                 times //= math.prod(shares.get(p, 1) for p in without)
                 packed += times * chunks * copy.elements * self.bytes
+                once *= 1 + waiting(times * chunks, self.cores)
+                cycles += START_CYCLES
             cycles += times * chunks * once
         if packed > KEPT_BYTES:
             cycles += packed / PAGE_BYTES * FAULT_CYCLES
-        on_stack = 0 if packs_first else sum(copy.elements for copy in found)
+        on_stack = 0 if packs_first else sum(copy.on_stack for copy in found)
         cycles += workgroups * chunks * self._sums(share, on_stack, chunks)
+        tiles = math.prod(self.counts.values())
+        cycles += tiles * self.problem.gemm_k / list(cache.values())[-1] * self.costs.loop
         apart = self.cores > 1 and not in_runs(workgroups, self.cores)
         if apart and math.prod(n for p, n in shares.items() if p != "g") > 1:
             cycles += max(0.0, APART * self.multiplying - ONCE_CYCLES * self.memory_bytes)
@@ -213,22 +272,33 @@ class _Dealing:
         inner = [p for p in self.tile if p in FILTER_LOOPS] + [list(self.tile)[-1]]
         return math.prod(self.counts[p] * self.tile[p] for p in inner) * self.bytes
 
-    def _cache(self, share: Mapping[str, int], room: int) -> dict[str, int] | None:
-        """Trips of each summed loop whose copies fit so many bytes, innermost loops filled first,
-        of loop `deep` whole steps; None for none."""
+    def _copies(self, share: Mapping[str, int], cache: Mapping[str, int]) -> tuple[Copy, Copy]:
+        direct = (False, False)
+        if self.factors == 1:
+            direct = lie_ready(self.problem, self.tile, share, cache, self.lengths, self.parts)
+        return copies(self.problem, share, cache, self.unit, self.deep, self.step, direct)
+
+    def _cache(
+        self, share: Mapping[str, int], packs_first: bool, pieces: int = 1
+    ) -> dict[str, int] | None:
+        """Trips of each summed loop whose copies fit, innermost loops filled first, of loop `deep`
+        whole steps, of the innermost one a piece at most; None where those of one trip do not."""
+        room = PACKED_BYTES if packs_first else self.costs.stack_bytes
         units = {p: self.step if p == self.deep else 1 for p in self.lengths}
-        found = dict(units)
+        inner, found = list(self.lengths)[-1], dict(units)
 
         def fits(tiles: Mapping[str, int]) -> bool:
-            found = copies(self.problem, share, tiles, self.unit, self.deep, self.step)
-            return sum(copy.elements for copy in found) * self.bytes <= room
+            found = self._copies(share, tiles)
+            return sum(copy.on_stack for copy in found) * self.bytes <= room
 
         if not fits(found):
             return None
         for loop, length in reversed(self.lengths.items()):
-            steps, one = range(1, length // units[loop] + 1), units[loop]
-            most = bisect_right(steps, 0, key=lambda t: not fits({**found, loop: t * one}))
-            found[loop] = -(-len(steps) // -(-len(steps) // most)) * one  # even tiles
-            if most < len(steps):
+            one = units[loop]
+            count = length // one
+            allowed = range(1, (-(-count // pieces) if loop == inner else count) + 1)
+            most = bisect_right(allowed, 0, key=lambda t: not fits({**found, loop: t * one}))
+            found[loop] = -(-count // -(-count // most)) * one  # even tiles
+            if most < len(allowed):
                 break
         return found

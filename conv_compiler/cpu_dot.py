@@ -15,9 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.cpu import (
-    grouped_candidates,
     grouped_refusal,
-    lin_candidates,
     lin_refusal,
     never,
     pipeline,
@@ -34,7 +32,8 @@ from conv_compiler.cpu_copies import factors_of
 from conv_compiler.cpu_deals import best_deal
 from conv_compiler.cpu_splits import deep_loop, even_splits, part_lengths, split_parts
 from conv_compiler.cpu_tiles import (
-    PACKED_LANE_TILES,
+    BY_WORKGROUPS,
+    best_tiling,
     lanes_of,
     lies_ready,
 )
@@ -116,10 +115,17 @@ def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> b
 def _tilings(
     problem: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
 ) -> Iterator[CpuTiling]:
-    for rule in (lin_candidates, grouped_candidates):
-        for one in rule(problem, target, split_k, tile, PACKED_LANE_TILES):
-            assert isinstance(one.tiling, CpuTiling)
-            yield one.tiling
+    """Those with channels in lanes and with groups, the cheapest first."""
+    if packed_refusal(problem, target):
+        return
+    unit = processor_of(target).unit
+    fill = max(problem.c, problem.k) >= lanes_of(unit, problem)
+    lanes = "ck" if fill or problem.g == 1 else "ckg"
+    if lin_refusal(problem, target):
+        lanes = "g"
+    both = (best_tiling(problem, one, unit, tile, BY_WORKGROUPS) for one in lanes)
+    for _, tiling in sorted((found for found in both if found), key=lambda costed: costed[0]):
+        yield tiling
 
 
 def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS, summed_loops
@@ -29,11 +30,6 @@ BROADCASTS_PER_CYCLE = 1
 # Cycles a line of LINE_BYTES takes from the second cache, where a step finds new pixels.
 LINE_BYTES = 64
 LINE_CYCLES = 2
-# Cycles to copy one element when an operand must be padded or transposed first.
-COPY_CYCLES = 2
-# Lanes of a tile: 48 are single elements to IREE's vectoriser, and three registers to our kernel.
-LANE_TILES = (1, 2, 4, 8, 16, 32, 64)
-PACKED_LANE_TILES = (4, 8, 16, 32, 48, 64)
 ROW_TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
 LONGEST_TAP_TILE = 8
 # Both operands of one trip of the cache loop stay in a core's second cache; fewer pixels than the
@@ -51,6 +47,27 @@ RUN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
+class Copying:
+    """How operands that do not lie as a tile needs them are made so, and the lanes it may have.
+
+    `cycles` are those of an element that is padded or transposed, `short` where the lanes lie apart
+    and what is between them fills no vectors.
+    """
+
+    lane_tiles: tuple[int, ...]
+    cycles: float
+    short: float
+
+
+# In memory, before the kernel; 48 lanes are single elements to IREE's vectoriser.
+IN_MEMORY = Copying(lane_tiles=(1, 2, 4, 8, 16, 32, 64), cycles=2, short=2)
+# By workgroups of a kernel of ours, which has 48 lanes in three registers.
+BY_WORKGROUPS = Copying(lane_tiles=(4, 8, 16, 32, 48, 64), cycles=0.5, short=2)
+# Channels behind the groups that are the lanes, which vectors in memory are parted into.
+PARTED_CHANNELS = (2, 4, 8)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RegisterTile:
     """A register tile by loop, the cycles of the whole problem with it, and its sums in vectors."""
 
@@ -59,9 +76,10 @@ class RegisterTile:
     sums: int
 
 
-def loop_sizes(problem: ConvProblem) -> dict[str, int]:
+@lru_cache(maxsize=256)
+def loop_sizes(problem: ConvProblem) -> Mapping[str, int]:
     """Trip counts of the contraction's loops, unit ones included."""
-    return {
+    sizes = {
         "g": problem.g,
         "k": problem.k,
         "c": problem.c,
@@ -69,6 +87,7 @@ def loop_sizes(problem: ConvProblem) -> dict[str, int]:
         "n": problem.n,
         **dict(zip(OUTPUT_LOOPS[-problem.ndim :], problem.out_image, strict=True)),
     }
+    return MappingProxyType(sizes)
 
 
 def loop_order(problem: ConvProblem, lanes: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -91,17 +110,17 @@ def best_tiling(
     lanes: str,
     unit: VectorUnit,
     register_tile: tuple[int, ...] = (),
-    lane_tiles: tuple[int, ...] = LANE_TILES,
+    copying: Copying = IN_MEMORY,
 ) -> tuple[float, CpuTiling] | None:
     """(modelled cycles, tiling) with one of g, k, c in vector lanes; None where it has one trip,
     where nothing is summed, or where the `register_tile` asked for does not fit. `unit` is the
-    CPU's; `lane_tiles` the lanes a tile may have."""
+    CPU's; `copying` says who copies operands."""
     parallel, summed = loop_order(problem, lanes)
     if lanes not in parallel or not summed:
         return None
     fitting = [
         one
-        for one in _register_tiles(problem, lanes, unit, lane_tiles)
+        for one in _register_tiles(problem, lanes, unit, copying)
         if register_tile in ((), tuple(one.tile[p] for p in parallel))
     ]
     if not fitting:
@@ -119,7 +138,7 @@ def lanes_of(unit: VectorUnit, problem: ConvProblem) -> int:
 
 
 def _register_tiles(
-    problem: ConvProblem, lanes: str, unit: VectorUnit, lane_tiles: tuple[int, ...]
+    problem: ConvProblem, lanes: str, unit: VectorUnit, copying: Copying
 ) -> Iterator[RegisterTile]:
     """Every register tile that fits the register file."""
     sizes = loop_sizes(problem)
@@ -131,7 +150,7 @@ def _register_tiles(
     ]
     rows = [[t for t in ROW_TILES if t <= sizes[p]] if p != lanes else [1] for p in ("k", "c")]
     widest = 1 << (sizes[lanes] - 1).bit_length()
-    widths = [t for t in lane_tiles if t <= max(widest, lane_tiles[0])]
+    widths = [t for t in copying.lane_tiles if t <= max(widest, copying.lane_tiles[0])]
     for *window, k, c in product(*tap_tiles, *rows):
         if (tile_rows := math.prod(window) * k * c) > unit.most_sums:
             continue
@@ -144,7 +163,7 @@ def _register_tiles(
             image = math.prod(window) * c * (vectors if lanes in "gc" else 1)
             gradient = k * (vectors if lanes in "gk" else 1)
             # Operands stay in registers where several sums use them; broadcasts come and go.
-            held = {"c": image, "k": gradient, "g": image + gradient}[lanes]
+            held = {"c": image, "k": gradient, "g": min(image, gradient) + 1}[lanes]
             if sums > unit.most_sums or sums + held > unit.most_vectors:
                 continue
             tile = {"g": 1, "k": k, "c": c, **dict(zip(taps, window, strict=True)), lanes: width}
@@ -159,23 +178,28 @@ def _register_tiles(
                 FMA_CYCLES,
             )
             tiles = math.prod(-(-sizes[p] // t) for p, t in tile.items())
-            copied = _copied_elements(problem, lanes, tile)
-            cycles = tiles * problem.gemm_k * busy + copied * COPY_CYCLES
+            cycles = tiles * problem.gemm_k * busy + _copy_cycles(problem, lanes, tile, copying)
             yield RegisterTile(tile=tile, cycles=cycles, sums=sums)
 
 
-def _copied_elements(problem: ConvProblem, lanes: str, tile: dict[str, int]) -> int:
-    """Elements of operands that must be copied because of the tile or the lanes."""
+def _copy_cycles(
+    problem: ConvProblem, lanes: str, tile: dict[str, int], copying: Copying
+) -> float:
+    """What copying takes of operands that must be copied because of the tile or the lanes."""
     sizes = loop_sizes(problem)
     row = problem.layout_row.grouped
-    total = 0
+    total = 0.0
     for letters, loops, shape in (
         (row.input, "gc", problem.input_shape),
         (row.output, "gk", problem.output_shape),
     ):
         uneven = any(sizes[p] % tile[p] for p in loops)
         outer = lanes in loops and not innermost(letters, lanes, sizes)
-        total += math.prod(shape) * (uneven or outer)
+        if not (uneven or outer):
+            continue
+        inner = letters.lower()[-1]
+        short = outer and inner != "*" and sizes[inner] not in PARTED_CHANNELS
+        total += math.prod(shape) * (copying.short if short else copying.cycles)
     return total
 
 
@@ -184,10 +208,10 @@ def lies_ready(problem: ConvProblem, tiling: CpuTiling) -> bool:
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     whole = dict.fromkeys(loop_sizes(problem), 1) | tile
     padded = any((*problem.pad_low, *problem.pad_high))
-    return not padded and not _copied_elements(problem, list(tile)[-1], whole)
+    return not padded and not _copy_cycles(problem, list(tile)[-1], whole, IN_MEMORY)
 
 
-def innermost(letters: str, lanes: str, sizes: dict[str, int]) -> bool:
+def innermost(letters: str, lanes: str, sizes: Mapping[str, int]) -> bool:
     """Whether nothing of more than one trip lies inside the lanes' axis."""
     inner = letters.lower()[letters.lower().index(lanes) + 1 :]
     return all(letter != "*" and sizes[letter] == 1 for letter in inner)

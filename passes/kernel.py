@@ -249,12 +249,20 @@ class Kernel:
             if self.loads_first:
                 for offsets in self.offsets():
                     factors(offsets)
-            return [
-                self.product.add(total, *factors(offsets))
-                for total, offsets in zip(sums, self.offsets(), strict=True)
-            ]
+            sums = list(sums)
+            for number, offsets in self.in_order():
+                sums[number] = self.product.add(sums[number], *factors(offsets))
+            return sums
 
         return loops([self.instructions(p, trips[p]) for p in self.summed], sums, a_trip)
+
+    def in_order(self) -> list[tuple[int, dict[str, int]]]:
+        """Each block of sums, its number first, in the order in which they are added to: of the
+        operand that has more factors one after the other, or registers would have to hold them."""
+        blocks = list(enumerate(self.offsets()))
+        distances = [[o.distance(offsets) for _, offsets in blocks] for o in self.operands]
+        slowest = max(distances, key=lambda found: len(set(found)))
+        return sorted(blocks, key=lambda block: slowest[block[0]])
 
     @property
     def loads_first(self) -> bool:

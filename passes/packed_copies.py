@@ -84,13 +84,16 @@ class _Row:
         self.to = plus(*(times(index, o.strides[axis]) for axis, index in at.items()))
         self.place = o.element(first, at)
         # Axes along which each vector has an index of its own.
-        self.own = [PAIR in axis or i in (o.last, o.turned) for i, axis in enumerate(o.index)]
+        inside = () if o.merged else (o.last, o.turned)
+        self.own = [PAIR in axis or i in inside for i, axis in enumerate(o.index)]
         self.width = o.product.lanes
 
     def written(self, copy: ir.Value) -> ir.Value:
         """The copy with the row in it: zeros where all of it is pads."""
         shared = self._inside(self.place, [not own for own in self.own])
         write = self._cut if self.operand.is_cut else self._whole
+        if self.operand.merged:
+            write = self._parted
         if shared is None:
             return write(copy)
         return choice(shared, copy.type, lambda: write(copy), lambda: self._cleared(copy))
@@ -187,6 +190,27 @@ class _Row:
         trips = [_ceil_div(left, self.width), o.blocks, -(-wide // count)]
         return loops(trips, [copy], a_block)[0]
 
+    def _parted(self, copy: ir.Value) -> ir.Value:
+        """Vectors of several channels of a group, parted into vectors of groups, one a channel."""
+        o = self.operand
+        assert o.turned is not None
+        channels, turned = o.extents[o.last], o.turned
+
+        def a_block(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            (copy,) = values
+            lane = times(at[1], self.width)
+            group = plus(times(at[0], o.block), lane)
+            rows = [
+                self._packed({turned: group, o.last: constant(i * self.width)}, self.width)
+                for i in range(channels)
+            ]
+            to = plus(times(at[0], o.pitch), lane)
+            for channel, column in enumerate(parted(rows)):
+                copy = self._put(copy, column, plus(to, constant(channel * o.strides[o.last])))
+            return [copy]
+
+        return loops([o.blocks, o.block // self.width], [copy], a_block)[0]
+
     def _columns(self, rows: list[ir.Value], wide: int) -> Iterator[tuple[int, ir.Value]]:
         """The rows transposed, with the address of each vector from the first on, where there are
         so many elements in a block."""
@@ -238,15 +262,20 @@ class _Row:
             ask(plus(self.memory.of(list(index)), constant(BYTES_AHEAD)), FIRST_CACHE)
         element = ops.element_of(o.value)
         type, zero = ir.VectorType.get([width], element), ops.zero(element)
-        map = ir.AffineMap.get_minor_identity(len(index), 1)
         # A vector that begins inside is cut off at the end.
         by_test = [own and (axis != o.last or width == 1) for axis, own in enumerate(self.own)]
         inside = self._inside(index, by_test)
         past_end = o.is_cut and (o.low[-1] or o.extents[-1] % width)
         whole = width == 1 or not (o.high[-1] or past_end)
+        value, place = o.value, list(index)
+        if o.merged:
+            *others, group, channel = index
+            place = [*others, plus(times(group, o.extents[-1]), channel)]
+            value, whole = o.merged, not o.high[-2]
+        map = ir.AffineMap.get_minor_identity(len(place), 1)
 
         def read() -> ir.Value:
-            return vector.TransferReadOp(type, o.value, index, map, zero, [whole]).result
+            return vector.TransferReadOp(type, value, place, map, zero, [whole]).result
 
         if inside is None:
             return read()
@@ -294,5 +323,21 @@ def riffled(rows: list[ir.Value]) -> list[ir.Value]:
             vector.ShuffleOp(rows[i], rows[i + half], mask).result
             for i in range(half)
             for mask in (shuffle[:width], shuffle[width:])
+        ]
+    return rows
+
+
+def parted(rows: list[ir.Value]) -> list[ir.Value]:
+    """Every n-th element of n rows of vectors that lie one behind the other, a power of two of
+    them: what `riffled` puts together.
+
+    Each stage shuffles two neighbours into their even elements and their odd ones.
+    """
+    (width,) = ir.VectorType(rows[0].type).shape
+    for _ in range(len(rows).bit_length() - 1):
+        rows = [
+            vector.ShuffleOp(rows[i], rows[i + 1], list(range(odd, 2 * width, 2))).result
+            for odd in (0, 1)
+            for i in range(0, len(rows), 2)
         ]
     return rows

@@ -16,6 +16,8 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
 
 from conv_compiler.build import ops
+from conv_compiler.cpu_copies import MOST_READS
+from conv_compiler.cpu_tiles import PARTED_CHANNELS
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import Axis, Index
 from conv_compiler.passes.copy_sources import Source, extent_of
@@ -23,9 +25,6 @@ from conv_compiler.passes.indices import constant, divided, less, plus, times
 from conv_compiler.passes.pair_products import PAIR
 from conv_compiler.passes.products import Product
 
-# Times an element is read at most where it lies; more, and it is copied. Where a row is a piece of
-# one pixel it is always copied: a cache has few places for lines that lie a power of two apart.
-MOST_READS = 4
 # Elements of a block at least: shorter ones take too many stores.
 LEAST_BLOCK = 4
 
@@ -71,7 +70,8 @@ class PackedOperand:
 
     `low` and `high` are the pads of the tensor `value`, `extents` and `strides` the copy's, all by
     axis of the tensor. A row is what lies along its last axis. `turned` is the axis of the lanes
-    where that is another one: rows of the copy are then columns of the tensor. Its innermost axis
+    where that is another one: rows of the copy are then columns of the tensor; `merged` the tensor
+    with that axis and the last one as one, where these are read so. Its innermost axis
     is cut into `blocks` of `block` elements, with room for `wide`; each begins `pitch` elements
     behind the one before.
     """
@@ -113,6 +113,7 @@ class PackedOperand:
             self.high[self.turned] += missing
         if self.turned is not None:
             self.high[self.turned] += any(loop in uneven for loop in self.index[self.turned])
+        self.merged = self._merged(lanes in summed)
         self.is_wide = bool(of_lanes)
         apart = sum(self.index[axis][lanes] for axis in of_lanes)
         if of_lanes and apart != 1:
@@ -159,7 +160,8 @@ class PackedOperand:
         # The end of the last row's vector, unless rows are whole vectors.
         wide = self.wide if self.turned is not None else 1
         ends = self.low[-1] > 0 or self.extents[-1] % self.product.lanes > 0
-        room = (self.product.lanes - 1) * wide if self.is_cut and ends else 0
+        cut = self.is_cut and self.merged is None
+        room = (self.product.lanes - 1) * wide if cut and ends else 0
         whole = math.lcm(self.block, self.product.lanes) if self.deep else 1
         self.inner, self.pitch = inner, -(-(length + room) // whole) * whole
         self.steps: dict[str, int] = {}
@@ -191,6 +193,29 @@ class PackedOperand:
             and not any(loop in uneven for loop in row)
             and reads <= MOST_READS
         )
+
+    def _merged(self, of_pixels: bool) -> ir.Value | None:
+        """The tensor with the axis of the lanes and the last one, which is short, as one: whole
+        vectors of it are parted into those of the copy. None where that is not what there is."""
+        if self.turned != self.last - 1 or of_pixels or self.low[-1] or self.high[-1]:
+            return None
+        shape = ops.shape_of(self.value)
+        *others, lanes, short = shape
+        is_whole = self.extents[-1] == short and not self.low[self.turned]
+        if not is_whole or short not in PARTED_CHANNELS or any(PAIR in axis for axis in self.index[-2:]):
+            return None
+        groups = [*([axis] for axis in range(len(others))), [self.turned, self.last]]
+        return ops.reshape(self.value, [*others, lanes * short], groups)
+
+    @property
+    def row_axes(self) -> tuple[int, ...]:
+        """The axes of the tensor that a row in one piece of memory lies along."""
+        return (self.last,) if self.merged is None else (self.last - 1, self.last)
+
+    @property
+    def row_elements(self) -> int:
+        """Elements of such a row that are copied."""
+        return math.prod(self.extents[axis] for axis in self.row_axes)
 
     def start(self, first: Mapping[str, ir.Value]) -> ir.Value:
         """Address of the first trip of some loops, from which addresses count."""

@@ -1,5 +1,5 @@
-"""Operands packed by kernels of their own, for a kernel of tiles whose workgroups would copy them
-again and again.
+"""Operands packed by kernels of their own, for a kernel whose workgroups would copy them again and
+again.
 
 A workgroup of these fills the copy that workgroups of one share read for one chunk
 (`packed_copies.py`); copies lie one behind the other in a tensor of one axis. While a chunk is
@@ -20,6 +20,7 @@ from conv_compiler.host import TILE_ROWS
 from conv_compiler.passes.addresses import Address
 from conv_compiler.passes.foralls import Piece, forall, slice_of
 from conv_compiler.passes.indices import constant, delinearized, divided, linearized, plus, times
+from conv_compiler.passes.kernel import Kernel
 from conv_compiler.passes.packed_copies import filled
 from conv_compiler.passes.requests import LINE_BYTES, MOST_LINES, SECOND_CACHE, ask
 from conv_compiler.passes.tile_kernel import TileKernel
@@ -27,14 +28,11 @@ from conv_compiler.passes.tiles import address_of, element_address
 from conv_compiler.schedule import ROLE
 
 if TYPE_CHECKING:
-    from conv_compiler.passes.kernel import Kernel
     from conv_compiler.passes.packed_operands import PackedOperand
 
 
-class PackedTileKernel(TileKernel):
-    """The kernel of one contraction while it is written: sums in tiles, operands packed before."""
-
-    lines: Sequence[tuple[ir.Value, int]] = ()
+class PacksFirst(Kernel):
+    """What kernels have in common whose operands others pack: all but those read as they lie."""
 
     @property
     def copied(self) -> list[PackedOperand]:
@@ -43,27 +41,46 @@ class PackedTileKernel(TileKernel):
 
     def region(self) -> ir.Value:
         """The dispatch region that computes the result, behind those that pack its operands."""
-        self.packings = [Packing(self, operand) for operand in self.operands]
-        self.packed = [packing.region() for packing in self.packings]
+        self.packings = {
+            number: Packing(self, operand)
+            for number, operand in enumerate(self.operands)
+            if not operand.is_direct
+        }
+        self.packed = {number: packing.region() for number, packing in self.packings.items()}
         return super().region()
 
     def sources(self, copies: Sequence[ir.Value]) -> list[ir.Value]:
         """The packed operands."""
-        return self.packed
+        return [self.packed.get(number, o.value) for number, o in enumerate(self.operands)]
 
     def starts(self, first: Mapping[str, ir.Value]) -> list[ir.Value]:
         """Where the copy for a chunk begins in each of them."""
-        return [packing.start(first) for packing in self.packings]
+        return [
+            self.packings[number].start(first) if number in self.packings else operand.start(first)
+            for number, operand in enumerate(self.operands)
+        ]
+
+
+class PackedVectorKernel(PacksFirst):
+    """The kernel of one contraction while it is written: sums in vectors, operands packed before.
+
+    Cores read what is packed one line behind the other, and need not be asked to."""
+
+
+class PackedTileKernel(PacksFirst, TileKernel):
+    """The kernel of one contraction while it is written: sums in tiles, operands packed before."""
+
+    lines: Sequence[tuple[ir.Value, int]] = ()
 
     def ask(self, ahead: Mapping[str, ir.Value], number: ir.Value, shares: int) -> None:
         """Find out which lines of the next chunk's copies a register tile asks for: first address,
         and how many in each trip."""
         trips = math.prod(self.cache[p] // self.steps[p] for p in self.summed)
         self.lines = []
-        for packing, packed in zip(self.packings, self.packed, strict=True):
+        for which, packing in self.packings.items():
             run = -(-packing.length // (TILE_ROWS * shares * trips))
             start = plus(packing.start(ahead), times(number, run * trips * TILE_ROWS))
-            self.lines.append((element_address(address_of(packed), start), run))
+            self.lines.append((element_address(address_of(self.packed[which]), start), run))
 
     def beside(self, trip: Sequence[ir.Value]) -> None:
         """Ask the second cache for them, where they are few beside those that are multiplied."""

@@ -36,7 +36,8 @@ FIRST_CACHE, SECOND_CACHE = 3, 2
 
 def lines_of(operand: PackedOperand) -> int:
     """Lines of memory that a copy is read from, or few more."""
-    return operand.parts * math.prod(operand.extents[:-1]) * _row_lines(operand)
+    rows = math.prod(operand.extents) // operand.row_elements
+    return operand.parts * rows * _row_lines(operand)
 
 
 def request(
@@ -51,7 +52,7 @@ def request(
     Addresses outside of the tensor are asked for, too, where the copy has zeros: that does nothing.
     """
     o = operand
-    axes = [axis for axis in range(len(o.extents)) if axis != o.last]
+    axes = [axis for axis in range(len(o.extents)) if axis not in o.row_axes]
     lines = _row_lines(o)
     run = min(lines, MOST_LINES)
     sizes = [*(o.extents[axis] for axis in axes), -(-lines // run)]
@@ -73,7 +74,7 @@ def request(
 
 
 def _row_lines(operand: PackedOperand) -> int:
-    bits = operand.extents[operand.last] * ops.element_of(operand.value).width
+    bits = operand.row_elements * ops.element_of(operand.value).width
     return int(-(-bits // (8 * LINE_BYTES)))
 
 

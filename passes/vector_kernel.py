@@ -27,7 +27,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import LoopNest, erase_if_dead, find_nests
 from conv_compiler.passes.epilogues import find_epilogue
 from conv_compiler.passes.kernel import Kernel, summed_loops
-from conv_compiler.passes.packing import PackedTileKernel
+from conv_compiler.passes.packing import PackedTileKernel, PackedVectorKernel
 from conv_compiler.passes.tile_kernel import TileKernel
 
 
@@ -36,7 +36,7 @@ class VectorKernel:
     """Options: trips of each parallel loop a workgroup takes and that are in the register tile, of
     each summed loop that operands are copied for; sums in a register; the multiply-add; trips of
     each summed loop that it sums, where it multiplies tiles; whether kernels of their own pack the
-    operands of these.
+    operands.
 
     The last tile of a summed loop may be shorter."""
 
@@ -65,7 +65,7 @@ class VectorKernel:
 
     def _kernel(self) -> type[Kernel]:
         if not self.steps:
-            return Kernel
+            return PackedVectorKernel if self.packs_first else Kernel
         return PackedTileKernel if self.packs_first else TileKernel
 
     def _check(self, nest: LoopNest) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from conv_compiler import cpu_dot
 from conv_compiler.cpu_copies import copies
 from conv_compiler.cpu_deals import VECTORS, best_deal
-from conv_compiler.cpu_tiles import PACKED_LANE_TILES
+from conv_compiler.cpu_tiles import BY_WORKGROUPS
 from conv_compiler.directions import roles
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.facts import KernelFacts
@@ -147,7 +147,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
             assert nest.sizes.get("pair", 1) == (2 if one.tiling.instruction else 1)
             trips = math.prod(nest.sizes[loop] for loop in nest.reductions)
             assert trips * parts >= problem.gemm_k
-            assert kernel.tile[-1] % PACKED_LANE_TILES[0] == 0
+            assert kernel.tile[-1] % BY_WORKGROUPS.lane_tiles[0] == 0
             kernel.apply(module)  # raises where a tile does not divide
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
