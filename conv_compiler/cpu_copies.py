@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 
 
 # Times an element is read at most where it lies; more, and it is copied. Where a row is a piece of
-# one pixel it is always copied: a cache has few places for lines that lie a power of two apart.
-MOST_READS = 4
+# one pixel it is always copied: a cache has few places for lines that lie a power of two apart. So
+# it is where a register tile reads only a part of each line.
+MOST_READS, LINE_BYTES = 4, 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """Elements of an operand's copy, with room for the end of a last vector, the pieces of memory
-    that they come from, and elements of such a piece. `is_direct` where the operand is read as it
-    lies, and there is no copy."""
+    """Elements of an operand's copy, with room for the end of a last vector, and the pieces of
+    memory that they come from. `run` elements of a pixel lie side by side until those of another
+    workgroup follow, without end where none do. `is_direct` where the operand is read as it lies,
+    and there is no copy."""
 
     elements: int
     rows: float
-    piece: int
+    run: float
     is_direct: bool = False
 
     @property
@@ -98,8 +100,11 @@ def lie_ready(
     def ready(letters: str, loops: str) -> bool:
         channels = letters.lower().rpartition("*")[2]
         reads = math.prod(share[p] // tile[p] for p in tile if p not in loops)
+        inner = next((p for p in reversed(channels) if sizes[p] > 1), "")
+        read = tile.get(inner, 1)
         return (
-            channels.strip() != ""
+            inner != ""
+            and (read == sizes[inner] or read * problem.data_type.bytes >= LINE_BYTES)
             and (lanes not in letters.lower() or innermost(letters, lanes, sizes))
             and all(share.get(p, 1) == sizes[p] for p in channels)
             and all(sizes[p] % tile.get(p, 1) == 0 for p in loops if p in tile)
@@ -126,17 +131,20 @@ def _copy(
     inner = deep or inner
     sizes, pixels = loop_sizes(problem), OUTPUT_LOOPS[-problem.ndim :]
     axes = [p for letter in letters.lower() for p in (pixels if letter == "*" else letter)]
-    piece = 1
+    piece, run = 1, math.inf
     for letter in reversed(letters.lower()):
         piece *= extents[pixels[-1]] if letter == "*" else extents[letter]
-        if letter == "*" or extents[letter] < sizes[letter]:
+        if letter == "*":
+            break
+        if extents[letter] < sizes[letter]:
+            run = piece
             break
     behind = axes[axes.index(inner) + 1 :] if inner in axes else []
     turned = any(axis in pixels or sizes[axis] > 1 for axis in behind)
     # Whole channels right behind the lanes are parted; shorter rows take a vector each.
     short = extents[axes[-1]]
     parted = turned and behind == axes[-1:] and sizes[axes[-1]] == short in PARTED_CHANNELS
-    if turned and not parted:
+    if turned and not parted and axes[-1] not in pixels:
         piece = min(piece, short)
     rows = math.prod(extents.values()) / piece
     ends = any(problem.pad_low) or short % vector > 0
@@ -146,9 +154,9 @@ def _copy(
         whole = math.lcm(step, vector)
         block = vector * (math.prod(extents.values()) + (vector - 1) * is_cut)
         elements = blocks * -(-block // whole) * whole
-        return Copy(elements=elements, rows=rows, piece=piece, is_direct=is_direct)
+        return Copy(elements=elements, rows=rows, run=run, is_direct=is_direct)
     if deep and turned:
         extents[deep] = max(extents[deep], vector)
     room = (vector - 1) * (extents[inner] if turned else 1) if is_cut else 0
     elements = math.prod(extents.values()) + room
-    return Copy(elements=elements, rows=rows, piece=piece, is_direct=is_direct)
+    return Copy(elements=elements, rows=rows, run=run, is_direct=is_direct)

@@ -17,7 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS
-from conv_compiler.cpu_copies import Copy, copies, factors_of, lie_ready
+from conv_compiler.cpu_copies import LINE_BYTES, Copy, copies, factors_of, lie_ready
 from conv_compiler.cpu_splits import deep_loop, part_lengths
 from conv_compiler.cpu_tiles import (
     PARTIAL_MOVES,
@@ -92,7 +92,7 @@ TILES = Costs(
 )
 # To move a vector of partial sums, and where all of them are more than caches hold.
 MOVE_CYCLES, FAR_MOVE_CYCLES, PARTIAL_BYTES = 8, 20, 4 * 2**20
-# Of the second cache for the copies of a chunk that were packed first; to start a kernel that packs.
+# Of the second cache for a chunk's copies that were packed first; to start a kernel that packs.
 PACKED_BYTES, START_CYCLES = 512 * 2**10, 15_000
 PAGE_BYTES = 4096
 # More sums of a workgroup than this are far, in vectors: with the copies they leave a second cache
@@ -107,10 +107,11 @@ KEPT_BYTES, FAULT_CYCLES = 32 * 2**20, 2000
 APART, ONCE_CYCLES = 0.017, 0.036
 # Cycles for each vector of an operand that is read where it lies, instead of copied.
 DIRECT_CYCLES = 2
-# Operands of more bytes than FAR_BYTES come from memory. What is read of them in pieces of less than
-# a page, for other workgroups read what is between, costs so much more a line: at 16 and 64 MiB a
-# core of Zen 4 reads 15 and 10 GB/s so, and 36 and 25 one after another.
-FAR_BYTES, FAR_CYCLES, LINE_BYTES = 16 * 2**20, 10, 64
+# Operands of more bytes than these come from beyond the second cache, or from memory. What is read
+# of them in pieces of less than a page, for other workgroups read what is between, costs so many
+# cycles more a line: at 16 and 64 MiB a core of Zen 4 reads 15 and 10 GB/s so, and 36 and 25 one
+# after another; on Emerald Rapids r56 (13 MB, f32) took 9 % longer by pieces of 64 bytes.
+FAR_CYCLES = {16 * 2**20: 10, 2 * 2**20: 5, 0: 0}
 # Into how many pieces the innermost of the summed loops may be cut, and for how many of the best
 # deals that is tried.
 PIECES, MOST_RECUT = (2, 4, 8), 12
@@ -182,6 +183,7 @@ class _Dealing:
         elements = math.prod(problem.input_shape) + math.prod(problem.output_shape)
         self.data_bytes = problem.data_type.bytes
         self.memory_bytes = elements * self.factors * self.data_bytes
+        self.far = next(c for size, c in FAR_CYCLES.items() if self.memory_bytes > size)
 
     def deals(self, enough: int, most: int) -> Iterator[Deal]:
         """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
@@ -195,8 +197,8 @@ class _Dealing:
                     yield self._deal(share, cache, packs_first)
 
     def recut(self, deal: Deal) -> Iterator[Deal]:
-        """A deal, and what it becomes where the innermost of the summed loops is cut into pieces for
-        copies of more rows, which then have fewer in common with the next."""
+        """A deal, and what it becomes where the innermost of the summed loops is cut into pieces,
+        for copies of more rows, which then have fewer in common with the next."""
         yield deal
         if self.has_tiles or all(self.lengths[p] == n for p, n in deal.cache.items()):
             return
@@ -224,7 +226,7 @@ class _Dealing:
         near = workgroups * sums * self.lanes * self.bytes <= PARTIAL_BYTES
         each = MOVE_CYCLES if near else FAR_MOVE_CYCLES
         cycles = PARTIAL_MOVES * workgroups * sums * each if self.parts > 1 else 0.0
-        packed, is_far = 0, not self.has_tiles and self.memory_bytes > FAR_BYTES
+        packed = 0
         # Loops that image and gradient have not: of their shares the same is copied.
         for without, copy in zip((("k",), (*FILTER_LOOPS, "c")), found, strict=True):
             vectors, times = copy.elements / self.lanes, workgroups
@@ -233,8 +235,8 @@ class _Dealing:
                 continue
             once = self.factors * (copy.rows * self.costs.row + vectors * self.costs.vector)
             once += vectors * self.costs.line
-            if is_far and copy.piece * self.data_bytes < PAGE_BYTES:
-                once += copy.elements * self.factors * self.data_bytes / LINE_BYTES * FAR_CYCLES
+            if not self.has_tiles and copy.run * self.data_bytes < PAGE_BYTES:
+                once += copy.elements * self.factors * self.data_bytes / LINE_BYTES * self.far
             if packs_first:
                 cycles += workgroups * chunks * vectors * self.costs.read
                 once += vectors * self.costs.write

@@ -101,12 +101,15 @@ def packed_refusal(problem: ConvProblem, target: Target) -> str:
 
 
 def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
-    """Whether `cpu_lin` reads operands where they lie, and each element for one tap only: channels
-    innermost, data of the sums' type, nothing to pad."""
+    """Whether `cpu_lin` reads operands where they lie, each element for one tap only and not all of
+    them, which copies would fetch in pieces: channels innermost, data of the sums' type, nothing to
+    pad, a stride."""
     row = problem.layout_row.grouped
     if operand_bytes(problem, target) < problem.accumulator_type.bytes:
         return False  # a copy is widened once, what lies in memory whenever it is read
     if row.input.endswith("*") or row.output.endswith("*") or math.prod(problem.filter) > 1:
+        return False
+    if set(problem.stride) == {1}:
         return False
     assert isinstance(strategy.tiling, CpuTiling)
     return lies_ready(problem, strategy.tiling)

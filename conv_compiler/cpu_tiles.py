@@ -50,8 +50,8 @@ RUN = 8
 class Copying:
     """How operands that do not lie as a tile needs them are made so, and the lanes it may have.
 
-    `cycles` are those of an element that is padded or transposed, `short` where the lanes lie apart
-    and what is between them fills no vectors.
+    `cycles` are those of an element that is padded or transposed, over what one that is not takes;
+    `short` where the lanes lie apart and what is between them fills no vectors.
     """
 
     lane_tiles: tuple[int, ...]
@@ -62,7 +62,7 @@ class Copying:
 # In memory, before the kernel; 48 lanes are single elements to IREE's vectoriser.
 IN_MEMORY = Copying(lane_tiles=(1, 2, 4, 8, 16, 32, 64), cycles=2, short=2)
 # By workgroups of a kernel of ours, which has 48 lanes in three registers.
-BY_WORKGROUPS = Copying(lane_tiles=(4, 8, 16, 32, 48, 64), cycles=0.5, short=2)
+BY_WORKGROUPS = Copying(lane_tiles=(4, 8, 16, 32, 48, 64), cycles=0.125, short=2)
 # Channels behind the groups that are the lanes, which vectors in memory are parted into.
 PARTED_CHANNELS = (2, 4, 8)
 
@@ -125,7 +125,8 @@ def best_tiling(
     ]
     if not fitting:
         return None
-    best = min(fitting, key=lambda t: (t.cycles, -t.sums))
+    # Wider tiles of groups share nothing; of channels, the operand that is broadcast.
+    best = min(fitting, key=lambda t: (t.cycles, t.sums if lanes == "g" else -t.sums))
     tile = tuple(best.tile[p] for p in parallel)
     return best.cycles, CpuTiling(
         loops=(*parallel, *summed), vector_parallel=(*tile, *(0 for _ in summed))
@@ -182,9 +183,7 @@ def _register_tiles(
             yield RegisterTile(tile=tile, cycles=cycles, sums=sums)
 
 
-def _copy_cycles(
-    problem: ConvProblem, lanes: str, tile: dict[str, int], copying: Copying
-) -> float:
+def _copy_cycles(problem: ConvProblem, lanes: str, tile: dict[str, int], copying: Copying) -> float:
     """What copying takes of operands that must be copied because of the tile or the lanes."""
     sizes = loop_sizes(problem)
     row = problem.layout_row.grouped

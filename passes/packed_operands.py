@@ -16,7 +16,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
 
 from conv_compiler.build import ops
-from conv_compiler.cpu_copies import MOST_READS
+from conv_compiler.cpu_copies import LINE_BYTES, MOST_READS
 from conv_compiler.cpu_tiles import PARTED_CHANNELS
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import Axis, Index
@@ -91,7 +91,7 @@ class PackedOperand:
         self.product, self.ranges = product, ranges
         source = Source.of(value, index)
         whole = source.with_long_rows(ranges, lanes, lambda inner, joined: True)
-        self.is_direct = self._lies_ready(whole, uneven, lanes, reads, summed)
+        self.is_direct = self._lies_ready(whole, uneven, lanes, reads, summed, reader)
         if not self.is_direct:
             whole = source.with_long_rows(
                 ranges, lanes, lambda inner, joined: reader.may_join(inner, joined, ranges)
@@ -181,12 +181,18 @@ class PackedOperand:
         lanes: str,
         reads: int,
         summed: Collection[str],
+        reader: Reader,
     ) -> bool:
         """Whether the tensor itself may be read: it has no pads, the type that is multiplied and
-        lanes innermost, its rows hold several pixels, and it is read a few times at most."""
+        lanes innermost, its rows hold several pixels, a register tile reads whole lines or pixels,
+        and it is read a few times at most."""
         *others, row = source.index
+        inner = [loop for loop, step in row.items() if step == 1 and loop in reader.tile]
+        read = math.prod(reader.tile[loop] for loop in inner)
+        by_lines = read * ops.element_of(source.value).width >= 8 * LINE_BYTES
         return (
-            not any((*source.low, *source.high))
+            (by_lines or all(read == self.ranges[loop] for loop in inner))
+            and not any((*source.low, *source.high))
             and ops.element_of(source.value) == self.product.element
             and all(lanes not in axis for axis in others)
             and any(loop in summed for loop in row)
@@ -202,7 +208,11 @@ class PackedOperand:
         shape = ops.shape_of(self.value)
         *others, lanes, short = shape
         is_whole = self.extents[-1] == short and not self.low[self.turned]
-        if not is_whole or short not in PARTED_CHANNELS or any(PAIR in axis for axis in self.index[-2:]):
+        if (
+            not is_whole
+            or short not in PARTED_CHANNELS
+            or any(PAIR in axis for axis in self.index[-2:])
+        ):
             return None
         groups = [*([axis] for axis in range(len(others))), [self.turned, self.last]]
         return ops.reshape(self.value, [*others, lanes * short], groups)
