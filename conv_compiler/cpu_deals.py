@@ -219,7 +219,7 @@ class _Dealing:
         packs_first: bool,
     ) -> float:
         """All but the multiplying itself, with so many shares of each loop."""
-        found = self._copies(share, cache)
+        found = self._copies(share, cache, packs_first)
         chunks = math.prod(-(-self.lengths[p] // cache[p]) for p in self.lengths)
         workgroups = self.parts * math.prod(shares.values())
         sums = math.prod(share.values()) / self.lanes
@@ -274,9 +274,11 @@ class _Dealing:
         inner = [p for p in self.tile if p in FILTER_LOOPS] + [list(self.tile)[-1]]
         return math.prod(self.counts[p] * self.tile[p] for p in inner) * self.bytes
 
-    def _copies(self, share: Mapping[str, int], cache: Mapping[str, int]) -> tuple[Copy, Copy]:
+    def _copies(
+        self, share: Mapping[str, int], cache: Mapping[str, int], packs_first: bool
+    ) -> tuple[Copy, Copy]:
         direct = (False, False)
-        if self.factors == 1:
+        if self.factors == 1 and not packs_first:
             direct = lie_ready(self.problem, self.tile, share, cache, self.lengths, self.parts)
         return copies(self.problem, share, cache, self.unit, self.deep, self.step, direct)
 
@@ -290,7 +292,7 @@ class _Dealing:
         inner, found = list(self.lengths)[-1], dict(units)
 
         def fits(tiles: Mapping[str, int]) -> bool:
-            found = self._copies(share, tiles)
+            found = self._copies(share, tiles, packs_first)
             return sum(copy.on_stack for copy in found) * self.bytes <= room
 
         if not fits(found):

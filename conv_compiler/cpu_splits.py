@@ -81,7 +81,7 @@ def split_parts(problem: ConvProblem, split_k: int) -> dict[str, tuple[int, int]
 def padded_elements(problem: ConvProblem, split_k: int) -> int:
     """gemm_k with the zeros that cutting it into so many parts adds."""
     padded = {p: size for p, (_, size) in split_parts(problem, split_k).items()}
-    sizes = loop_sizes(problem) | padded
+    sizes = {**loop_sizes(problem), **padded}
     return math.prod(sizes[p] for p in ("n", *OUTPUT_LOOPS[-problem.ndim :]))
 
 

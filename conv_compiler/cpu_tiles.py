@@ -50,19 +50,21 @@ RUN = 8
 class Copying:
     """How operands that do not lie as a tile needs them are made so, and the lanes it may have.
 
-    `cycles` are those of an element that is padded or transposed, over what one that is not takes;
-    `short` where the lanes lie apart and what is between them fills no vectors.
+    Over what another one takes, an element takes `padded` cycles where a tile does not divide its
+    axes, `turned` where the lanes lie apart, and `short` where what is between them fills no
+    vectors.
     """
 
     lane_tiles: tuple[int, ...]
-    cycles: float
+    padded: float
+    turned: float
     short: float
 
 
 # In memory, before the kernel; 48 lanes are single elements to IREE's vectoriser.
-IN_MEMORY = Copying(lane_tiles=(1, 2, 4, 8, 16, 32, 64), cycles=2, short=2)
+IN_MEMORY = Copying(lane_tiles=(1, 2, 4, 8, 16, 32, 64), padded=2, turned=2, short=2)
 # By workgroups of a kernel of ours, which has 48 lanes in three registers.
-BY_WORKGROUPS = Copying(lane_tiles=(4, 8, 16, 32, 48, 64), cycles=0.125, short=2)
+BY_WORKGROUPS = Copying(lane_tiles=(4, 8, 16, 32, 48, 64), padded=1, turned=0.125, short=2)
 # Channels behind the groups that are the lanes, which vectors in memory are parted into.
 PARTED_CHANNELS = (2, 4, 8)
 
@@ -192,13 +194,13 @@ def _copy_cycles(problem: ConvProblem, lanes: str, tile: dict[str, int], copying
         (row.input, "gc", problem.input_shape),
         (row.output, "gk", problem.output_shape),
     ):
-        uneven = any(sizes[p] % tile[p] for p in loops)
-        outer = lanes in loops and not innermost(letters, lanes, sizes)
-        if not (uneven or outer):
-            continue
-        inner = letters.lower()[-1]
-        short = outer and inner != "*" and sizes[inner] not in PARTED_CHANNELS
-        total += math.prod(shape) * (copying.short if short else copying.cycles)
+        inner, each = letters.lower()[-1], 0.0
+        if any(sizes[p] % tile[p] for p in loops):
+            each = copying.padded
+        if lanes in loops and not innermost(letters, lanes, sizes):
+            is_short = inner != "*" and sizes[inner] not in PARTED_CHANNELS
+            each = max(each, copying.short if is_short else copying.turned)
+        total += math.prod(shape) * each
     return total
 
 

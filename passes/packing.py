@@ -16,7 +16,9 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from conv_compiler.build import ops
+from conv_compiler.cpu_copies import MOST_READS
 from conv_compiler.host import TILE_ROWS
+from conv_compiler.loop_nest import Index
 from conv_compiler.passes.addresses import Address
 from conv_compiler.passes.foralls import Piece, forall, slice_of
 from conv_compiler.passes.indices import constant, delinearized, divided, linearized, plus, times
@@ -32,7 +34,11 @@ if TYPE_CHECKING:
 
 
 class PacksFirst(Kernel):
-    """What kernels have in common whose operands others pack: all but those read as they lie."""
+    """What kernels have in common whose operands others pack, also where these lie ready."""
+
+    def reads(self, index: Index) -> int:
+        """More than any operand is read where it lies."""
+        return MOST_READS + 1
 
     @property
     def copied(self) -> list[PackedOperand]:
@@ -41,24 +47,17 @@ class PacksFirst(Kernel):
 
     def region(self) -> ir.Value:
         """The dispatch region that computes the result, behind those that pack its operands."""
-        self.packings = {
-            number: Packing(self, operand)
-            for number, operand in enumerate(self.operands)
-            if not operand.is_direct
-        }
-        self.packed = {number: packing.region() for number, packing in self.packings.items()}
+        self.packings = [Packing(self, operand) for operand in self.operands]
+        self.packed = [packing.region() for packing in self.packings]
         return super().region()
 
     def sources(self, copies: Sequence[ir.Value]) -> list[ir.Value]:
         """The packed operands."""
-        return [self.packed.get(number, o.value) for number, o in enumerate(self.operands)]
+        return self.packed
 
     def starts(self, first: Mapping[str, ir.Value]) -> list[ir.Value]:
         """Where the copy for a chunk begins in each of them."""
-        return [
-            self.packings[number].start(first) if number in self.packings else operand.start(first)
-            for number, operand in enumerate(self.operands)
-        ]
+        return [packing.start(first) for packing in self.packings]
 
 
 class PackedVectorKernel(PacksFirst):
@@ -77,10 +76,10 @@ class PackedTileKernel(PacksFirst, TileKernel):
         and how many in each trip."""
         trips = math.prod(self.cache[p] // self.steps[p] for p in self.summed)
         self.lines = []
-        for which, packing in self.packings.items():
+        for packing, packed in zip(self.packings, self.packed, strict=True):
             run = -(-packing.length // (TILE_ROWS * shares * trips))
             start = plus(packing.start(ahead), times(number, run * trips * TILE_ROWS))
-            self.lines.append((element_address(address_of(self.packed[which]), start), run))
+            self.lines.append((element_address(address_of(packed), start), run))
 
     def beside(self, trip: Sequence[ir.Value]) -> None:
         """Ask the second cache for them, where they are few beside those that are multiplied."""

@@ -81,6 +81,18 @@ KINDS = {
     },
     "groups first": {"layout": "GNHWC_GKYXC_GNHWK"},
     "depthwise": {"g": 37, "k": 1, "c": 1},
+    "groups of two and four": {"g": 33, "k": 4, "c": 2},
+    "groups of eight": {"g": 32, "k": 8, "c": 8, "n": 3, "stride": (1, 2)},
+    "groups of three": {"g": 20, "k": 3, "c": 4},
+    "few groups of four": {
+        "g": 5,
+        "k": 4,
+        "c": 4,
+        "image": (23,),
+        "filter": 3,
+        "stride": 1,
+        "pad_low": 2,
+    },
     "lanes of k": {"c": 3, "k": 40},
     "1D": {"image": (23,), "filter": (5,), "stride": 1, "pad_low": (2,)},
     "3D": {"image": (5, 6, 7), "filter": (2, 3, 1), "stride": 1, "pad_low": 1},
@@ -158,6 +170,18 @@ def test_nothing_is_transposed_or_padded_in_memory(dtype):
     """One kernel multiplies, one brings the weight to its order and type."""
     artifact = compile(replace(PROBLEM, **fields_of("rows turned", dtype)), "cpu", None, 1)
     assert len(artifact.kernels) == 2
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", *DTYPES])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_operands_packed_first(dtype, direction):
+    """Where workgroups would copy them again and again: a kernel for each operand, odd sizes."""
+    sizes = {"g": 1, "n": 16, "k": 250, "c": 246, "image": (13, 11), "filter": 3, "stride": 1}
+    problem = replace(PROBLEM, **sizes, pad_low=1, pad_high=(), dtype=dtype, weight_dtype="")
+    problem = replace(problem, direction=direction)
+    artifact = compile(problem, "cpu")
+    assert [kernel.role for kernel in artifact.kernels].count("packing") == 2
+    check(problem)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
