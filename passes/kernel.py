@@ -33,9 +33,10 @@ from conv_compiler.passes.indices import (
     times,
 )
 from conv_compiler.passes.packed_copies import filled
-from conv_compiler.passes.packed_operands import PackedOperand, Reader
+from conv_compiler.passes.packed_operands import PackedOperand
 from conv_compiler.passes.pair_products import PAIR
 from conv_compiler.passes.products import Product, product_of
+from conv_compiler.passes.readers import Reader
 from conv_compiler.passes.requests import LEAST_PRODUCTS, lines_of, request
 from conv_compiler.schedule import ROLE
 

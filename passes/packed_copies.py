@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
@@ -31,6 +30,7 @@ from conv_compiler.passes.indices import (
 from conv_compiler.passes.packed_operands import PackedOperand
 from conv_compiler.passes.pair_products import PAIR
 from conv_compiler.passes.requests import FIRST_CACHE, ask
+from conv_compiler.passes.shuffles import part_of, parted, riffled
 
 # Vectors of a row that are written out one after another; a longer one is a loop.
 MOST_UNROLLED = 32
@@ -221,7 +221,7 @@ class _Row:
         for number, row in enumerate(turned):
             for place in range(0, self.width, len(rows)):
                 element = (number * self.width + place) // len(rows)
-                yield element * wide, _part(row, place, len(rows))
+                yield element * wide, part_of(row, place, len(rows))
 
     def _put_row(self, copy: ir.Value, value: ir.Value, first: ir.Value) -> ir.Value:
         """The copy with so many elements of a row in it, a block's next to one another."""
@@ -230,7 +230,7 @@ class _Row:
         if o.blocks == 1 or o.block % width == 0:
             return self._put(copy, value, o.place_of(first))
         for place in range(0, width, o.block):
-            part, at = _part(value, place, o.block), plus(first, constant(place))
+            part, at = part_of(value, place, o.block), plus(first, constant(place))
             copy = self._put(copy, part, o.place_of(at))
         return copy
 
@@ -302,42 +302,3 @@ def _halves(at: int, end: int, width: int) -> Iterator[tuple[int, int]]:
 
 def _ceil_div(value: ir.Value, divisor: int) -> ir.Value:
     return divided(plus(value, constant(divisor - 1)), divisor)
-
-
-def _part(row: ir.Value, first: int, width: int) -> ir.Value:
-    """So many elements of a vector."""
-    type = ir.VectorType.get([width], ir.VectorType(row.type).element_type)
-    return vector.ExtractStridedSliceOp(type, row, [first], [width], [1]).result
-
-
-def riffled(rows: list[ir.Value]) -> list[ir.Value]:
-    """Rows of vectors, a power of two of them, as their columns, one behind the other.
-
-    Each stage shuffles two rows that are half of all apart into one of twice the length.
-    """
-    (width,) = ir.VectorType(rows[0].type).shape
-    shuffle = list(chain.from_iterable((i, width + i) for i in range(width)))
-    for _ in range(len(rows).bit_length() - 1):
-        half = len(rows) // 2
-        rows = [
-            vector.ShuffleOp(rows[i], rows[i + half], mask).result
-            for i in range(half)
-            for mask in (shuffle[:width], shuffle[width:])
-        ]
-    return rows
-
-
-def parted(rows: list[ir.Value]) -> list[ir.Value]:
-    """Every n-th element of n rows of vectors that lie one behind the other, a power of two of
-    them: what `riffled` puts together.
-
-    Each stage shuffles two neighbours into their even elements and their odd ones.
-    """
-    (width,) = ir.VectorType(rows[0].type).shape
-    for _ in range(len(rows).bit_length() - 1):
-        rows = [
-            vector.ShuffleOp(rows[i], rows[i + 1], list(range(odd, 2 * width, 2))).result
-            for odd in (0, 1)
-            for i in range(0, len(rows), 2)
-        ]
-    return rows

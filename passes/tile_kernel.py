@@ -23,8 +23,9 @@ from conv_compiler.loop_nest import LoopNest
 from conv_compiler.passes.epilogues import Epilogue
 from conv_compiler.passes.indices import constant, loops, plus
 from conv_compiler.passes.kernel import Kernel
-from conv_compiler.passes.packed_operands import PackedOperand, Reader
+from conv_compiler.passes.packed_operands import PackedOperand
 from conv_compiler.passes.products import Product
+from conv_compiler.passes.readers import Reader
 from conv_compiler.passes.tile_sums import TILE_BYTES, ResultSums, StackSums
 from conv_compiler.passes.tiles import ELEMENT_BYTES, Tiles, address_of, element_address
 

@@ -13,7 +13,8 @@ from conv_compiler import cpu_dot, runtime, tile_permission
 from conv_compiler.compile import compile
 from conv_compiler.cpu_amx import tile_candidates
 from conv_compiler.cpu_copies import copies
-from conv_compiler.cpu_deals import PACKED_BYTES, TILES, best_deal
+from conv_compiler.cpu_costs import PACKED_BYTES, TILES
+from conv_compiler.cpu_deals import best_deal
 from conv_compiler.cpu_needs import TILE_EXTENSIONS, needs_of
 from conv_compiler.cpu_splits import deep_loop
 from conv_compiler.directions import roles

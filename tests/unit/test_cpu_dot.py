@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from conv_compiler import cpu_dot
 from conv_compiler.cpu_copies import copies, lie_ready
-from conv_compiler.cpu_deals import PACKED_BYTES, VECTORS, best_deal
+from conv_compiler.cpu_costs import PACKED_BYTES, VECTORS
+from conv_compiler.cpu_deals import best_deal
 from conv_compiler.cpu_splits import part_lengths
 from conv_compiler.cpu_tiles import BY_WORKGROUPS
 from conv_compiler.directions import roles
