@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
-from conv_compiler.gpu_predict import mma_of, predict
+from conv_compiler.gpu_predict import mma_of, predict, unmasked_operand
 from conv_compiler.gpu_reduction import reduction_info
 from conv_compiler.gpu_search import full_split, rough_cycles, split_choices
 from conv_compiler.gpu_tiles import (
@@ -162,6 +162,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     subgroups_m, subgroups_n = tiling.subgroups
 
     stores = stores_result(problem, target, tiling, strategy.split_k)
+    plain = unmasked_operand(problem, target, tiling, strategy.split_k)
 
     def workgroup(s: Sequence) -> None:
         # s, g, m, (t,) n, (q,) r
@@ -211,17 +212,24 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         loops = [s.tile_to_threads(*pair) for pair in zip(copies, pieces, strict=True)]
         s.include("read_in_threads", *loops)
         s.include("share_mma", m // mma.m // subgroups_m, n // mma.n // subgroups_n)
+        if plain:
+            s.include("mark_source", s.operand(plain), may_fail=True)
+
+    def reads(s: Sequence) -> None:
+        # Masks that are made otherwise stay: right, if slower.
+        s.include("keep_last_pixel", may_fail=True)
 
     entries = {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads}
+    late = {"entry_reads": reads} if plain else {}
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=lowering(target.backend, tuple(entries), tiling.stages),
+        pipeline=lowering(target.backend, tuple(entries), tiling.stages, tuple(late)),
         workgroup_size=(subgroups_m * subgroups_n * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
         roles=_roles(problem, target, strategy, info),
-        library=library(("common", "implicit_gemm"), entries, strategy.script),
+        library=library(("common", "implicit_gemm"), entries | late, strategy.script),
         flags=PIPELINE_FLAGS.get(target.backend, ()),
     )
 

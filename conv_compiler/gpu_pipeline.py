@@ -34,7 +34,7 @@ _FUSE = (
     "iree-loop-invariant-code-motion",
     "iree-codegen-gpu-combine-value-semantic-barriers",
 )
-_VECTORIZE = (
+_VECTORS = (
     # Offsets as affine maps show that they are multiples of a vector: im2col then reads vectors.
     "affine-expand-index-ops-as-affine",
     "canonicalize",
@@ -45,6 +45,8 @@ _VECTORIZE = (
     "iree-codegen-generic-vectorization{enable-cleanup=false enable-vector-masking=true "
     "fold-cast-into-contract=true vectorize-copies=false vectorize-map-store=true}",
     "iree-linalg-ext-decompose-im2col{unroll=true}",
+)
+_VECTORIZE = (
     "canonicalize",
     "cse",
     "iree-codegen-optimize-tensor-insert-extract-slices{fold-identity-slices=true}",
@@ -114,20 +116,24 @@ def _for_backend(backend: str, steps: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(step for step in steps if not step.startswith(_ROCM_ONLY))
 
 
-def lowering(backend: str, entries: tuple[str, ...], stages: int) -> tuple[str, ...]:
+def lowering(
+    backend: str, entries: tuple[str, ...], stages: int, reads: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Scripts `entries` (the packs are lowered before the last) and the way down to LLVM.
 
-    `stages` is the depth of the software pipeline; below 2 there is none.
+    `stages` is the depth of the software pipeline; below 2 there is none. Scripts `reads` run on
+    the vectors that the operands are read in, each with a mask of its own.
     """
     *first, last = (f"@{entry}" for entry in entries)
     deep = tuple(step.format(stages=stages) for step in _PIPELINE) if stages > 1 else ()
-    tail = (*_FUSE, *_VECTORIZE, *_BUFFERIZE, *_RESOLVE, *deep, *_FINISH)
+    vectors = (*_VECTORS, *(f"@{entry}" for entry in reads), *_VECTORIZE)
+    tail = (*_FUSE, *vectors, *_BUFFERIZE, *_RESOLVE, *deep, *_FINISH)
     return (*first, *_UNPACK, last, *_for_backend(backend, tail))
 
 
 def lowering_vector(backend: str, entries: tuple[str, ...]) -> tuple[str, ...]:
     """Scripts that distribute to threads themselves, and the way down to LLVM."""
-    tail = (*_FUSE, *_VECTORIZE, *_BUFFERIZE, *_RESOLVE, *_FINISH)
+    tail = (*_FUSE, *_VECTORS, *_VECTORIZE, *_BUFFERIZE, *_RESOLVE, *_FINISH)
     return (*(f"@{entry}" for entry in entries), *_for_backend(backend, tail))
 
 

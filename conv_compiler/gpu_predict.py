@@ -26,7 +26,7 @@ from conv_compiler.gpu_tiles import (
     trips,
     vector_threads,
 )
-from conv_compiler.model.counts import Counts, KernelCounts, counted
+from conv_compiler.model.counts import Counts, KernelCounts, counted, total
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
@@ -43,10 +43,13 @@ SCALAR_LOAD = 4
 # On CDNA besides, for each row where parts have fewer pixels than others: without a window, and
 # with one, whose test is there already.
 UNEVEN_ROW, UNEVEN_WINDOW_ROW = 3, 1
-# ... where lanes of a tile have different taps; and for each row of the image one more.
-COLUMN_TAPS = 24
+# ... where lanes of a tile have different taps: of the image, and for each row of it one more; of
+# the output gradient.
+COLUMN_TAPS, ROW_TAPS = 24, 4
 # Scalar and vector operations of a trip besides.
 TRIP_SALU, TRIP_VALU = 30, 8
+# Vector operations of a wave besides, once: for each sum it stores, and at its start.
+STORE_VALU, START_VALU = 3.5, 80
 # Registers for addresses and other values that live through the main loop.
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
@@ -165,7 +168,7 @@ def mma_body(
         valu += image.dwords  # zeros where the window leaves its operand
     if uneven:
         valu += gradient.dwords  # and where there are no pixels
-    if _is_cdna(target):
+    if is_cdna(target):
         valu += _row_tests(problem, tiling, a.rows + b.rows if uneven else 0, image.rows)
     fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
     fragment = min(mma.m, mma.n) * mma.k * size / lanes
@@ -199,6 +202,8 @@ def mma_body(
 def _row_tests(problem: ConvProblem, tiling: GpuTiling, uneven_rows: int, image_rows: int) -> int:
     """Vector operations of a trip for rows that may have no pixel, and for taps that lanes have."""
     valu = uneven_rows * (UNEVEN_ROW if problem.is_pointwise else UNEVEN_WINDOW_ROW)
+    if tiling.taps_in_rows:
+        return valu + ROW_TAPS
     columns = tiling.outside and not tiling.taps_outside and not problem.is_pointwise
     if columns and tiling.merged_groups == 1:
         valu += COLUMN_TAPS + image_rows
@@ -214,29 +219,48 @@ def is_uneven(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: 
     """
     if around := tiling.outside:
         return summed_length(problem, around, tiling.taps_in_rows) % split_k > 0
-    is_rdna = target.backend == "rocm" and not _is_cdna(target)
+    is_rdna = target.backend == "rocm" and not is_cdna(target)
     whole = split_k * k_multiple(tiling.workgroup[2])
     return is_rdna and problem.is_pointwise and problem.gemm_k % whole > 0
 
 
-def _is_cdna(target: Target) -> bool:
+def is_cdna(target: Target) -> bool:
     """Whether matrix instructions have a unit of their own beside an AMD chip's vector unit."""
     return target.backend == "rocm" and rank_facts(target).matrix_beside_valu
+
+
+def unmasked_operand(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> str:
+    """The operand, "a" or "b", that needs no zeros where a part has no pixels; empty for none.
+
+    The one that is a single pixel a row of gemm_k, for the other one's windows have zeros already,
+    where these are all that it would have: its columns, and gemm_k inside, fill their tiles.
+    """
+    m, n, k = tiling.workgroup
+    extent, tile = (problem.c, n) if tiling.taps_in_rows else (problem.k * tiling.merged_groups, m)
+    inside = summed_length(problem, tiling.inside, tiling.taps_in_rows)
+    is_whole = extent % tile == 0 and inside % k == 0
+    if not (tiling.outside and is_whole and is_uneven(problem, target, tiling, split_k)):
+        return ""
+    if problem.is_pointwise or max(along_gemm_k(problem, target)) > 1:
+        return ""
+    return "b" if tiling.taps_in_rows else "a"
 
 
 def mma_counts(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
 ) -> KernelCounts:
     """What a wave of the matrix kernel executes."""
-    body, loads = mma_body(
-        problem, target, tiling, mma, is_uneven(problem, target, tiling, split_k)
-    )
+    zeros = not unmasked_operand(problem, target, tiling, split_k)
+    uneven = zeros and is_uneven(problem, target, tiling, split_k)
+    body, loads = mma_body(problem, target, tiling, mma, uneven)
     lanes = target.subgroup_size
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
     direct = saves_a_kernel(problem, target, tiling, split_k)
+    is_held = _is_held_to_code(problem, target)
+    valu = STORE_VALU * sums + START_VALU if is_held else 2 * sums
     outside = counted(
-        valu=2 * sums,
-        valu_slots=2 * sums,
+        valu=valu,
+        valu_slots=valu,
         stores=sums,
         store_dwords=sums,
         loads=loads,
@@ -246,9 +270,31 @@ def mma_counts(
         body=body,
         trips=trips(problem, tiling, split_k),
         outside=outside,
-        load_distance=max(tiling.stages - 1, 0),
+        load_distance=load_distance(body, tiling.stages) if is_held else max(tiling.stages - 1, 0),
         source="predicted",
     )
+
+
+def _is_held_to_code(problem: ConvProblem, target: Target) -> bool:
+    """Whether what a kernel does outside its main loop, and how late its loads come, are predicted
+    as they were counted in code: of windows on CDNA. 1x1 layers, which memory binds, and other
+    chips are ranked by rougher numbers, which served them as well or better.
+    """
+    return is_cdna(target) and not problem.is_pointwise
+
+
+def load_distance(body: tuple[Counts, ...], stages: int) -> float:
+    """Trips between a load and the wait for it, measured as in code (`model/static.py`).
+
+    A trip's loads come behind about half of its scalar operations; after the wait for them come the
+    vector operations and the writes to LDS.
+    """
+    if stages < 2:
+        return 0.0
+    trip = total(body)
+    other = trip.valu + trip.salu + trip.lds_reads + trip.lds_writes + trip.loads
+    waiting = trip.valu + trip.salu / 2 + trip.lds_writes
+    return stages - 1 - waiting / (trip.matrix_cycles + other)
 
 
 def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> int:

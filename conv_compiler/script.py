@@ -23,10 +23,15 @@ class Sequence:
         param = ir.Type.parse("!transform.param<i64>")
         return transform.ParamConstantOp(param, ir.IntegerAttr.get(i64, value)).result
 
-    def include(self, sequence: str, *operands: ir.Value | int, results: int = 0) -> list[ir.Value]:
-        """Run a named sequence of the script on the function and the operands."""
+    def include(
+        self, sequence: str, *operands: ir.Value | int, results: int = 0, may_fail: bool = False
+    ) -> list[ir.Value]:
+        """Run a named sequence of the script on the function and the operands.
+
+        One that `may_fail` leaves what it does not match as it is.
+        """
         values = [self.constant(x) if isinstance(x, int) else x for x in operands]
-        mode = ir.Attribute.parse("1 : i32")  # propagate failures
+        mode = ir.Attribute.parse("2 : i32" if may_fail else "1 : i32")  # suppress, propagate
         name = ir.FlatSymbolRefAttr.get(sequence)
         op = transform.IncludeOp([self.any_op] * results, name, mode, [self.func, *values])
         return list(op.results)
@@ -89,3 +94,13 @@ class Sequence:
         """Handle to the ops of one name in the function."""
         ops = f'["{op}"]'
         return self.op("transform.structured.match", [self.func], "!transform.any_op", ops=ops)
+
+    def operand(self, name: str) -> ir.Value:
+        """Handle to the im2col of operand "a" or "b"."""
+        return self.op(
+            "transform.structured.match",
+            [self.func],
+            "!transform.any_op",
+            ops='["iree_linalg_ext.im2col"]',
+            op_attrs=f'{{conv_compiler.operand = "{name}"}}',
+        )

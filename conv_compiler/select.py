@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler import cpu, cpu_dot, gpu, gpu_depthwise, gpu_predict, gpu_tiles
+from conv_compiler import cpu, cpu_dot, gpu, gpu_depthwise, gpu_lean, gpu_predict, gpu_tiles
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
@@ -30,6 +30,7 @@ class StrategyRow:
     the numbers worth trying, the first for a row without `predict`. That models the seconds of a
     tiling and a number of parts, so that rows can be compared; rows without it are taken in order.
     `comes_last` tells of a candidate whether those of the rows behind it are to come before it.
+    `prefer` reorders all candidates where one of the row is the fastest.
     `refusal` tells why a row has no candidates, where it is one of those taken in order.
     `has_script` tells whether a user's own script can replace the row's.
     """
@@ -44,6 +45,9 @@ class StrategyRow:
     splits: Callable[[ConvProblem, Target, Any], list[int]]
     predict: Callable[[ConvProblem, Target, Any, int], float] | None = None
     comes_last: Callable[[ConvProblem, Target, Strategy], bool] = lambda *_: False
+    prefer: Callable[[ConvProblem, Target, tuple[Strategy, ...]], tuple[Strategy, ...]] = (
+        lambda problem, target, ranked: ranked
+    )
     refusal: Callable[[ConvProblem, Target], str] = lambda *_: ""
     has_script: bool = False
 
@@ -76,6 +80,7 @@ STRATEGIES = MappingProxyType(
                 candidates=gpu.mma_candidates,
                 splits=gpu.splits,
                 predict=gpu_predict.predict,
+                prefer=gpu_lean.lean_first,
                 passes=gpu.passes,
                 schedule=gpu.mma_schedule,
             ),
@@ -186,7 +191,8 @@ def _candidates(
         row, one = entry
         return row.seconds(problem, target, one), row.comes_last(problem, target, one)
 
-    return tuple(one for _, one in sorted(found, key=rank))
+    ranked = sorted(found, key=rank)
+    return ranked[0][0].prefer(problem, target, tuple(one for _, one in ranked))
 
 
 def choose(

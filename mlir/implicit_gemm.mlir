@@ -170,4 +170,41 @@ transform.named_sequence @share_mma(
   transform.include @cleanup failures(propagate) (%func) : (!transform.any_op) -> ()
   transform.yield
 }
+
+// 4. Behind the last pixel. The last part of a split may be longer than what is left of q; both
+//    operands are then zero there, by a select for every register. One zero makes the product zero:
+//    the operand that is a pixel at a time keeps what it reads instead, which is its last pixel.
+// 4a. Before its im2col is gone: mark what it reads.
+transform.named_sequence @mark_source(
+    %func: !transform.any_op {transform.readonly},
+    %operand: !transform.any_op {transform.readonly}) {
+  %source = transform.get_producer_of_operand %operand[0]
+      : (!transform.any_op) -> !transform.any_op
+  transform.annotate %source "conv_compiler.unmasked" : !transform.any_op
+  transform.yield
+}
+
+// 4b. When it is vectors: of a mask's length, (elements that there are) * (1 or 0: a pixel or none),
+//     the second factor becomes 1.
+transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.readonly}) {
+  %source = transform.structured.match attributes{conv_compiler.unmasked} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %reads = transform.get_consumers_of_result %source[0]
+      : (!transform.any_op) -> !transform.any_op
+  transform.foreach %reads : !transform.any_op {
+  ^read(%read: !transform.any_op):
+    %mask = transform.get_operand %read[-1] : (!transform.any_op) -> !transform.any_value
+    %create = transform.get_defining_op %mask : (!transform.any_value) -> !transform.any_op
+    transform.match.operation_name %create ["vector.create_mask"] : !transform.any_op
+    %length = transform.get_producer_of_operand %create[0]
+        : (!transform.any_op) -> !transform.any_op
+    transform.match.operation_name %length ["arith.muli"] : !transform.any_op
+    %is_pixel = transform.get_producer_of_operand %length[1]
+        : (!transform.any_op) -> !transform.any_op
+    transform.match.operation_name %is_pixel ["affine.max"] : !transform.any_op
+    %one = transform.param.constant affine_map<(d0) -> (1)> -> !transform.any_param
+    transform.annotate %is_pixel "map" = %one : !transform.any_op, !transform.any_param
+  }
+  transform.yield
+}
 }

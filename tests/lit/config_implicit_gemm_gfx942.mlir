@@ -52,3 +52,24 @@
 // ODD:      im2col {conv_compiler.operand = "b"
 // ODD:      linalg.generic
 // ODD-SAME:   conv_compiler.role = "contraction", lowering_config = #iree_gpu.lowering_config
+
+// Parts of 16 of 63 pixels: a late step takes the zeros behind the last pixel from one operand.
+
+// RUN: %conv_compiler inspect --stage scheduled \
+// RUN:   --target gfx942 --strategy implicit_gemm \
+// RUN:   --tile 64x64x32 --split-k 4 -n 32 -k 64 -c 64 --image 7x9 --filter 3x3 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=UNEVEN
+// RUN: %conv_compiler inspect --stage scheduled \
+// RUN:   --target gfx942 --strategy implicit_gemm \
+// RUN:   --tile 64x64x32 --split-k 7 -n 32 -k 64 -c 64 --image 7x9 --filter 3x3 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=EVEN
+
+// UNEVEN:      iree-linalg-ext-decompose-im2col{unroll=true}
+// UNEVEN-SAME:   entry-point=entry_reads
+// UNEVEN:      transform.named_sequence @keep_last_pixel
+// UNEVEN:      transform.include @mark_source failures(suppress)
+// UNEVEN:      transform.include @keep_last_pixel failures(suppress)
+
+// EVEN-NOT:    entry_reads
+// EVEN:        transform.include @share_mma
+// EVEN-NOT:    mark_source

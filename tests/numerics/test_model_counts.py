@@ -166,3 +166,29 @@ def test_a_first_look_ends_by_barriers_or_trips(channels, waves, split_k, barrie
     assert look.instructions.get("barrier", 0) == barriers * look.waves
     assert 0 < look.instructions["matrix"] < run.instructions["matrix"]
     assert look.instructions.get("global_write", 0) == 0
+
+
+# K, image side, stride of RetinaNet's 3x3 layers of 256 channels whose main loop decides: what AMD
+# hides in waves of its own is little enough here to stand beside the matrix instructions.
+LEAN = [(36, 100, 1), (36, 50, 1), (36, 25, 1), (256, 13, 1), (256, 25, 2), (256, 100, 1)]
+
+
+@pytest.mark.parametrize(("k", "size", "stride"), LEAN)
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_main_loops_are_lean(k, size, stride, dtype):
+    problem = ConvProblem(
+        n=32, k=k, c=256, image=(size, size), filter=(3, 3), stride=(stride, stride),
+        pad_low=(1, 1), dtype=dtype,
+    )  # fmt: skip
+    artifact = compile(problem, "gfx942")
+    main = model(artifact.vmfb).main
+    trip, names = main.counts.trip, {one.name for one in main.code.code}
+    assert trip.valu <= 1.5 * trip.equivalents
+    assert trip.lds_reads <= 0.5 * trip.equivalents
+    assert "ds_read_u16" not in names
+    assert main.code.spills == main.code.scratch_bytes == 0
+    tiling = artifact.strategy.tiling
+    mma = mma_of(find_target("gfx942"), tiling)
+    predicted = mma_counts(problem, find_target("gfx942"), tiling, mma, artifact.strategy.split_k)
+    assert predicted.trip.valu == pytest.approx(trip.valu, rel=0.5)
+    assert predicted.load_distance == pytest.approx(main.counts.load_distance, abs=0.06)
