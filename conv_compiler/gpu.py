@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import mma_of, predict
-from conv_compiler.gpu_reduction import reduction_info
+from conv_compiler.gpu_reduction import reduction_info, sums_of_tiling
 from conv_compiler.gpu_search import full_split, rough_cycles, split_choices
 from conv_compiler.gpu_tiles import (
+    INTERLEAVED_STAGES,
     Form,
     k_multiple,
     mma_tilings,
@@ -19,6 +20,7 @@ from conv_compiler.gpu_tiles import (
     stores_result,
     vector_threads,
     vector_tilings,
+    with_stages,
 )
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.rounds import BUFFER_BYTES
@@ -112,7 +114,10 @@ def _ranked(
     timed: list[tuple[float, int, int, int, int, GpuTiling]] = []
     for tiling in tilings:
         several = [split_k] if split_k else splits(problem, target, tiling)
-        seconds, parts = min((predict(problem, target, tiling, n), n) for n in several)
+        seconds, parts = min(
+            (predict(problem, target, with_stages(problem, tiling, n), n), n) for n in several
+        )
+        tiling = with_stages(problem, tiling, parts)
         read = tiling.copy_a[0] + tiling.copy_b[0]
         timed.append((seconds, -math.prod(tiling.workgroup), -read, len(timed), parts, tiling))
     best: dict[tuple[object, ...], Strategy] = {}
@@ -154,6 +159,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """Script and pipeline of an implicit GEMM on matrix units."""
     from conv_compiler.library import library
+    from conv_compiler.passes.interleave import Interleave
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
@@ -223,6 +229,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         roles=_roles(problem, target, strategy, info),
         library=library(("common", "implicit_gemm"), entries, strategy.script),
         flags=PIPELINE_FLAGS.get(target.backend, ()),
+        behind={"contraction": (Interleave(),)} if tiling.stages == INTERLEAVED_STAGES else {},
     )
 
 
@@ -261,5 +268,7 @@ def _roles(
 ) -> dict[str, CompilationInfo]:
     if target.backend != "rocm" or strategy.split_k == 1:
         return {"contraction": main}
-    reduction = reduction_info(problem, target, strategy.split_k)
+    assert isinstance(strategy.tiling, GpuTiling)
+    sums = sums_of_tiling(problem, target, strategy.tiling, strategy.split_k)
+    reduction = reduction_info(problem, target, strategy.split_k, sums)
     return {"contraction": main, "reduction": reduction}

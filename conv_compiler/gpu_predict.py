@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles, vector_of
-from conv_compiler.gpu_reduction import reduction_seconds
+from conv_compiler.gpu_reduction import reduction_seconds, sums_of_tiling
 from conv_compiler.gpu_tiles import (
+    INTERLEAVED_STAGES,
     Form,
     along_gemm_k,
     k_multiple,
@@ -47,6 +48,9 @@ UNEVEN_ROW, UNEVEN_WINDOW_ROW = 3, 1
 COLUMN_TAPS = 24
 # Scalar and vector operations of a trip besides.
 TRIP_SALU, TRIP_VALU = 30, 8
+# Trips between a load and the wait for it where trips are ordered: it stands behind the turning of
+# what it replaces, which waits for the load of the trip before.
+MIXED_DISTANCE = 0.8
 # Registers for addresses and other values that live through the main loop.
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
@@ -231,7 +235,7 @@ def mma_counts(
     body, loads = mma_body(
         problem, target, tiling, mma, is_uneven(problem, target, tiling, split_k)
     )
-    lanes = target.subgroup_size
+    lanes, mixed = target.subgroup_size, tiling.stages >= INTERLEAVED_STAGES
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
     direct = saves_a_kernel(problem, target, tiling, split_k)
     outside = counted(
@@ -246,7 +250,8 @@ def mma_counts(
         body=body,
         trips=trips(problem, tiling, split_k),
         outside=outside,
-        load_distance=max(tiling.stages - 1, 0),
+        load_distance=MIXED_DISTANCE if mixed else max(tiling.stages - 1, 0),
+        mixed=mixed,
         source="predicted",
     )
 
@@ -258,7 +263,10 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     threads = subgroups_m * subgroups_n * lanes
     fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
     loads = (m + n) * k * size / threads / DWORD
-    return math.ceil(m * n / threads + 2 * fragments + loads) + OTHER_VGPRS
+    # Where trips are ordered, an operand that has been turned is still to be written when the next
+    # loads are on their way.
+    held = loads * (1.5 if tiling.stages >= INTERLEAVED_STAGES else 1)
+    return math.ceil(m * n / threads + 2 * fragments + held) + OTHER_VGPRS
 
 
 def vector_counts(
@@ -335,5 +343,6 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
         dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,
     )
     main = estimate(counts, launch, target, chip)
-    behind = 0.0 if direct else reduction_seconds(problem, target, split_k)
+    sums = sums_of_tiling(problem, target, tiling, split_k)
+    behind = 0.0 if direct else reduction_seconds(problem, target, split_k, sums)
     return main.seconds + SLACK * main.unit_seconds + behind
