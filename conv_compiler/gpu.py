@@ -44,6 +44,9 @@ MOST_PARTS = 256
 # LLVM's scheduler after register allocation moves the waits for the next trip's operands up among
 # this trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
 PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
+# Where trips are ordered, LLVM's vectorizer of straight code would pair the addresses of two trips
+# and bring the loads of the first down to those of the second.
+ORDERED_FLAGS = ("--vectorize-slp=false",)
 # Tiles of which every split is modelled: those with the best times where workgroups fill the chip.
 MODELLED = 12
 
@@ -218,18 +221,22 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         s.include("read_in_threads", *loops)
         s.include("share_mma", m // mma.m // subgroups_m, n // mma.n // subgroups_n)
 
+    def trips(s: Sequence) -> None:
+        s.include("unroll_trips")
+
     entries = {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads}
+    ordered = {"entry_trips": trips} if tiling.stages == INTERLEAVED_STAGES else {}
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=lowering(target.backend, tuple(entries), tiling.stages),
+        pipeline=lowering(target.backend, tuple(entries), tiling.stages, tuple(ordered)),
         workgroup_size=(subgroups_m * subgroups_n * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
         roles=_roles(problem, target, strategy, info),
-        library=library(("common", "implicit_gemm"), entries, strategy.script),
-        flags=PIPELINE_FLAGS.get(target.backend, ()),
-        behind={"contraction": (Interleave(),)} if tiling.stages == INTERLEAVED_STAGES else {},
+        library=library(("common", "implicit_gemm"), entries | ordered, strategy.script),
+        flags=PIPELINE_FLAGS.get(target.backend, ()) + ORDERED_FLAGS * bool(ordered),
+        behind={"contraction": (Interleave(),)} if ordered else {},
     )
 
 

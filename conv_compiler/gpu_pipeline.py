@@ -114,13 +114,17 @@ def _for_backend(backend: str, steps: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(step for step in steps if not step.startswith(_ROCM_ONLY))
 
 
-def lowering(backend: str, entries: tuple[str, ...], stages: int) -> tuple[str, ...]:
+def lowering(
+    backend: str, entries: tuple[str, ...], stages: int, pipelined: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Scripts `entries` (the packs are lowered before the last) and the way down to LLVM.
 
-    `stages` is the depth of the software pipeline; below 2 there is none.
+    `stages` is the depth of the software pipeline; below 2 there is none. `pipelined` are scripts
+    for its loop.
     """
     *first, last = (f"@{entry}" for entry in entries)
     deep = tuple(step.format(stages=stages) for step in _PIPELINE) if stages > 1 else ()
+    deep += tuple(f"@{entry}" for entry in pipelined)
     tail = (*_FUSE, *_VECTORIZE, *_BUFFERIZE, *_RESOLVE, *deep, *_FINISH)
     return (*first, *_UNPACK, last, *_for_backend(backend, tail))
 

@@ -48,9 +48,9 @@ UNEVEN_ROW, UNEVEN_WINDOW_ROW = 3, 1
 COLUMN_TAPS = 24
 # Scalar and vector operations of a trip besides.
 TRIP_SALU, TRIP_VALU = 30, 8
-# Trips between a load and the wait for it where trips are ordered: it stands behind the turning of
-# what it replaces, which waits for the load of the trip before.
-MIXED_DISTANCE = 0.8
+# Trips between a load and the wait for it where trips are ordered: from a trip's second barrier to
+# the turning of its operand in the next.
+MIXED_DISTANCE = 1.25
 # Registers for addresses and other values that live through the main loop.
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.

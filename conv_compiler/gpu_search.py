@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Mma, Target
 
 # Workgroups for each unit of the chip that hide one another's waits, and numbers of them that are
-# tried: full rounds of three, as share a unit as a rule, among them.
-FULL, FILLED = 3, (1, 2, 3, 4, 6, 8, 9)
+# tried; where trips are ordered three share a unit as a rule, and full rounds of three are best.
+FULL, FILLED, FULL_ROUNDS = 3, (1, 2, 3, 4, 6, 8), (9,)
 
 
 def rough_cycles(
@@ -117,7 +117,8 @@ def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most:
     else:
         length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
     wanted = {1}
-    for filled in FILLED:
+    ordered = target.pipeline_stages >= INTERLEAVED_STAGES
+    for filled in FILLED + FULL_ROUNDS * ordered:
         parts = max(1, min(most, units * filled // grid, length // 2))
         even = range(parts, parts * 3 // 4, -1)
         wanted |= {parts, next((p for p in even if length % p == 0), parts)}

@@ -7,15 +7,16 @@ trip multiplies one tile, writes the next to LDS and loads the one behind. Befor
     read all fragments from LDS              read fragments of both operands in turn
     multiply                                 multiply those that arrive first
     choose zeros, turn both operands         barrier
-    barrier                                  for each operand, among the other products:
-    write both to LDS                            choose zeros, each followed by the load that takes
-    load both                                    its registers; turn it, write it to LDS
+    barrier                                  load both operands
+    write both to LDS                        among the other products, for each operand:
+    load both                                    choose zeros, turn it, write it to LDS
                                              the last products
 
-In the first order LDS, vector and matrix units take turns, and the loads of a trip are issued
-behind its writes. Each load stands behind the last use of the registers it refills: before it, the
-compiler would copy what it brings, and wait for it to do so. LLVM's scheduler is held to the order
-by barriers of its own (`amdgpu.sched_barrier`), which are no instructions.
+In the first order LDS, vector and matrix units take turns, and a trip's loads are issued behind its
+writes. The loop holds two trips: a load then refills registers that the other trip has read. In a
+loop of one trip each load stands behind the last use of what it refills, for before it the compiler
+would copy what it brings, and wait for it to do so. LLVM's scheduler is held to the order by
+barriers of its own (`amdgpu.sched_barrier`), which are no instructions.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -60,8 +62,9 @@ class Interleave:
         with module.context, ir.Location.unknown():
             for loop in list(_main_loops(module.operation)):
                 split_reads(loop)
-                if order := _Body(loop.regions[0].blocks[0]).order():
-                    _move(order)
+                orders = [trip.order() for trip in _trips(loop.regions[0].blocks[0])]
+                if all(orders):
+                    _move([one for order in orders for one in order])
 
 
 def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -79,12 +82,32 @@ def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
                     yield from _main_loops(inner)
 
 
-class _Body:
-    """A loop's operations by number, what they are and which of them each one needs."""
+def _trips(block: ir.Block) -> list[_Trip]:
+    """The trips that a loop's body holds: two where it is unrolled; each has two barriers."""
+    *ops, end = (one.operation for one in block.operations)
+    barriers = [i for i, op in enumerate(ops) if kind(op) == "barrier"]
+    starts = [0, *barriers[2::2], len(ops)]
+    values = list(block.arguments), list(end.operands)
+    several = len(starts) > 2
+    return [_Trip(ops[a:b], *values, several) for a, b in pairwise(starts)]
 
-    def __init__(self, block: ir.Block) -> None:
-        *self.ops, self.end = (one.operation for one in block.operations)
-        self.arguments = list(block.arguments)
+
+class _Trip:
+    """A trip's operations by number, what they are and which of them each one needs.
+
+    `arguments` are the loop's and `carried` what it gives to its next trip. Of `several` trips in a
+    body, a load refills no registers that its own trip reads.
+    """
+
+    def __init__(
+        self,
+        ops: list[ir.Operation],
+        arguments: list[ir.Value],
+        carried: list[ir.Value],
+        several: bool,
+    ) -> None:
+        self.ops, self.arguments, self.carried = ops, arguments, carried
+        self.several = several
         self.number = {op: i for i, op in enumerate(self.ops)}
         self.kinds = [kind(op) for op in self.ops]
         self.placed: dict[int, None] = {}  # in order
@@ -136,7 +159,7 @@ class _Body:
 
     def order(self) -> list[tuple[ir.Operation, bool]]:
         """The operations in their new order, and whether LLVM may move nothing across the start of
-        each; none for a loop of another shape."""
+        each; none for a trip of another shape."""
         reads, products = self.all_of("read"), self.all_of("product")
         writes, loads = self.all_of("write"), self.all_of("load")
         barriers = self.all_of("barrier")
@@ -152,7 +175,7 @@ class _Body:
         products.sort(key=lambda i: (latest[i], i))
         first, last = round(len(products) * FIRST) or 1, round(len(products) * LAST)
         self.place(products[:first])
-        self.place([barriers[1]])
+        self.place([barriers[1], *(loads if self.several else ())])
         between = products[first : max(first, len(products) - last)]
         chain, refills = self._next_tile(writes, loads)
         costs = [self._cost(i) for i in chain]
@@ -181,11 +204,10 @@ class _Body:
     ) -> tuple[list[int], dict[int, list[int]]]:
         """What brings the next tile to LDS, the operand first that was loaded first; and the loads
         that come behind each of its operations."""
-        carried = list(self.end.operands)
         refilled = {
-            self.arguments[1 + carried.index(self.ops[i].results[0])]: i
+            self.arguments[1 + self.carried.index(self.ops[i].results[0])]: i
             for i in loads
-            if self.ops[i].results[0] in carried
+            if self.ops[i].results[0] in self.carried
         }
         uses = {i: {self.number.get(operation(use.owner), -1) for use in value.uses}
                 for value, i in refilled.items()}  # fmt: skip
