@@ -48,6 +48,9 @@ UNEVEN_ROW, UNEVEN_WINDOW_ROW = 3, 1
 COLUMN_TAPS = 24
 # Scalar and vector operations of a trip besides.
 TRIP_SALU, TRIP_VALU = 30, 8
+# ... fewer of a trip and of a row in the batch form with two trips a loop: 26 a trip of 128x128x32
+# in a 1x1 layer (57 where parts have fewer pixels than others), 30 with 3x3.
+MIXED_TRIP, MIXED_ROW = 6, 1
 # Trips between a load and the wait for it where trips are ordered: from a trip's second barrier to
 # the turning of its operand in the next.
 MIXED_DISTANCE = 1.25
@@ -58,7 +61,7 @@ LEAST_LOAD_BYTES = 16
 LINE_BYTES = 128
 # Share of its units' time by which a kernel is ranked lower: among those that memory binds, the one
 # whose units wait most for it.
-SLACK = 0.25
+SLACK, MIXED_SLACK = 0.25, 0.1
 DWORD = 4
 
 
@@ -162,6 +165,8 @@ def mma_body(
     matrix = own_m * own_n * steps
     loads = a.loads + b.loads
     valu: float = TRIP_VALU + a.rows * address_a + b.rows * address_b
+    if tiling.stages >= INTERLEAVED_STAGES and tiling.inside == ("n",):
+        valu -= MIXED_TRIP + MIXED_ROW * (a.rows + b.rows)
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
     # Elements of neighbouring k come from different loads and share a register.
     valu += (a.packed + b.packed) * (DWORD / size - 1)
@@ -345,4 +350,5 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     main = estimate(counts, launch, target, chip)
     sums = sums_of_tiling(problem, target, tiling, split_k)
     behind = 0.0 if direct else reduction_seconds(problem, target, split_k, sums)
-    return main.seconds + SLACK * main.unit_seconds + behind
+    slack = MIXED_SLACK if counts.mixed else SLACK
+    return main.seconds + slack * main.unit_seconds + behind
