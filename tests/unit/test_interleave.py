@@ -57,7 +57,7 @@ def test_a_loop_holds_two_trips_in_order(tmp_path, problem, chip):
         products = first.count("M") + second.count("M")
         assert re.fullmatch(r"R+(-M)+", first), first
         assert re.match(r"(-G)+[^G]*$", second), second
-        assert re.search(r"W(-M)+$", second), second
+        assert re.search(r"W(-M)*$", second), second
         assert first.count("M") == round(products * 3 / 8)
 
 
