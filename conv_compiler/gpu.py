@@ -45,7 +45,8 @@ MOST_PARTS = 256
 # this trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
 PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
 # Where trips are ordered, LLVM's vectorizer of straight code would pair the addresses of two trips
-# and bring the loads of the first down to those of the second.
+# and bring the loads of the first down to those of the second. Bytes it turns well, so trips of
+# these are not (`gpu_tiles.pipeline_stages`).
 ORDERED_FLAGS = ("--vectorize-slp=false",)
 # Tiles of which every split is modelled: those with the best times where workgroups fill the chip.
 MODELLED = 12

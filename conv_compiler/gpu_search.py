@@ -117,7 +117,7 @@ def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most:
     else:
         length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
     wanted = {1}
-    ordered = target.pipeline_stages >= INTERLEAVED_STAGES
+    ordered = tiling.stages >= INTERLEAVED_STAGES
     for filled in FILLED + FULL_ROUNDS * ordered:
         parts = max(1, min(most, units * filled // grid, length // 2))
         even = range(parts, parts * 3 // 4, -1)

@@ -81,8 +81,17 @@ def mma_tiling(
         ),
         taps_in_rows=taps_in_rows,
         merged_groups=merged_groups,
-        stages=target.pipeline_stages,
+        stages=pipeline_stages(target, size),
     )
+
+
+def pipeline_stages(target: Target, size: int) -> int:
+    """Stages of a matrix kernel's software pipeline, for elements of `size` bytes.
+
+    Bytes are turned in few instructions by the vectorizer alone that ordered trips do without
+    (`gpu.ORDERED_FLAGS`); i8 took 1.3 to 4 times as long.
+    """
+    return PLAIN_STAGES if size == 1 else target.pipeline_stages
 
 
 def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
