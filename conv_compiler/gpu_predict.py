@@ -268,10 +268,11 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     threads = subgroups_m * subgroups_n * lanes
     fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
     loads = (m + n) * k * size / threads / DWORD
-    # Where trips are ordered, an operand that has been turned is still to be written when the next
-    # loads are on their way.
-    held = loads * (1.5 if tiling.stages >= INTERLEAVED_STAGES else 1)
-    return math.ceil(m * n / threads + 2 * fragments + held) + OTHER_VGPRS
+    # Where trips are ordered, all of a trip's fragments, and the loads of two trips: within 8 of 20
+    # kernels on gfx942 and gfx950, but for tiles of 128x128 (16 fewer) and flat forms.
+    ordered = tiling.stages >= INTERLEAVED_STAGES
+    steps, held = (k // mma.k, 2) if ordered else (2, 1)
+    return math.ceil(m * n / threads + steps * fragments + held * loads) + OTHER_VGPRS
 
 
 def vector_counts(
