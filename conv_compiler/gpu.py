@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import mma_of, predict, unmasked_operand
-from conv_compiler.gpu_reduction import reduction_info
+from conv_compiler.gpu_reduction import reduction_info, sums_of_tiling
 from conv_compiler.gpu_search import full_split, rough_cycles, split_choices
 from conv_compiler.gpu_tiles import (
+    INTERLEAVED_STAGES,
     Form,
     k_multiple,
     mma_tilings,
@@ -19,6 +20,7 @@ from conv_compiler.gpu_tiles import (
     stores_result,
     vector_threads,
     vector_tilings,
+    with_stages,
 )
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.rounds import BUFFER_BYTES
@@ -42,6 +44,10 @@ MOST_PARTS = 256
 # LLVM's scheduler after register allocation moves the waits for the next trip's operands up among
 # this trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
 PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
+# Where trips are ordered, LLVM's vectorizer of straight code would pair the addresses of two trips
+# and bring the loads of the first down to those of the second. Bytes it turns well, so trips of
+# these are not (`gpu_tiles.pipeline_stages`).
+ORDERED_FLAGS = ("--vectorize-slp=false",)
 # Tiles of which every split is modelled: those with the best times where workgroups fill the chip.
 MODELLED = 12
 
@@ -112,7 +118,10 @@ def _ranked(
     timed: list[tuple[float, int, int, int, int, GpuTiling]] = []
     for tiling in tilings:
         several = [split_k] if split_k else splits(problem, target, tiling)
-        seconds, parts = min((predict(problem, target, tiling, n), n) for n in several)
+        seconds, parts = min(
+            (predict(problem, target, with_stages(problem, tiling, n), n), n) for n in several
+        )
+        tiling = with_stages(problem, tiling, parts)
         read = tiling.copy_a[0] + tiling.copy_b[0]
         timed.append((seconds, -math.prod(tiling.workgroup), -read, len(timed), parts, tiling))
     best: dict[tuple[object, ...], Strategy] = {}
@@ -154,6 +163,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """Script and pipeline of an implicit GEMM on matrix units."""
     from conv_compiler.library import library
+    from conv_compiler.passes.interleave import Interleave
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
@@ -219,18 +229,26 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         # Masks that are made otherwise stay: right, if slower.
         s.include("keep_last_pixel", may_fail=True)
 
+    def trips(s: Sequence) -> None:
+        s.include("unroll_trips")
+
     entries = {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads}
     late = {"entry_reads": reads} if plain else {}
+    ordered = {"entry_trips": trips} if tiling.stages == INTERLEAVED_STAGES else {}
+    pipeline = lowering(
+        target.backend, tuple(entries), tiling.stages, reads=tuple(late), pipelined=tuple(ordered)
+    )
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=lowering(target.backend, tuple(entries), tiling.stages, tuple(late)),
+        pipeline=pipeline,
         workgroup_size=(subgroups_m * subgroups_n * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
     return Schedule(
         roles=_roles(problem, target, strategy, info),
-        library=library(("common", "implicit_gemm"), entries | late, strategy.script),
-        flags=PIPELINE_FLAGS.get(target.backend, ()),
+        library=library(("common", "implicit_gemm"), entries | late | ordered, strategy.script),
+        flags=PIPELINE_FLAGS.get(target.backend, ()) + ORDERED_FLAGS * bool(ordered),
+        behind={"contraction": (Interleave(),)} if ordered else {},
     )
 
 
@@ -269,5 +287,7 @@ def _roles(
 ) -> dict[str, CompilationInfo]:
     if target.backend != "rocm" or strategy.split_k == 1:
         return {"contraction": main}
-    reduction = reduction_info(problem, target, strategy.split_k)
+    assert isinstance(strategy.tiling, GpuTiling)
+    sums = sums_of_tiling(problem, target, strategy.tiling, strategy.split_k)
+    reduction = reduction_info(problem, target, strategy.split_k, sums)
     return {"contraction": main, "reduction": reduction}

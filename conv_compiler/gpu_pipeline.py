@@ -117,15 +117,22 @@ def _for_backend(backend: str, steps: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def lowering(
-    backend: str, entries: tuple[str, ...], stages: int, reads: tuple[str, ...] = ()
+    backend: str,
+    entries: tuple[str, ...],
+    stages: int,
+    *,
+    reads: tuple[str, ...] = (),
+    pipelined: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
     """Scripts `entries` (the packs are lowered before the last) and the way down to LLVM.
 
     `stages` is the depth of the software pipeline; below 2 there is none. Scripts `reads` run on
-    the vectors that the operands are read in, each with a mask of its own.
+    the vectors that the operands are read in, each with a mask of its own; `pipelined` are scripts
+    for the pipeline's loop.
     """
     *first, last = (f"@{entry}" for entry in entries)
     deep = tuple(step.format(stages=stages) for step in _PIPELINE) if stages > 1 else ()
+    deep += tuple(f"@{entry}" for entry in pipelined)
     vectors = (*_VECTORS, *(f"@{entry}" for entry in reads), *_VECTORIZE)
     tail = (*_FUSE, *vectors, *_BUFFERIZE, *_RESOLVE, *deep, *_FINISH)
     return (*first, *_UNPACK, last, *_for_backend(backend, tail))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles, vector_of
-from conv_compiler.gpu_reduction import reduction_seconds
+from conv_compiler.gpu_reduction import reduction_seconds, sums_of_tiling
 from conv_compiler.gpu_tiles import (
+    INTERLEAVED_STAGES,
     Form,
     along_gemm_k,
     k_multiple,
@@ -50,6 +51,12 @@ COLUMN_TAPS, ROW_TAPS = 24, 4
 TRIP_SALU, TRIP_VALU = 30, 8
 # Vector operations of a wave besides, once: for each sum it stores, and at its start.
 STORE_VALU, START_VALU = 3.5, 80
+# ... fewer of a trip and of a row in the batch form with two trips a loop: 26 a trip of 128x128x32
+# in a 1x1 layer (57 where parts have fewer pixels than others), 30 with 3x3.
+MIXED_TRIP, MIXED_ROW = 6, 1
+# Trips between a load and the wait for it where trips are ordered: from a trip's second barrier to
+# the turning of its operand in the next.
+MIXED_DISTANCE = 1.25
 # Registers for addresses and other values that live through the main loop.
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
@@ -57,7 +64,7 @@ LEAST_LOAD_BYTES = 16
 LINE_BYTES = 128
 # Share of its units' time by which a kernel is ranked lower: among those that memory binds, the one
 # whose units wait most for it.
-SLACK = 0.25
+SLACK, MIXED_SLACK = 0.25, 0.1
 DWORD = 4
 
 
@@ -161,6 +168,8 @@ def mma_body(
     matrix = own_m * own_n * steps
     loads = a.loads + b.loads
     valu: float = TRIP_VALU + a.rows * address_a + b.rows * address_b
+    if tiling.stages >= INTERLEAVED_STAGES and tiling.inside == ("n",):
+        valu -= MIXED_TRIP + MIXED_ROW * (a.rows + b.rows)
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
     # Elements of neighbouring k come from different loads and share a register.
     valu += (a.packed + b.packed) * (DWORD / size - 1)
@@ -253,11 +262,16 @@ def mma_counts(
     zeros = not unmasked_operand(problem, target, tiling, split_k)
     uneven = zeros and is_uneven(problem, target, tiling, split_k)
     body, loads = mma_body(problem, target, tiling, mma, uneven)
-    lanes = target.subgroup_size
+    lanes, mixed = target.subgroup_size, tiling.stages >= INTERLEAVED_STAGES
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
     direct = saves_a_kernel(problem, target, tiling, split_k)
     is_held = _is_held_to_code(problem, target)
     valu = STORE_VALU * sums + START_VALU if is_held else 2 * sums
+    distance = float(max(tiling.stages - 1, 0))
+    if mixed:
+        distance = MIXED_DISTANCE
+    elif is_held:
+        distance = load_distance(body, tiling.stages)
     outside = counted(
         valu=valu,
         valu_slots=valu,
@@ -270,7 +284,8 @@ def mma_counts(
         body=body,
         trips=trips(problem, tiling, split_k),
         outside=outside,
-        load_distance=load_distance(body, tiling.stages) if is_held else max(tiling.stages - 1, 0),
+        load_distance=distance,
+        mixed=mixed,
         source="predicted",
     )
 
@@ -304,7 +319,11 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     threads = subgroups_m * subgroups_n * lanes
     fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
     loads = (m + n) * k * size / threads / DWORD
-    return math.ceil(m * n / threads + 2 * fragments + loads) + OTHER_VGPRS
+    # Where trips are ordered, all of a trip's fragments, and the loads of two trips: within 8 of 20
+    # kernels on gfx942 and gfx950, but for tiles of 128x128 (16 fewer) and flat forms.
+    ordered = tiling.stages >= INTERLEAVED_STAGES
+    steps, held = (k // mma.k, 2) if ordered else (2, 1)
+    return math.ceil(m * n / threads + steps * fragments + held * loads) + OTHER_VGPRS
 
 
 def vector_counts(
@@ -381,5 +400,7 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
         dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,
     )
     main = estimate(counts, launch, target, chip)
-    behind = 0.0 if direct else reduction_seconds(problem, target, split_k)
-    return main.seconds + SLACK * main.unit_seconds + behind
+    sums = sums_of_tiling(problem, target, tiling, split_k)
+    behind = 0.0 if direct else reduction_seconds(problem, target, split_k, sums)
+    slack = MIXED_SLACK if counts.mixed else SLACK
+    return main.seconds + slack * main.unit_seconds + behind

@@ -11,6 +11,7 @@ from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import lds_bytes
 from conv_compiler.gpu_predict import address_costs, mma_body, mma_vgprs
 from conv_compiler.gpu_tiles import (
+    INTERLEAVED_STAGES,
     Form,
     along_gemm_k,
     chip_forms,
@@ -19,7 +20,7 @@ from conv_compiler.gpu_tiles import (
     summed_length,
     tiles,
 )
-from conv_compiler.model.estimate import lds_cycles, unit_cycles
+from conv_compiler.model.estimate import BARE_VECTOR, FIRST_READS, lds_cycles, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch, resident
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from conv_compiler.strategy import GpuTiling
     from conv_compiler.targets import Mma, Target
 
-# Workgroups for each unit of the chip that hide one another's waits.
-FULL = 3
+# Workgroups for each unit of the chip that hide one another's waits, and numbers of them that are
+# tried; where trips are ordered three share a unit as a rule, and full rounds of three are best.
+FULL, FILLED, FULL_ROUNDS = 3, (1, 2, 3, 4, 6, 8), (9,)
 
 
 def rough_cycles(
@@ -58,6 +60,9 @@ def rough_cycles(
     per_simd = -(-waves // chip.simds)
     serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
     serial += pipes["LDS"] / chip.simds
+    mixed = tiling.stages >= INTERLEAVED_STAGES
+    if mixed:  # pipes work at the same time, but for the reads that the first products wait for
+        serial = FIRST_READS * waves * lds_cycles(trip, chip)
     serial += (trip.barriers + store.barriers) * chip.lds_latency_cycles
     along_a, along_b = along_gemm_k(problem, target)
     rows_a, rows_b = (
@@ -69,7 +74,11 @@ def rough_cycles(
     for form, (more_a, more_b), trips in _forms(problem, target, tiling.taps_in_rows, k):
         more = chip.valu_cycles * (more_a * rows_a + more_b * rows_b)
         busy = max(vector + waves * more, others) / chip.simds
-        alone = max(serial + per_simd * more, chip.load_cycles)
+        own: float = per_simd * more
+        if mixed:
+            vectors = own + per_simd * chip.valu_cycles * trip.valu_slots
+            own = max(busy, per_simd * trip.matrix_cycles, vectors) + BARE_VECTOR * vectors
+        alone = max(serial + own, chip.load_cycles)
         steps = grid * trips
         cycles = busy + max(0.0, alone - busy) / beside
         yield steps * cycles / min(chip.units, max(1.0, steps / 2)), tiling, form
@@ -99,7 +108,7 @@ def full_split(problem: ConvProblem, target: Target, tiling: GpuTiling, most: in
 
 def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:
     """Numbers of parts worth modelling: those that give every unit of the chip one workgroup to
-    eight, and the largest ones below that cut the main loop evenly or give each die as many; always
+    nine, and the largest ones below that cut the main loop evenly or give each die as many; always
     1."""
     chip = rank_facts(target)
     grid, units, dies = tiles(problem, tiling), chip.units, chip.l2_parts
@@ -108,7 +117,8 @@ def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most:
     else:
         length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
     wanted = {1}
-    for filled in (1, 2, 3, 4, 6, 8):
+    ordered = tiling.stages >= INTERLEAVED_STAGES
+    for filled in FILLED + FULL_ROUNDS * ordered:
         parts = max(1, min(most, units * filled // grid, length // 2))
         even = range(parts, parts * 3 // 4, -1)
         wanted |= {parts, next((p for p in even if length % p == 0), parts)}

@@ -38,6 +38,9 @@ ACCUMULATOR_SHARE = 8
 MERGED_CHANNELS = (16, 32, 64)
 # Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
 K_TILE_BYTES = 128
+# Depth of a software pipeline whose trips are ordered (`passes/interleave.py`), and the fewest
+# trips of one: the last two are behind its loop, in the order of the plain one.
+INTERLEAVED_STAGES, PLAIN_STAGES, INTERLEAVED_TRIPS = 3, 2, 5
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
 VECTOR_THREADS = 256
 VECTOR_PIECES = ((4, 4), (2, 4), (4, 2), (1, 4), (4, 1), (2, 2), (1, 2), (2, 1), (1, 1))
@@ -78,7 +81,17 @@ def mma_tiling(
         ),
         taps_in_rows=taps_in_rows,
         merged_groups=merged_groups,
+        stages=pipeline_stages(target, size),
     )
+
+
+def pipeline_stages(target: Target, size: int) -> int:
+    """Stages of a matrix kernel's software pipeline, for elements of `size` bytes.
+
+    Bytes are turned in few instructions by the vectorizer alone that ordered trips do without
+    (`gpu.ORDERED_FLAGS`); i8 took 1.3 to 4 times as long.
+    """
+    return PLAIN_STAGES if size == 1 else target.pipeline_stages
 
 
 def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
@@ -264,6 +277,13 @@ def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
     """Main-loop trips of one part."""
     form = (tiling.outside, tiling.inside)
     return form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, split_k)
+
+
+def with_stages(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> GpuTiling:
+    """The tiling with a software pipeline that the trips of a part are enough for."""
+    if tiling.stages < INTERLEAVED_STAGES or trips(problem, tiling, split_k) >= INTERLEAVED_TRIPS:
+        return tiling
+    return replace(tiling, stages=PLAIN_STAGES)
 
 
 @lru_cache(maxsize=4096)

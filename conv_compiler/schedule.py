@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from iree.compiler import ir
 
+    from conv_compiler.passes import Pass
+
 ROLE = "conv_compiler.role"
 PASS_PIPELINE = "#iree_codegen.pass_pipeline<"
 SCRIPTS = Path(__file__).parent / "mlir"
@@ -59,11 +61,16 @@ class CompilationInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """Configurations by role, the transform library they enter, and extra compiler flags."""
+    """Configurations by role, the transform library they enter, and extra compiler flags.
+
+    `behind` are passes over a role's kernel that run when the pipeline of its configuration is
+    through.
+    """
 
     roles: Mapping[str, CompilationInfo]
     library: str = ""
     flags: tuple[str, ...] = field(default=())
+    behind: Mapping[str, tuple[Pass, ...]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:

@@ -15,7 +15,7 @@ from conv_compiler.facts import KernelFacts, amd_facts, text_facts
 from conv_compiler.gpu_tiles import trips
 from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import CompilationInfo
+from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.select import STRATEGIES
 from conv_compiler.strategy import CpuTiling, GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
@@ -86,7 +86,11 @@ def stage_texts(
         raise CompileFailed(f"stage after {after}: MLIR refused the module: {reason}") from error
     if last == "scheduled":
         return texts
-    run_compiler([*compiler_flags(target), *schedule.flags], work)
+    flags = [*compiler_flags(target), *schedule.flags]
+    if schedule.behind:
+        run_around_passes(flags, schedule, work)
+    else:
+        run_compiler(flags, work)
     check_applied(schedule.roles, work)
     return texts | dumped_texts(target, work)
 
@@ -114,14 +118,32 @@ def dumped_texts(target: Target, work: Path) -> dict[str, str]:
     }
 
 
-def run_compiler(flags: Iterable[str], work: Path) -> None:
-    """iree-compile `module.mlir` to `module.vmfb` in `work`, dumps in `dump/`; or CompileFailed."""
+def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> None:
+    """`run_compiler` in two halves, with passes of ours over kernels between them.
+
+    The first half stops where kernels have their configuration; its pipeline and the passes behind
+    it run here, and the second half goes on from there.
+    """
+    from conv_compiler.kernels import run_kernel_passes
+
+    flags = list(flags)
+    stop, go_on = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
+    run_compiler([*flags, stop], work, result="configured.mlir")
+    text = run_kernel_passes((work / "configured.mlir").read_text(), schedule.behind)
+    (work / "kernels.mlir").write_text(text)
+    run_compiler([*flags, go_on], work, source="kernels.mlir")
+
+
+def run_compiler(
+    flags: Iterable[str], work: Path, source: str = "module.mlir", result: str = "module.vmfb"
+) -> None:
+    """iree-compile `source` to `result` in `work`, dumps in `dump/`; or CompileFailed."""
     command = [
         str(compiler_path()),
-        str(work / "module.mlir"),
+        str(work / source),
         *flags,
         "-o",
-        str(work / "module.vmfb"),
+        str(work / result),
         f"--iree-hal-dump-executable-files-to={work / 'dump'}",
     ]
     try:

@@ -133,6 +133,8 @@ class Target:
     NVIDIA), `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation
     registers), and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma
     counts two). `flushed` are the data types of which its matrix instructions take denormals as 0.
+    `pipeline_stages` is the depth of a matrix kernel's software pipeline: of 3, whose trips
+    `passes/interleave.py` orders, where that is faster by the model.
     """
 
     name: str
@@ -148,6 +150,7 @@ class Target:
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
     flushed: tuple[str, ...] = ()
+    pipeline_stages: int = 2
     processor: Processor | None = None
 
     def __hash__(self) -> int:
@@ -295,6 +298,7 @@ TARGETS = MappingProxyType(
                 memory_gb_per_s=5300,
                 vector_flops_per_clock=256,
                 mma=_GFX942_MMA,
+                pipeline_stages=3,
             ),
             Target(
                 name="gfx950",
@@ -309,6 +313,7 @@ TARGETS = MappingProxyType(
                 memory_gb_per_s=8000,
                 vector_flops_per_clock=256,
                 mma=_GFX950_MMA,
+                pipeline_stages=3,
             ),
             Target(
                 name="gfx1100",

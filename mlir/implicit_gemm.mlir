@@ -207,4 +207,20 @@ transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.re
   }
   transform.yield
 }
+
+// 5. Where a trip's operations will be put in order (passes/interleave.py), behind the software
+//    pipelining: the loop holds two trips, so that loads refill registers that the other one reads.
+//    The fence is that pass's; a loop too short for the pipeline has none.
+transform.named_sequence @unroll_pipelined(%func: !transform.any_op {transform.readonly}) {
+  %fence = transform.structured.match ops{["amdgpu.sched_barrier"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %loop = transform.get_parent_op %fence <op_name = "scf.for">
+      : (!transform.any_op) -> !transform.any_op
+  "transform.loop.unroll"(%loop) <{factor = 2 : i64}> : (!transform.any_op) -> ()
+  transform.yield
+}
+transform.named_sequence @unroll_trips(%func: !transform.any_op {transform.readonly}) {
+  transform.include @unroll_pipelined failures(suppress) (%func) : (!transform.any_op) -> ()
+  transform.yield
+}
 }

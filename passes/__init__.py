@@ -27,6 +27,7 @@ PASSES = MappingProxyType(
         "emulate-f8": ("emulate_f8", "EmulateF8"),
         "form-dispatch": ("form_dispatch", "FormDispatch"),
         "implicit-gemm": ("implicit_gemm", "ImplicitGemm"),
+        "interleave": ("interleave", "Interleave"),
         "order-loops": ("order_loops", "OrderLoops"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),

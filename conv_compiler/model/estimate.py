@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.facts import ChipFacts, chip_facts
@@ -12,6 +12,10 @@ from conv_compiler.targets import Target
 
 # A pipe that is busy for less than this share of the time does not bind a kernel: latency does.
 BOUND_SHARE = 0.75
+# Of a kernel whose trips are ordered (`passes/interleave.py`): the part of its LDS reads that its
+# first products wait for, the part of its vector instructions that no product hides (fitted to
+# timelines of ten kernels on gfx942), and the trips behind the loop that are not ordered.
+FIRST_READS, BARE_VECTOR, MIXED_BEHIND = 0.25, 0.7, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,21 +93,33 @@ def serial_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
     return max(pipes["matrix"] + vector + pipes["LDS"], *pipes.values())
 
 
+def mixed_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
+    """Cycles of a workgroup alone whose pipes work at the same time, but for the reads of LDS that
+    its first products wait for, and for vector instructions in runs too long to hide."""
+    reads = replace(counts, lds_writes_4=0, lds_writes_8=0, lds_writes_16=0, lds_conflict_cycles=0)
+    waited = FIRST_READS * launch.waves * lds_cycles(reads, chip)
+    vector = -(-launch.waves // chip.simds) * chip.valu_cycles * counts.valu_slots
+    return max(unit_cycles(counts, 1, launch, chip).values()) + waited + BARE_VECTOR * vector
+
+
 def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float:
     """Cycles one workgroup takes alone on a unit.
 
     A workgroup's waves go from barrier to barrier together and do the same at the same time: read
     LDS, multiply, shift what was loaded, write LDS. So these do not hide one another (docs/model.md
     holds it against timelines of compiled code). Each barrier adds a round trip to LDS; a load adds
-    what of its latency the software pipeline leaves uncovered.
+    what of its latency the software pipeline leaves uncovered. Where the trips are `mixed`, they do
+    hide one another, but not in the last two, which lie behind the loop.
     """
-    trip = serial_cycles(counts.trip, launch, chip)
+    serial = serial_cycles(counts.trip, launch, chip)
+    trip = min(serial, mixed_cycles(counts.trip, launch, chip)) if counts.mixed else serial
+    behind = MIXED_BEHIND * (serial - trip)
     trip += counts.trip.barriers * chip.lds_latency_cycles
     if counts.trip.loads:
         trip = covered(trip, counts.load_distance, chip.load_cycles)
     outside = max(unit_cycles(counts.outside, 1, launch, chip).values())
     first_loads = bool(counts.outside.loads) + bool(counts.outside.scalar_loads)
-    return counts.trips * trip + outside + first_loads * chip.load_cycles
+    return counts.trips * trip + behind + outside + first_loads * chip.load_cycles
 
 
 def unit_time(

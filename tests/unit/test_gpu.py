@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from conv_compiler import gpu, gpu_copies, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.gpu_predict import copy_of, predict
+from conv_compiler.gpu_reduction import SUMS_ALONE, SUMS_IN_FLIGHT, sums_of_tiling
 from conv_compiler.library import library
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import STRATEGIES, choose
+from conv_compiler.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
 from tests.problems import problems
 
@@ -236,3 +238,36 @@ def test_what_a_copy_is_taken_for(beside, piece):
     copy = copy_of((64, 32), piece, beside, 128, 16, 2)
     assert (copy.loads, copy.rows, copy.packed, copy.line_bytes) == COPIES[beside, piece]
     assert copy.dwords == 8
+
+
+@pytest.mark.parametrize(
+    ("chip", "split_k", "rows", "sums"),
+    [
+        ("gfx942", 98, False, SUMS_ALONE),
+        ("gfx942", 200, False, SUMS_IN_FLIGHT),  # a loop anyway
+        ("gfx942", 98, True, SUMS_IN_FLIGHT),  # extracted one after another
+        ("sm_80", 98, False, SUMS_IN_FLIGHT),
+    ],
+)
+def test_all_parts_of_few_weights_are_in_flight(chip, split_k, rows, sums):
+    problem = ConvProblem(n=128, k=32, c=64, image=(56, 56), filter=(3, 3), pad_low=(1, 1))
+    target = find_target(chip)
+    tiling = replace(choose(problem, target, "implicit_gemm")[0].tiling, taps_in_rows=rows)
+    assert sums_of_tiling(problem, target, tiling, split_k) == sums
+
+
+@pytest.mark.parametrize(
+    ("chip", "dtype", "width", "stages"),
+    [
+        ("gfx942", "f16", 8, 3),
+        ("gfx942", "f16", 4, 2),  # two trips of the pipeline are behind its loop
+        ("gfx942", "i8", 8, 2),
+        ("gfx90a", "f16", 8, 2),
+        ("gfx1201", "f16", 8, 2),
+    ],
+)
+def test_where_trips_are_ordered(chip, dtype, width, stages):
+    problem = ConvProblem(n=64, k=64, c=64, image=(1, width), filter=(1, 1), dtype=dtype)
+    found = choose(problem, find_target(chip), Wanted(tile=(64, 64, 64)), 1)
+    pixels = [one.tiling for one in found if one.tiling.inside == ("n",)]
+    assert {one.stages for one in pixels} == {stages}

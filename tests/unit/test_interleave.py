@@ -1,0 +1,70 @@
+"""The order of a main loop's operations, on kernels as they come out of IREE's passes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conv_compiler.problem import ConvProblem
+from conv_compiler.select import choose
+from conv_compiler.stages import kernel_facts, prove, stage_texts
+from conv_compiler.strategy import Wanted
+from conv_compiler.targets import TARGETS, find_target
+
+LETTERS = (
+    ("amdgpu.mfma", "M"),
+    ("gpu.barrier", "|"),
+    ("amdgpu.sched_barrier", "-"),
+    ("vector.transfer_write", "W"),
+    ("vector.transfer_read", "R"),
+)
+MEMORY = {"#gpu.address_space<workgroup>": "", "fat_raw_buffer": "G", "private": "."}
+
+
+def letter(line: str) -> str:
+    """What a line of a kernel is: product, barrier, fence, read or write of LDS, load (G)."""
+    name = next((one for op, one in LETTERS if op in line), "")
+    space = next((one for text, one in MEMORY.items() if text in line), "")
+    return space or name
+
+
+def main_loop(text: str) -> str:
+    """The operations of the loop with the most products, a letter each."""
+    loops = re.findall(r"scf\.for (.*?)scf\.yield", text, re.DOTALL)
+    return max(("".join(map(letter, loop.splitlines()[1:])) for loop in loops), key=len)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ConvProblem(n=32, k=128, c=128, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
+        ConvProblem(n=40, k=120, c=200, image=(9, 7), filter=(1, 1), dtype="bf16"),
+    ],
+    ids=lambda problem: problem.name,
+)
+@pytest.mark.parametrize("chip", [one.name for one in TARGETS.values() if one.pipeline_stages == 3])
+def test_a_loop_holds_two_trips_in_order(tmp_path, problem, chip):
+    target = find_target(chip)
+    strategy = choose(problem, target, Wanted(tile=(64, 64, 32)), 1)[0]
+    assert strategy.tiling.stages == 3
+    stage_texts(problem, target, strategy, tmp_path)
+    prove(problem, target, strategy, kernel_facts(target, tmp_path))
+    loop = main_loop((tmp_path / "kernels.mlir").read_text())
+    trips = re.fullmatch(r"\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)", loop)
+    assert trips, loop
+    for first, second in (trips.group(1, 2), trips.group(3, 4)):
+        products = first.count("M") + second.count("M")
+        assert re.fullmatch(r"R+(-M)+", first), first
+        assert re.match(r"(-G)+[^G]*$", second), second
+        assert re.search(r"W(-M)*$", second), second
+        assert first.count("M") == round(products * 3 / 8)
+
+
+def test_short_loops_are_pipelined_as_iree_does(tmp_path):
+    problem = ConvProblem(n=32, k=64, c=64, image=(2, 2), filter=(1, 1))
+    target = find_target("gfx942")
+    strategy = choose(problem, target, Wanted(tile=(64, 64, 32)), 1)[0]
+    assert strategy.tiling.stages == 2
+    stage_texts(problem, target, strategy, tmp_path)
+    assert not (tmp_path / "kernels.mlir").exists()
