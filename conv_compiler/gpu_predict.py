@@ -48,8 +48,8 @@ UNEVEN_ROW, UNEVEN_WINDOW_ROW = 3, 1
 COLUMN_TAPS = 24
 # Scalar and vector operations of a trip besides.
 TRIP_SALU, TRIP_VALU = 30, 8
-# ... fewer of a trip and of a row in the batch form with two trips a loop, groups not merged:
-# 26 a trip of 128x128x32 in a 1x1 layer (57 where parts have fewer pixels than others), 30 with 3x3.
+# ... fewer of a trip and of a row in the batch form with two trips a loop, groups not merged: 26 a
+# trip of 128x128x32 in a 1x1 layer (57 where parts have fewer pixels than others), 30 with 3x3.
 MIXED_TRIP, MIXED_ROW = 6, 1
 # Trips between a load and the wait for it where trips are ordered: from a trip's second barrier to
 # the turning of its operand in the next.
