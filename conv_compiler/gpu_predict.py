@@ -51,8 +51,8 @@ COLUMN_TAPS, ROW_TAPS = 24, 4
 TRIP_SALU, TRIP_VALU = 30, 8
 # Vector operations of a wave besides, once: for each sum it stores, and at its start.
 STORE_VALU, START_VALU = 3.5, 80
-# ... fewer of a trip and of a row in the batch form with two trips a loop: 26 a trip of 128x128x32
-# in a 1x1 layer (57 where parts have fewer pixels than others), 30 with 3x3.
+# ... fewer of a trip and of a row in the batch form with two trips a loop, groups not merged: 26 a
+# trip of 128x128x32 in a 1x1 layer (57 where parts have fewer pixels than others), 30 with 3x3.
 MIXED_TRIP, MIXED_ROW = 6, 1
 # Trips between a load and the wait for it where trips are ordered: from a trip's second barrier to
 # the turning of its operand in the next.
@@ -168,7 +168,8 @@ def mma_body(
     matrix = own_m * own_n * steps
     loads = a.loads + b.loads
     valu: float = TRIP_VALU + a.rows * address_a + b.rows * address_b
-    if tiling.stages >= INTERLEAVED_STAGES and tiling.inside == ("n",):
+    counted_so = tiling.inside == ("n",) and tiling.merged_groups == 1
+    if tiling.stages >= INTERLEAVED_STAGES and counted_so:
         valu -= MIXED_TRIP + MIXED_ROW * (a.rows + b.rows)
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
     # Elements of neighbouring k come from different loads and share a register.
