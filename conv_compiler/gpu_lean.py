@@ -27,10 +27,10 @@ def lean_first(
 
     In the first one's number of parts the fastest with few vector operations; where none has so
     few, that of the fewest parts. Only on CDNA, where vector operations run beside matrix
-    instructions, and not for 1x1, where memory binds.
+    instructions, and not for 1x1 and merged groups, where memory binds.
     """
     first = ranked[0]
-    if not first.mma or problem.is_pointwise or not is_cdna(target):
+    if not first.mma or problem.is_pointwise or problem.g > 1 or not is_cdna(target):
         return ranked
     same = [one for one in ranked if one.mma and _form(one) == _form(first)]
     limit = _seconds(problem, target, first)
