@@ -294,7 +294,7 @@ def mma_counts(
 def _is_held_to_code(problem: ConvProblem, target: Target) -> bool:
     """Whether what a kernel does outside its main loop, and how late its loads come, are predicted
     as they were counted in code: of windows on CDNA, where trips are not ordered. 1x1 layers, which
-    memory binds, and other chips are ranked by rougher numbers, which served them as well or better.
+    memory binds, and other chips are ranked by rougher numbers, which served them as well.
     """
     plain = target.pipeline_stages < INTERLEAVED_STAGES
     return plain and is_cdna(target) and not problem.is_pointwise
