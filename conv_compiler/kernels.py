@@ -1,15 +1,23 @@
-"""Passes of ours over configured kernels, between the two halves of a compilation."""
+"""Passes of ours over configured kernels, between the two halves of a compilation.
+
+    python -m conv_compiler.kernels SOURCE RESULT ROLE=PASS...
+
+is how `stages.py` runs them: a crash in a compiler pass does not end the user's process.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
-from conv_compiler.errors import CompileFailed
+from conv_compiler.errors import CompileFailed, ConvError
+from conv_compiler.passes import find_pass
 from conv_compiler.schedule import PASS_PIPELINE, ROLE
 
 if TYPE_CHECKING:
@@ -60,3 +68,24 @@ def _kernels(module: ir.Module) -> Iterator[tuple[ir.Operation, ir.Operation]]:
 
     module.operation.walk(visit)
     return ((one, one.parent.operation) for one in found)
+
+
+def main() -> int:
+    """Read a module of configured kernels, write it with passes run, one or more a role; 2 with the
+    reason where that cannot be done."""
+    source, result, *named = sys.argv[1:]
+    behind: dict[str, tuple[Pass, ...]] = {}
+    for one in named:
+        role, _, name = one.partition("=")
+        behind[role] = (*behind.get(role, ()), find_pass(name)())
+    try:
+        text = run_kernel_passes(Path(source).read_text(), behind)
+    except ConvError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    Path(result).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

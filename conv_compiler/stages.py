@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,15 +124,16 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     """`run_compiler` in two halves, with passes of ours over kernels between them.
 
     The first half stops where kernels have their configuration; its pipeline and the passes behind
-    it run here, and the second half goes on from there.
+    it run in a process of their own, and the second half goes on from there.
     """
-    from conv_compiler.kernels import run_kernel_passes
-
     flags = list(flags)
     stop, go_on = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
     run_compiler([*flags, stop], work, result="configured.mlir")
-    text = run_kernel_passes((work / "configured.mlir").read_text(), schedule.behind)
-    (work / "kernels.mlir").write_text(text)
+    named = [f"{role}={one.name}" for role, several in schedule.behind.items() for one in several]
+    files = (str(work / name) for name in ("configured.mlir", "kernels.mlir"))
+    # The package is found there as it was here.
+    found = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    _run([sys.executable, "-Pm", "conv_compiler.kernels", *files, *named], "kernel passes", found)
     run_compiler([*flags, go_on], work, source="kernels.mlir")
 
 
@@ -146,18 +149,28 @@ def run_compiler(
         str(work / result),
         f"--iree-hal-dump-executable-files-to={work / 'dump'}",
     ]
+    _run(command, "iree-compile")
+
+
+def _run(command: list[str], what: str, environment: Mapping[str, str] | None = None) -> None:
+    """Run a command to its end, or raise CompileFailed with its first error."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMPILE_SECONDS, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_COMPILE_SECONDS,
+            check=False,
+            env=environment,
         )
     except subprocess.TimeoutExpired as error:
-        raise CompileFailed(f"iree-compile: no result after {_COMPILE_SECONDS} s") from error
+        raise CompileFailed(f"{what}: no result after {_COMPILE_SECONDS} s") from error
     # A transform library that fails to load leaves exit code 0 and IREE's default kernel.
     broken = "Failed to load transform library" in done.stderr
     if done.returncode or broken:
         errors = [line for line in done.stderr.splitlines() if "error:" in line] or ["no message"]
         message = re.sub(r"^.*?error: ", "", errors[0])[:300]
-        raise CompileFailed(f"iree-compile: exit code {done.returncode}: {message}")
+        raise CompileFailed(f"{what}: exit code {done.returncode}: {message}")
 
 
 def check_applied(roles: Mapping[str, CompilationInfo], work: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -212,3 +213,18 @@ def test_an_mlir_error_is_one_line(monkeypatch, tmp_path):
     with pytest.raises(CompileFailed, match="stage after nothing: MLIR refused") as caught:
         stages.stage_texts(problem, target, strategy, tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_crash_of_kernel_passes_is_an_error_of_one_line():
+    crash = [sys.executable, "-c", "import os; os.abort()"]
+    with pytest.raises(CompileFailed, match="kernel passes: exit code -6: no message"):
+        stages._run(crash, "kernel passes")
+
+
+def test_kernel_passes_say_what_is_wrong(tmp_path):
+    source = tmp_path / "configured.mlir"
+    source.write_text("module { nothing }")
+    command = [sys.executable, "-Pm", "conv_compiler.kernels", str(source), str(tmp_path / "out")]
+    with pytest.raises(CompileFailed, match="kernel passes: exit code 2: kernel passes: MLIR refu"):
+        stages._run(command, "kernel passes")
+    assert not (tmp_path / "out").exists()
