@@ -71,12 +71,11 @@ def copies(
     images = {"n": cache.get("n", 1), "g": share.get("g", 1)}
     image = images | {"c": share.get("c", 1), **dict(zip(pixels, reach, strict=True))}
     gradient = images | {"k": share.get("k", 1), **{p: cache.get(p, 1) for p in pixels}}
-    both = (layout.input, image, "k"), (layout.output, gradient, "c")
-    first, second = (
-        _copy(problem, letters, extents, inner, lanes, deep * (inner == others), step, lies)
-        for (letters, extents, others), lies in zip(both, direct, strict=True)
+    deep_image, deep_output = deep if inner == "k" else "", deep if inner == "c" else ""
+    return (
+        _copy(problem, layout.input, image, inner, lanes, deep_image, step, direct[0]),
+        _copy(problem, layout.output, gradient, inner, lanes, deep_output, step, direct[1]),
     )
-    return first, second
 
 
 def lie_ready(
@@ -87,8 +86,13 @@ def lie_ready(
     lengths: Mapping[str, int],
     parts: int,
 ) -> tuple[bool, bool]:
-    """Whether image and gradient are read where they lie: `PackedOperand` decides so where they
-    have no pads, rows of whole pixels, and are read a few times."""
+    """Whether image and gradient are read where they lie: `PackedOperand._lies_ready` decides so
+    where they have no pads, rows of whole pixels, and are read a few times; what is said to be
+    read so here always is, or its copy would have no room (tests/unit/test_cpu_dot.py).
+
+    `tile` and `share` are trips of each parallel loop, `cache` and `lengths` of each summed one: of
+    a register tile, a workgroup, a chunk and a part.
+    """
     sizes, layout, lanes = loop_sizes(problem), problem.layout_row.grouped, list(tile)[-1]
     if problem.data_type != problem.accumulator_type:
         return False, False

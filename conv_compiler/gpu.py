@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
-from conv_compiler.gpu_predict import mma_of, predict, unmasked_operand
+from conv_compiler.gpu_predict import mma_of, predict
 from conv_compiler.gpu_reduction import reduction_info, sums_of_tiling
 from conv_compiler.gpu_search import full_split, rough_cycles, split_choices
 from conv_compiler.gpu_tiles import (
@@ -22,6 +22,7 @@ from conv_compiler.gpu_tiles import (
     vector_tilings,
     with_stages,
 )
+from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.rounds import BUFFER_BYTES
 from conv_compiler.schedule import CompilationInfo, Schedule

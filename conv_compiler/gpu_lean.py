@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_predict import is_cdna, mma_counts, mma_of, predict
+from conv_compiler.gpu_predict import mma_counts, mma_of, predict
 from conv_compiler.gpu_tiles import trips
+from conv_compiler.gpu_uneven import is_cdna
 from conv_compiler.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:

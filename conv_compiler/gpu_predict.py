@@ -19,14 +19,13 @@ from conv_compiler.gpu_tiles import (
     INTERLEAVED_STAGES,
     Form,
     along_gemm_k,
-    k_multiple,
     merged,
     stores_result,
-    summed_length,
     tiles,
     trips,
     vector_threads,
 )
+from conv_compiler.gpu_uneven import is_cdna, is_uneven, unmasked_operand
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
@@ -220,42 +219,6 @@ def _row_tests(problem: ConvProblem, tiling: GpuTiling, uneven_rows: int, image_
     return valu
 
 
-def is_uneven(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
-    """Whether zeros are counted for parts, or the last tiles of gemm_k, that have fewer pixels.
-
-    With all loops inside only where they decide: without windows on RDNA, whose matrix instructions
-    have no unit of their own. The operations of FLAT and, on gfx9, of POINTWISE were counted with
-    them.
-    """
-    if around := tiling.outside:
-        return summed_length(problem, around, tiling.taps_in_rows) % split_k > 0
-    is_rdna = target.backend == "rocm" and not is_cdna(target)
-    whole = split_k * k_multiple(tiling.workgroup[2])
-    return is_rdna and problem.is_pointwise and problem.gemm_k % whole > 0
-
-
-def is_cdna(target: Target) -> bool:
-    """Whether matrix instructions have a unit of their own beside an AMD chip's vector unit."""
-    return target.backend == "rocm" and rank_facts(target).matrix_beside_valu
-
-
-def unmasked_operand(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> str:
-    """The operand, "a" or "b", that needs no zeros where a part has no pixels; empty for none.
-
-    The one that is a single pixel a row of gemm_k, for the other one's windows have zeros already,
-    where these are all that it would have: its columns, and gemm_k inside, fill their tiles.
-    """
-    m, n, k = tiling.workgroup
-    extent, tile = (problem.c, n) if tiling.taps_in_rows else (problem.k * tiling.merged_groups, m)
-    inside = summed_length(problem, tiling.inside, tiling.taps_in_rows)
-    is_whole = extent % tile == 0 and inside % k == 0
-    if not (tiling.outside and is_whole and is_uneven(problem, target, tiling, split_k)):
-        return ""
-    if problem.is_pointwise or max(along_gemm_k(problem, target)) > 1:
-        return ""
-    return "b" if tiling.taps_in_rows else "a"
-
-
 def mma_counts(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
 ) -> KernelCounts:
@@ -402,7 +365,7 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
         dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,
     )
     main = estimate(counts, launch, target, chip)
-    sums = sums_of_tiling(problem, target, tiling, split_k)
-    behind = 0.0 if direct else reduction_seconds(problem, target, split_k, sums)
+    at_once = sums_of_tiling(problem, target, tiling, split_k)
+    behind = 0.0 if direct else reduction_seconds(problem, target, split_k, at_once)
     slack = MIXED_SLACK if counts.mixed else SLACK
     return main.seconds + slack * main.unit_seconds + behind

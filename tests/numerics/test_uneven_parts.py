@@ -10,8 +10,8 @@ import pytest
 
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
-from conv_compiler.gpu_predict import unmasked_operand
 from conv_compiler.gpu_tiles import mma_tilings, summed_forms
+from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import reference
 from conv_compiler.runtime import load
