@@ -10,7 +10,7 @@ from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import mma_of, predict
 from conv_compiler.gpu_reduction import reduction_info, sums_of_tiling
-from conv_compiler.gpu_search import full_split, rough_cycles, split_choices
+from conv_compiler.gpu_search import full_splits, rough_cycles, split_choices
 from conv_compiler.gpu_tiles import (
     INTERLEAVED_STAGES,
     Form,
@@ -74,8 +74,8 @@ def mma_candidates(
     forms = [replace(tiling, outside=form[0], inside=form[1]) for _, tiling, form in best.values()]
 
     def filled(tiling: GpuTiling) -> float:
-        parts = split_k or full_split(problem, target, tiling, MOST_PARTS)
-        return predict(problem, target, tiling, parts)
+        several = (split_k,) if split_k else full_splits(problem, target, tiling, MOST_PARTS)
+        return min(predict(problem, target, tiling, parts) for parts in several)
 
     forms.sort(key=filled)
     copied = [

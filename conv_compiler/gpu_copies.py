@@ -71,25 +71,41 @@ def vector_of(piece: tuple[int, int], beside: tuple[int, int]) -> int:
 
 
 @lru_cache(maxsize=256)
-def lds_write_cycles(piece: tuple[int, int], row: int, item_bytes: int) -> tuple[int, int]:
-    """(without bank conflicts, lost to them): cycles in which 64 lanes write one `along_k` each.
+def lds_write_cycles(piece: tuple[int, int], row: int, item_bytes: int) -> tuple[float, float]:
+    """(without bank conflicts, lost to them): cycles in which 64 lanes write one `along_k` each, in
+    the mean of a piece's rows.
 
     Lanes lie side by side along an LDS row of `row` elements, then along m or n. Banks as in
-    docs/vgpu.md: 32 of a dword, and as many lanes at a time as these serve.
+    docs/vgpu.md: 32 of a dword, and as many lanes at a time as these serve. What is not known to
+    begin at a multiple of its own 16 bytes is written as two halves, one after the other.
     """
     elements, along_k = piece
-    pitch = row * item_bytes + LDS_ROW_PADDING
-    width = along_k * item_bytes
-    beside = max(1, LDS_BANKS * DWORD // max(width, DWORD))
+    pitch, width = row * item_bytes + LDS_ROW_PADDING, along_k * item_bytes
+    free = LDS_LANES // _lanes_at_once(width)
+    whole = _write_cycles(piece, row, pitch, width, width)
+    if width <= LDS_BYTES:
+        return free, whole - free
+    aligned = [elements * pitch % width == 0 == at * pitch % width for at in range(elements)]
+    halves = 2 * _write_cycles(piece, row, pitch, width, width // 2)
+    return free, sum(whole if one else halves for one in aligned) / elements - free
+
+
+def _lanes_at_once(width: int) -> int:
+    return max(1, LDS_BANKS * DWORD // max(width, DWORD))
+
+
+def _write_cycles(piece: tuple[int, int], row: int, pitch: int, step: int, width: int) -> int:
+    """Cycles in which lanes `step` bytes apart along rows of `pitch` bytes write `width` each."""
+    elements, along_k = piece
+    beside, in_row = _lanes_at_once(width), row // along_k
     cycles = 0
     for first in range(0, LDS_LANES, beside):
         dwords = set()
         for lane in range(first, first + beside):
-            at = lane // (row // along_k) * elements * pitch + lane % (row // along_k) * width
+            at = lane // in_row * elements * pitch + lane % in_row * step
             dwords |= set(range(at // DWORD, -(-(at + width) // DWORD)))
         cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
-    free = LDS_LANES // beside
-    return free, cycles - free
+    return cycles
 
 
 def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ALIKE, EQUAL = 1 / 16, 0.01
 # Vector operations for each matrix instruction's work below which the matrix units, which take four
 # times as long for it, are sure to bind; and trips below which a loop ends before that matters.
-LEAN_VALU, LEAN_TRIPS = 2.0, 8
+LEAN_VALU, LEAN_TRIPS = 2.0, 5
 
 
 def lean_first(

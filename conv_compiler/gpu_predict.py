@@ -45,7 +45,7 @@ SCALAR_LOAD = 4
 UNEVEN_ROW, UNEVEN_WINDOW_ROW = 3, 1
 # ... where lanes of a tile have different taps: of the image, and for each row of it one more; of
 # the output gradient.
-COLUMN_TAPS, ROW_TAPS = 24, 4
+COLUMN_TAPS, ROW_TAPS = 24, 14
 # Scalar and vector operations of a trip besides.
 TRIP_SALU, TRIP_VALU = 30, 8
 # Vector operations of a wave besides, once: for each sum it stores, and at its start.

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 # hides how far memory is; more of them cost registers that waves beside it would have.
 SUMS_IN_FLIGHT = 24
 OTHER_VGPRS = 24
-# Where weights are so few that each SIMD has one wave at most, registers are not missed: the parts
-# of a sum may then be nearly all in flight at once. Not where elements are extracted, for merged
-# groups and taps in rows: these are loaded one after another all the same.
-SUMS_ALONE = 128
+# A last round of fewer parts is waited for part by part, so a third more may be in flight where
+# that leaves none.
+MORE = 3
+# Where weights are so few that each SIMD has FEW_WAVES at most, registers are not missed: all parts
+# of a sum may then be in flight at once, or, where these are more, SUMS_IN_LOOP in each round: of
+# 76 the compiler copies some, of 101 it spills them.
+SUMS_ALONE, SUMS_IN_LOOP, FEW_WAVES = 128, 40, 2
 DWORD = 4
 # Weights side by side that a lane may take, where the waves left give every unit so many.
 WIDTHS = (4, 2)
@@ -41,26 +44,29 @@ def lane_width(problem: ConvProblem, target: Target) -> int:
 
 def sums_of_few(problem: ConvProblem, target: Target) -> int:
     """Partial sums a lane may have in flight, where few weights leave it the registers."""
+    return SUMS_ALONE if _has_few_weights(problem, target) else SUMS_IN_FLIGHT
+
+
+def _has_few_weights(problem: ConvProblem, target: Target) -> bool:
     chip = rank_facts(target)
     waves = math.prod(problem.weight_shape) / target.subgroup_size
     # Of integers LLVM waits for each part by itself: 41 us modelled for 256 parts of 1296 weights.
-    many = waves <= chip.units * chip.simds and not problem.data_type.is_integer
-    return SUMS_ALONE if many else SUMS_IN_FLIGHT
+    return waves <= FEW_WAVES * chip.units * chip.simds and not problem.data_type.is_integer
 
 
 def sums_of_tiling(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> int:
     """Partial sums of a GEMM that a lane may have in flight: all of few weights, where that leaves
     no loop. In two rounds of 112 they took 8.0 us, where 24 at a time take 4.0."""
-    extracted = tiling.taps_in_rows or tiling.merged_groups > 1
-    several = extracted or split_k > SUMS_ALONE or target.backend != "rocm"
-    return SUMS_IN_FLIGHT if several else sums_of_few(problem, target)
+    if target.backend != "rocm" or not _has_few_weights(problem, target):
+        return SUMS_IN_FLIGHT
+    return SUMS_ALONE if split_k <= SUMS_ALONE else SUMS_IN_LOOP
 
 
 def in_flight(split_k: int, width: int, sums: int = SUMS_IN_FLIGHT) -> int:
     """Parts a lane reads at once: as many as divide them evenly, where such a number is near."""
     most = min(split_k, sums // width)
-    even = range(most, -(-most // 2) - 1, -1)
-    return next((parts for parts in even if split_k % parts == 0), most)
+    near = (*range(most, -(-most // 2) - 1, -1), *range(most + 1, most + most // MORE + 1))
+    return next((parts for parts in near if split_k % parts == 0), most)
 
 
 def wave_tile(shape: tuple[int, ...], lanes: int, width: int) -> tuple[int, ...]:

@@ -99,11 +99,17 @@ def _forms(
     return tuple(found)
 
 
-def full_split(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> int:
-    """The number of parts worth modelling that comes nearest to filling the chip."""
-    wanted = FULL * rank_facts(target).units / tiles(problem, tiling)
+def full_splits(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, most: int
+) -> tuple[int, ...]:
+    """The numbers of parts worth modelling that come nearest to filling the chip: with as many
+    workgroups a unit as hide one another's waits, and where trips are ordered, which have few, with
+    one."""
     choices = split_choices(problem, target, tiling, most)
-    return min(choices, key=lambda parts: abs(parts - wanted))
+    whole = rank_facts(target).units / tiles(problem, tiling)
+    full = (FULL, 1) if tiling.stages >= INTERLEAVED_STAGES else (FULL,)
+    near = (min(choices, key=lambda parts: abs(parts - n * whole)) for n in full)
+    return tuple(dict.fromkeys(near))
 
 
 def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:

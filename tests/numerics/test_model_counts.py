@@ -102,20 +102,21 @@ def test_every_die_reads_all_where_there_is_one_part(chip):
 
 
 @pytest.mark.parametrize(
-    ("chip", "dtype", "piece"),
+    ("chip", "dtype", "tile", "piece"),
     [
-        ("gfx942", "f16", (8, 2)),
-        ("gfx942", "f16", (4, 4)),
-        ("gfx942", "f32", (4, 1)),
-        ("gfx942", "i8", (8, 4)),
-        ("gfx1100", "f16", (8, 2)),
+        ("gfx942", "f16", (64, 64, 32), (8, 2)),
+        ("gfx942", "f16", (64, 64, 32), (4, 4)),
+        # 16 bytes at a time, of every other row in two halves
+        ("gfx942", "f16", (64, 64, 64), (4, 8)),
+        ("gfx942", "f32", (64, 64, 16), (4, 1)),
+        ("gfx942", "i8", (64, 64, 64), (8, 4)),
+        ("gfx1100", "f16", (64, 64, 32), (8, 2)),
     ],
 )
-def test_bank_conflicts_are_those_predicted(chip, dtype, piece):
+def test_bank_conflicts_are_those_predicted(chip, dtype, tile, piece):
     """Nothing but writes to LDS has lanes wait for a bank, and they as long as predicted."""
     problem = ConvProblem(n=32, k=64, c=64, image=(4, 4), filter=(1, 1), dtype=dtype)
     target = find_target(chip)
-    tile = TILES[dtype]
     threads = math.prod(tile[1:]) // math.prod(piece)
     chosen = next(
         one

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conv_compiler import gpu, gpu_copies, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.gpu_predict import copy_of, predict
-from conv_compiler.gpu_reduction import SUMS_ALONE, SUMS_IN_FLIGHT, sums_of_tiling
+from conv_compiler.gpu_reduction import SUMS_ALONE, SUMS_IN_FLIGHT, SUMS_IN_LOOP, sums_of_tiling
 from conv_compiler.library import library
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import STRATEGIES, choose
@@ -244,8 +244,8 @@ def test_what_a_copy_is_taken_for(beside, piece):
     ("chip", "split_k", "rows", "sums"),
     [
         ("gfx942", 98, False, SUMS_ALONE),
-        ("gfx942", 200, False, SUMS_IN_FLIGHT),  # a loop anyway
-        ("gfx942", 98, True, SUMS_IN_FLIGHT),  # extracted one after another
+        ("gfx942", 98, True, SUMS_ALONE),
+        ("gfx942", 200, False, SUMS_IN_LOOP),
         ("sm_80", 98, False, SUMS_IN_FLIGHT),
     ],
 )
