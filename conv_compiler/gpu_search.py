@@ -15,6 +15,7 @@ from conv_compiler.gpu_tiles import (
     Form,
     along_gemm_k,
     chip_forms,
+    chunk_of,
     form_trips,
     gemm_k,
     summed_length,
@@ -92,7 +93,7 @@ def _forms(
     b) more than all loops inside."""
     plain_a, plain_b = address_costs(problem, ((), ()), taps_in_rows)
     found = []
-    for form in chip_forms(problem, target, taps_in_rows):
+    for form in chip_forms(problem, target, taps_in_rows, k):
         cost_a, cost_b = address_costs(problem, form, taps_in_rows)
         trips = form_trips(problem, form, k, taps_in_rows, 1)
         found.append((form, (cost_a - plain_a, cost_b - plain_b), trips))
@@ -119,7 +120,8 @@ def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most:
     chip = rank_facts(target)
     grid, units, dies = tiles(problem, tiling), chip.units, chip.l2_parts
     if tiling.outside:
-        length = summed_length(problem, tiling.outside, tiling.taps_in_rows)
+        chunk = chunk_of((tiling.outside, tiling.inside), tiling.workgroup[2])
+        length = summed_length(problem, tiling.outside, tiling.taps_in_rows, chunk)
     else:
         length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
     wanted = {1}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
+from conv_compiler.build.bwd_weight import BATCH_CHUNKS, OUTPUT_LOOPS
 from conv_compiler.f8 import multiplied, operand_bytes
 from conv_compiler.gpu_copies import copy_pieces, lds_bytes
 from conv_compiler.strategy import GpuTiling
@@ -246,26 +246,44 @@ def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form
     return tuple(forms)
 
 
-def chip_forms(problem: ConvProblem, target: Target, taps_in_rows: bool) -> tuple[Form, ...]:
-    """The forms worth trying: all, where the chip has a scalar unit for outer loops' arithmetic.
+def chip_forms(
+    problem: ConvProblem, target: Target, taps_in_rows: bool, k: int
+) -> tuple[Form, ...]:
+    """The forms worth trying with gemm_k tiles of `k`: all, where the chip has a scalar unit for
+    outer loops' arithmetic.
 
     On an H200, which has none, each of them was slower than all inside (docs/gpu.md). Of operands
-    that lie along the batch those that sum over it inside.
+    that lie along the batch those that sum over it inside. A batch of several whole tiles is cut
+    into these: parts then differ by a tile, where they would by all images of a pixel.
     """
     forms = summed_forms(problem, taps_in_rows)
     if target.backend != "rocm":
         return forms[:1]
-    if max(along_gemm_k(problem, target)) == 1:
+    if max(along_gemm_k(problem, target)) > 1:
+        return tuple(form for form in forms if form[1] == ("n",)) or forms[:1]
+    if problem.n % k or problem.n == k:
         return forms
-    return tuple(form for form in forms if form[1] == ("n",)) or forms[:1]
+    return tuple(
+        ((*outside, BATCH_CHUNKS), inside) if inside == ("n",) else (outside, inside)
+        for outside, inside in forms
+    )
 
 
 @lru_cache(maxsize=1024)
-def summed_length(problem: ConvProblem, loops: tuple[str, ...], taps_in_rows: bool = False) -> int:
-    """Trips of some summed loops, one in the other: output pixels, or the image's."""
+def summed_length(
+    problem: ConvProblem, loops: tuple[str, ...], taps_in_rows: bool = False, chunk: int = 0
+) -> int:
+    """Trips of some summed loops, one in the other: output pixels, or the image's; of the batch in
+    chunks of so many images, where it is cut."""
     pixels = problem.image if taps_in_rows else problem.out_image
     sizes = dict(zip(OUTPUT_LOOPS[-problem.ndim :], pixels, strict=True))
-    return math.prod({"n": problem.n, **sizes}[loop] for loop in loops)
+    batch = {"n": chunk or problem.n, BATCH_CHUNKS: problem.n // (chunk or problem.n)}
+    return math.prod({**batch, **sizes}[loop] for loop in loops)
+
+
+def chunk_of(form: Form, k: int) -> int:
+    """Images of a chunk of the batch, a tile of gemm_k; 0 where it is not cut."""
+    return k if BATCH_CHUNKS in form[0] else 0
 
 
 def k_multiple(k: int) -> int:
@@ -293,8 +311,9 @@ def form_trips(problem: ConvProblem, form: Form, k: int, taps_in_rows: bool, spl
     if not outside:
         part = -(-gemm_k(problem, taps_in_rows) // split_k)
         return -(-part // k_multiple(k)) * 2
-    around = -(-summed_length(problem, outside, taps_in_rows) // split_k)
-    return max(around, 2) * -(-summed_length(problem, inside, taps_in_rows) // k)
+    chunk = chunk_of(form, k)
+    around = -(-summed_length(problem, outside, taps_in_rows, chunk) // split_k)
+    return max(around, 2) * -(-summed_length(problem, inside, taps_in_rows, chunk) // k)
 
 
 def gemm_k(problem: ConvProblem, taps_in_rows: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_tiles import along_gemm_k, k_multiple, summed_length
+from conv_compiler.gpu_tiles import along_gemm_k, chunk_of, k_multiple, summed_length
 from conv_compiler.model.facts import rank_facts
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def is_uneven(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: 
     them.
     """
     if around := tiling.outside:
-        return summed_length(problem, around, tiling.taps_in_rows) % split_k > 0
+        chunk = chunk_of((around, tiling.inside), tiling.workgroup[2])
+        return summed_length(problem, around, tiling.taps_in_rows, chunk) % split_k > 0
     is_rdna = target.backend == "rocm" and not is_cdna(target)
     whole = split_k * k_multiple(tiling.workgroup[2])
     return is_rdna and problem.is_pointwise and problem.gemm_k % whole > 0
@@ -41,7 +42,8 @@ def unmasked_operand(problem: ConvProblem, target: Target, tiling: GpuTiling, sp
     """
     m, n, k = tiling.workgroup
     extent, tile = (problem.c, n) if tiling.taps_in_rows else (problem.k * tiling.merged_groups, m)
-    inside = summed_length(problem, tiling.inside, tiling.taps_in_rows)
+    chunk = chunk_of((tiling.outside, tiling.inside), k)
+    inside = summed_length(problem, tiling.inside, tiling.taps_in_rows, chunk)
     is_whole = extent % tile == 0 and inside % k == 0
     if not (tiling.outside and is_whole and is_uneven(problem, target, tiling, split_k)):
         return ""

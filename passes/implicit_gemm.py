@@ -35,11 +35,13 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from conv_compiler.build import ops
+from conv_compiler.build.bwd_weight import BATCH_CHUNKS
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.loop_nest import erase_if_dead
 from conv_compiler.passes.contraction import Contraction, find_contraction
 from conv_compiler.passes.im2col import im2col
 from conv_compiler.passes.operands import (
+    cut_batch,
     gradient,
     gradient_windows,
     image,
@@ -134,6 +136,8 @@ class ImplicitGemm:
 
     def _region(self, conv: Contraction, store: Store | None = None) -> ir.Value:
         """The dispatch region that computes P[s, g, m, t, n], or what it is stored as."""
+        if BATCH_CHUNKS in self.outside:
+            conv = cut_batch(conv, self.tile_k)
         summed = self._summed(conv)
         *taps, n = self._columns(conv)
         m, columns = _ceil(self._rows(conv), self.tile_m), [*taps, _ceil(n, self.tile_n)]

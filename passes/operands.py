@@ -8,6 +8,7 @@ from dataclasses import replace
 from iree.compiler import ir
 
 from conv_compiler.build import ops
+from conv_compiler.build.bwd_weight import BATCH_CHUNKS
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.contraction import Contraction
 from conv_compiler.passes.im2col import PixelAxis, Source, behind_unit_axis, merge_pixels
@@ -35,6 +36,49 @@ def merge_groups(conv: Contraction, groups: int) -> Contraction:
         groups=conv.groups // groups,
         gemm_m=conv.gemm_m * groups,
         channels=conv.channels * groups,
+    )
+
+
+def cut_batch(conv: Contraction, chunk: int) -> Contraction:
+    """The contraction with its batch as two loops, `no` over chunks of so many images and `n` in
+    one: `no` is a spatial axis more, with a window of one tap."""
+    (n, *space), batches = conv.pixels, conv.pixels[0] // chunk
+    if n % chunk:
+        raise UnsupportedStrategy(
+            f"batch {n} in chunks of {chunk}: not a whole number of them; use another form"
+        )
+
+    def view(
+        value: ir.Value, axes: tuple[int, tuple[int, ...], int]
+    ) -> tuple[ir.Value, tuple[int, tuple[int, ...], int]]:
+        group, (batch, *others), channel = axes
+
+        def moved(axis: int) -> int:
+            return axis + (axis > batch)
+
+        cut = (batch + 1, batch, *map(moved, others))
+        split = ops.split_axis(value, batch, (batches, chunk))
+        return split, (moved(group), cut, moved(channel))
+
+    def with_zero(pads: tuple[int, ...]) -> tuple[int, ...]:
+        at = conv.image_axes[1][0]
+        return (*pads[:at], 0, *pads[at:])
+
+    image, image_axes = view(conv.image, conv.image_axes)
+    gradient, gradient_axes = view(conv.gradient, conv.gradient_axes)
+    return replace(
+        conv,
+        image=image,
+        gradient=gradient,
+        image_axes=image_axes,
+        gradient_axes=gradient_axes,
+        taps=(1, *conv.taps),
+        pixels=(chunk, batches, *space),
+        pixel_loops=(conv.pixel_loops[0], BATCH_CHUNKS, *conv.pixel_loops[1:]),
+        strides=(1, *conv.strides),
+        dilations=(1, *conv.dilations),
+        pad_low=with_zero(conv.pad_low),
+        pad_high=with_zero(conv.pad_high),
     )
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Loop names: spatial dimensions take the letters of Composable Kernel, last dimension last.
 FILTER_LOOPS = ("z", "y", "x")
 OUTPUT_LOOPS = ("do", "ho", "wo")
+# Chunks of the batch, where a schedule makes two loops of it: these and `n` in one.
+BATCH_CHUNKS = "no"
 
 
 def summed_loops(problem: ConvProblem) -> tuple[str, ...]:
