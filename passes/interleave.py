@@ -28,6 +28,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from iree.compiler import ir
+import os
 
 from conv_compiler.passes.loop_ops import (
     FENCE,
@@ -43,7 +44,9 @@ from conv_compiler.passes.split_reads import split_reads
 # behind the last write to LDS. Found for tiles of 128x128x32 on gfx942, where the reads take 320
 # cycles and the writes 220 beside 512 of products; 1/4 to 1/2 and 1/8 to 1/4 differ by 2 % of a
 # trip.
-FIRST, LAST = 3 / 8, 1 / 4
+import os
+FIRST, LAST, LEAD = (float(x) for x in os.environ.get("HA", ".5,.125,.3").split(","))
+GC = float(os.environ.get("HG", "2"))
 # Vector instructions of an op, by which the other products are spread among them: for each
 # dword of the vectors it takes. Turning 4x4 elements takes one for each dword.
 _VECTOR_OPS = ("arith.select", "vector.transpose")
@@ -62,6 +65,8 @@ class Interleave:
         with module.context, ir.Location.unknown():
             for loop in list(_main_loops(module.operation)):
                 split_reads(loop)
+                if os.environ.get("HROT", "1") == "1" and _rotated(loop):
+                    continue
                 orders = [trip.order() for trip in _trips(loop.regions[0].blocks[0])]
                 if all(orders):
                     _move([one for order in orders for one in order])
@@ -92,6 +97,49 @@ def _trips(block: ir.Block) -> list[_Trip]:
     return [_Trip(ops[a:b], *values, several) for a, b in pairwise(starts)]
 
 
+def _rotated(loop):
+    from conv_compiler.passes.read_ahead import carry, closure
+
+    block = loop.regions[0].blocks[0]
+    trips = _trips(block)
+    if len(trips) != 2 or not all(trip.plain() for trip in trips):
+        return False
+    rots = [(trip.ahead(), trip.in_turn()) for trip in trips]
+    groups = []
+    for trip, ((barrier, reads, loads), products) in zip(trips, rots):
+        one = closure(loop, [barrier, *reads])
+        two = closure(loop, loads)
+        if one is None or two is None:
+            return False
+        groups.append((one, two))
+    hl = os.environ.get("HL", "1") == "1"
+    here, there = groups
+    early = [op for op in here[1] if op not in set(here[0])] if hl else []
+    gone = {*here[0], *early}
+    moved = {*there[0], *(there[1] if hl else ())}
+    first = [op for op in trips[0].ops if op not in gone] + [op for op in trips[1].ops if op in moved]
+    second = [op for op in trips[1].ops if op not in moved]
+    loop, more = carry(loop, here[0])
+    second += more
+    if hl:
+        loop, more = carry(loop, early)
+        second += more
+    block = loop.regions[0].blocks[0]
+    end = list(block.operations)[-1].operation
+    lists = first, second
+    values = list(block.arguments), list(end.operands)
+    order = []
+    for ops, rot, other in zip(lists, rots, rots[::-1]):
+        trip = _Trip(ops, *values, True, ahead=True)
+        order += trip.ahead_order(rot[1], other[0][1], HF)
+    _move(order)
+    return True
+
+
+HE = int(os.environ.get("HE", "0"))
+HF = tuple(int(x) for x in os.environ.get("HF", "12,13").split(","))
+
+
 class _Trip:
     """A trip's operations by number, what they are and which of them each one needs.
 
@@ -105,7 +153,9 @@ class _Trip:
         arguments: list[ir.Value],
         carried: list[ir.Value],
         several: bool,
+        ahead: bool = False,
     ) -> None:
+        self.is_ahead = ahead
         self.ops, self.arguments, self.carried = ops, arguments, carried
         self.several = several
         self.number = {op: i for i, op in enumerate(self.ops)}
@@ -133,9 +183,14 @@ class _Trip:
                 buffer = root(op.operands[1 if op.name in WRITES else 0])
                 own |= {last[buffer]} if buffer in last else set()
                 last[buffer] = i
-            own |= {"read": {first}, "write": {second}}.get(what, set())
-            if i == second:
-                own |= set(self.all_of("read"))
+            if self.is_ahead:
+                own |= {"write": {first}, "read": {second}}.get(what, set())
+                if i == second:
+                    own |= {first, *self.all_of("write")}
+            else:
+                own |= {"read": {first}, "write": {second}}.get(what, set())
+                if i == second:
+                    own |= {first, *self.all_of("read")}
             found.append(own)
         return found
 
@@ -157,6 +212,42 @@ class _Trip:
                 self.place(sorted(self.needs[i]))
                 self.placed[i] = None
 
+    def plain(self):
+        reads = self.all_of("read")
+        writes, loads = self.all_of("write"), self.all_of("load")
+        barriers = self.all_of("barrier")
+        if len(barriers) != 2 or "other" in self.kinds or not (reads and writes and loads):
+            return False
+        return not (min(writes) < barriers[1] or max(reads) > barriers[1])
+
+    def ahead(self):
+        reads = [self.ops[i] for i in _in_turn(self._by_buffer(self.all_of("read")))]
+        return self.ops[self.all_of("barrier")[0]], reads, [self.ops[i] for i in self.all_of("load")]
+
+    def in_turn(self):
+        arrival = {one: i for i, one in enumerate(_in_turn(self._by_buffer(self.all_of("read"))))}
+        products = self.all_of("product")
+        latest = {i: max((arrival.get(j, -1) for j in self.before(i)), default=-1)
+                  for i in products}  # fmt: skip
+        products.sort(key=lambda i: (latest[i], i))
+        return [self.ops[i] for i in products]
+
+    def ahead_order(self, products, reads, counts):
+        products = [self.number[op] for op in products]
+        reads = [self.number[op] for op in reads]
+        head, between = (round(x * len(products) / 32) for x in counts)
+        writes, loads = self.all_of("write"), self.all_of("load")
+        first, second = self.all_of("barrier")
+        turn = [i for i in self._chain(writes) if i not in writes and i != first]
+        self._spread(turn, products[:head], 0.0)
+        self.place([first, *writes])
+        self._spread(self._chain(loads), products[head : len(products) - HE], 0.0, due={between: [second, *reads]})
+        self.place([second, *reads])
+        self.place(products)
+        self.place(i for i, what in enumerate(self.kinds) if what != "fence")
+        fenced = ("load", "product")
+        return [(self.ops[i], self.kinds[i] in fenced) for i in self.placed]
+
     def order(self) -> list[tuple[ir.Operation, bool]]:
         """The operations in their new order, and whether LLVM may move nothing across the start of
         each; none for a trip of another shape."""
@@ -174,24 +265,45 @@ class _Trip:
                   for i in products}  # fmt: skip
         products.sort(key=lambda i: (latest[i], i))
         first, last = round(len(products) * FIRST) or 1, round(len(products) * LAST)
-        self.place(products[:first])
-        self.place([barriers[1], *(loads if self.several else ())])
+        self._spread(self._chain(loads) if self.several else [], products[:first], LEAD)
+        self.place([barriers[1]])
         between = products[first : max(first, len(products) - last)]
         chain, refills = self._next_tile(writes, loads)
-        costs = [self._cost(i) for i in chain]
-        done, total, spent = 0, sum(costs) or 1.0, 0.0
-        for i, cost in zip(chain, costs, strict=True):
-            while done < len(between) and done * total <= spent * len(between):
-                self.place([between[done]])
-                done += 1
-            self.place([i, *refills.get(i, ())])
-            spent += cost
-        self.place(between[done:])
+        self._spread(chain, between, 0.0, refills)
         self.place(loads)
         self.place(products)
         self.place(i for i, what in enumerate(self.kinds) if what != "fence")
         fenced = ("load", "product")
         return [(self.ops[i], self.kinds[i] in fenced) for i in self.placed]
+
+    def _spread(self, chain, products, lead, refills={}, due={}):
+        """Place operations among products evenly by cost, a share before the first."""
+        costs = [self._cost(i) for i in chain]
+        total, done, spent = sum(costs) or 1.0, 0, 0.0
+        for i, cost in zip(chain, costs, strict=True):
+            while done < len(products) and done * (1 - lead) <= (spent / total - lead) * len(products):
+                self.place(due.get(done, ()))
+                self.place([products[done]])
+                done += 1
+            self.place([i, *refills.get(i, ())])
+            spent += cost
+        for i, one in enumerate(products):
+            if i >= done:
+                self.place(due.get(i, ()))
+                self.place([one])
+
+    def _chain(self, wanted):
+        chain: dict[int, None] = {}
+
+        def add(i: int) -> None:
+            if i not in self.placed and i not in chain:
+                for j in sorted(self.needs[i]):
+                    add(j)
+                chain[i] = None
+
+        for i in wanted:
+            add(i)
+        return list(chain)
 
     def _by_buffer(self, reads: list[int]) -> list[list[int]]:
         found: dict[ir.Value, list[int]] = {}
@@ -257,7 +369,7 @@ class _Trip:
             return max(1.0, count * bits / _DWORD_BITS)
         if op.name.startswith(("arith.", "affine.")) and op.name != "arith.constant":
             return 1.0
-        return 1.0 if self.kinds[i] == "write" else 0.0
+        return {"write": 1.0, "load": GC}.get(self.kinds[i], 0.0)
 
 
 def _bits(element: ir.Type) -> int:
