@@ -41,10 +41,10 @@ from conv_compiler.passes.loop_ops import (
 from conv_compiler.passes.read_ahead import run_ahead, with_needs
 from conv_compiler.passes.split_reads import split_reads
 
-# Parts of a trip's products: those before its writes to LDS, and those between the writes and the
-# reads. Found for tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256
-# beside 512 of products; 10 to 13 and 11 to 13 of 32 differ by 1 % of a trip.
-BEFORE_WRITES, BEFORE_READS = 3 / 8, 3 / 8
+# Parts of a trip's products: those before its writes to LDS, and those behind its reads. Found for
+# tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside 512 of
+# products; 10 to 13 and 7 to 9 of 32 differ by 1 % of a trip.
+FIRST, LAST = 3 / 8, 1 / 4
 # Instructions that an op becomes, by which it is spread among products. Vector instructions: one
 # for each dword of the vectors it takes, as turning 4x4 elements does. A load: its address and
 # itself.
@@ -202,13 +202,13 @@ class _Trip:
         products = [self.number[op] for op in multiplied]
         writes, loads = self.all_of("write"), self.all_of("load")
         all_read, all_written = self.all_of("barrier")
-        before = round(len(products) * BEFORE_WRITES)
-        between = round(len(products) * BEFORE_READS)
+        first, last = round(len(products) * FIRST), round(len(products) * LAST)
         turned = [i for i in self._chain(writes) if i not in writes]
-        self._spread(turned, products[:before])
+        self._spread(turned, products[:first])
         self.place([all_read, *writes])
         reads = [all_written, *self._reads()]
-        self._spread(self._chain(loads), products[before:], {between: reads})
+        self._spread(self._chain(loads), products[first:], {len(products) - first - last: reads})
+        self.place(reads)
         self.place(i for i, what in enumerate(self.kinds) if what != "fence")
         fenced = ("load", "product")
         return [(self.ops[i], self.kinds[i] in fenced) for i in self.placed]
