@@ -236,13 +236,15 @@ def mma_counts(
         distance = MIXED_DISTANCE
     elif is_held:
         distance = load_distance(body, tiling.stages)
+    stored = sums * (problem.result_type.bytes if direct else DWORD) * lanes
     outside = counted(
         valu=valu,
         valu_slots=valu,
         stores=sums,
         store_dwords=sums,
         loads=loads,
-        line_bytes=sums * (problem.result_type.bytes if direct else DWORD) * lanes,
+        # Trips that load ahead load one tile behind the last.
+        line_bytes=stored + (total(body).line_bytes if mixed else 0.0),
     )
     return KernelCounts(
         body=body,
