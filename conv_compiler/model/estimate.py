@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.facts import ChipFacts, chip_facts
