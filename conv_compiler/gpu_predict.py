@@ -286,12 +286,9 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     threads = subgroups_m * subgroups_n * lanes
     fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
     loads = (m + n) * k * size / threads / DWORD
-    # Where trips are ordered, all of a trip's fragments and the loads of two trips; a quarter more
-    # fragments in long trips, where those of two trips overlap. Within 10 of kernels on gfx942.
+    # Where trips are ordered, all of a trip's fragments and the loads of two trips.
     ordered = tiling.stages >= INTERLEAVED_STAGES
-    steps, held = (k / mma.k, 2) if ordered else (2, 1)
-    if ordered and steps > 2:
-        steps *= 1.25
+    steps, held = (k // mma.k, 2) if ordered else (2, 1)
     return math.ceil(m * n / threads + steps * fragments + held * loads) + OTHER_VGPRS
 
 

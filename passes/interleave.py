@@ -22,6 +22,7 @@ which are no instructions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +47,9 @@ from conv_compiler.passes.split_reads import split_reads
 # products. 10 to 13 and 7 to 9 of 32 differ by 2 % of a trip; with 8 behind the reads some kernels
 # have 176 registers and not the 168 of which three workgroups fit.
 FIRST, LAST = 12 / 32, 9 / 32
+# Registers of fragments beyond which none are read before the last product: there is no room for
+# those of two trips beside two workgroups a unit.
+MOST_FRAGMENTS = 32
 # Instructions that an op becomes, by which it is spread among products. Vector instructions: one
 # for each dword of the vectors it takes, as turning 4x4 elements does. A load: its address and
 # itself.
@@ -203,7 +207,10 @@ class _Trip:
         products = [self.number[op] for op in multiplied]
         writes, loads = self.all_of("write"), self.all_of("load")
         all_read, all_written = self.all_of("barrier")
-        first, last = round(len(products) * FIRST), round(len(products) * LAST)
+        first, last = round(len(products) * FIRST), math.ceil(len(products) * LAST)
+        fragments = sum(_dwords(self.ops[i]) for i in self.all_of("read"))
+        if fragments > min(MOST_FRAGMENTS, len(products)):
+            last = 0
         turned = [i for i in self._chain(writes) if i not in writes]
         self._spread(turned, products[:first])
         self.place([all_read, *writes])
@@ -253,19 +260,19 @@ class _Trip:
         """Instructions of the vector, scalar or LDS unit that an operation about becomes."""
         op = self.ops[i]
         if op.name in _VECTOR_OPS:
-            result = ir.VectorType(op.results[0].type)
-            bits = _bits(result.element_type)
-            count = 1
-            for size in result.shape:
-                count *= size
-            return max(1.0, count * bits / _DWORD_BITS)
+            return max(1.0, _dwords(op))
         if op.name.startswith(("arith.", "affine.")) and op.name != "arith.constant":
             return 1.0
         return _LOAD_COST if self.kinds[i] == "load" else 0.0
 
 
-def _bits(element: ir.Type) -> int:
-    return int(getattr(element, "width", _DWORD_BITS))
+def _dwords(op: ir.Operation) -> float:
+    """Registers that an operation's result takes."""
+    kind_of = op.results[0].type
+    vector = isinstance(kind_of, ir.VectorType)
+    element = kind_of.element_type if vector else kind_of
+    count = math.prod(kind_of.shape) if vector else 1
+    return count * int(getattr(element, "width", _DWORD_BITS)) / _DWORD_BITS
 
 
 def _in_turn(lists: list[list[int]]) -> list[int]:
