@@ -53,9 +53,9 @@ STORE_VALU, START_VALU = 3.5, 80
 # ... fewer of a trip and of a row in the batch form with two trips a loop, groups not merged: 26 a
 # trip of 128x128x32 in a 1x1 layer (57 where parts have fewer pixels than others), 30 with 3x3.
 MIXED_TRIP, MIXED_ROW = 6, 1
-# Trips between a load and the wait for it where trips are ordered: from a trip's second barrier to
-# the turning of its operand in the next.
-MIXED_DISTANCE = 1.25
+# Trips between a load and the wait for it where trips are ordered: from the second half of a trip
+# to the turning of its operand at the start of the next but one.
+MIXED_DISTANCE = 1.4
 # Registers for addresses and other values that live through the main loop.
 OTHER_VGPRS = 40
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
@@ -236,13 +236,15 @@ def mma_counts(
         distance = MIXED_DISTANCE
     elif is_held:
         distance = load_distance(body, tiling.stages)
+    stored = sums * (problem.result_type.bytes if direct else DWORD) * lanes
     outside = counted(
         valu=valu,
         valu_slots=valu,
         stores=sums,
         store_dwords=sums,
         loads=loads,
-        line_bytes=sums * (problem.result_type.bytes if direct else DWORD) * lanes,
+        # Trips that load ahead load one tile behind the last.
+        line_bytes=stored + (total(body).line_bytes if mixed else 0.0),
     )
     return KernelCounts(
         body=body,
@@ -284,8 +286,7 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     threads = subgroups_m * subgroups_n * lanes
     fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
     loads = (m + n) * k * size / threads / DWORD
-    # Where trips are ordered, all of a trip's fragments, and the loads of two trips: within 8 of 20
-    # kernels on gfx942 and gfx950, but for tiles of 128x128 (16 fewer) and flat forms.
+    # Where trips are ordered, all of a trip's fragments and the loads of two trips.
     ordered = tiling.stages >= INTERLEAVED_STAGES
     steps, held = (k // mma.k, 2) if ordered else (2, 1)
     return math.ceil(m * n / threads + steps * fragments + held * loads) + OTHER_VGPRS

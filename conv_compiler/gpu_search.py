@@ -21,7 +21,7 @@ from conv_compiler.gpu_tiles import (
     summed_length,
     tiles,
 )
-from conv_compiler.model.estimate import BARE_VECTOR, FIRST_READS, lds_cycles, unit_cycles
+from conv_compiler.model.estimate import BARE_VECTOR, lds_cycles, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch, resident
 
@@ -62,8 +62,8 @@ def rough_cycles(
     serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
     serial += pipes["LDS"] / chip.simds
     mixed = tiling.stages >= INTERLEAVED_STAGES
-    if mixed:  # pipes work at the same time, but for the reads that the first products wait for
-        serial = FIRST_READS * waves * lds_cycles(trip, chip)
+    if mixed:  # pipes work at the same time
+        serial = 0.0
     serial += (trip.barriers + store.barriers) * chip.lds_latency_cycles
     along_a, along_b = along_gemm_k(problem, target)
     rows_a, rows_b = (

@@ -1,27 +1,29 @@
 """Put the operations of a kernel's main loop in the order in which the machine is to run them.
 
-Runs on a kernel after our scripts and IREE's passes, its loop software pipelined in three stages: a
-trip multiplies one tile, writes the next to LDS and loads the one behind. Before and after:
+Runs on a kernel after our scripts and IREE's passes, its loop software pipelined in three stages
+and unrolled by two: a trip multiplies one tile, writes the next to LDS and loads the one behind.
+Each trip, before and after:
 
-    barrier                                  barrier
-    read all fragments from LDS              read fragments of both operands in turn
-    multiply                                 multiply those that arrive first
+    barrier                                  (its fragments are read or about to arrive)
+    read all fragments from LDS              the first products, among them for each operand:
+    multiply                                     choose zeros, turn it
     choose zeros, turn both operands         barrier
-    barrier                                  load both operands
-    write both to LDS                        among the other products, for each operand:
-    load both                                    choose zeros, turn it, write it to LDS
-                                             the last products
+    barrier                                  write both to LDS
+    write both to LDS                        the other products, among them:
+    load both                                    load both operands of the tile after next
+                                                 barrier; read the next trip's fragments
 
-In the first order LDS, vector and matrix units take turns, and a trip's loads are issued behind its
-writes. The loop holds two trips: a load then refills registers that the other trip has read. In a
-loop of one trip each load stands behind the last use of what it refills, for before it the compiler
-would copy what it brings, and wait for it to do so. LLVM's scheduler is held to the order by
-barriers of its own (`amdgpu.sched_barrier`), which are no instructions.
+In the first order LDS, vector and matrix units take turns, and products wait for LDS. After, every
+wait but a short one has products before it: fragments are read, and operands loaded, a trip earlier
+(`read_ahead.py`). Loads refill registers that were turned before; the loop's two trips have sets of
+their own. LLVM's scheduler is held to the order by barriers of its own (`amdgpu.sched_barrier`),
+which are no instructions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -37,17 +39,25 @@ from conv_compiler.passes.loop_ops import (
     operation,
     root,
 )
+from conv_compiler.passes.read_ahead import run_ahead, with_needs
 from conv_compiler.passes.split_reads import split_reads
 
-# Parts of a loop's products: those that are multiplied while fragments still arrive, and those
-# behind the last write to LDS. Found for tiles of 128x128x32 on gfx942, where the reads take 320
-# cycles and the writes 220 beside 512 of products; 1/4 to 1/2 and 1/8 to 1/4 differ by 2 % of a
-# trip.
-FIRST, LAST = 3 / 8, 1 / 4
-# Vector instructions of an op, by which the other products are spread among them: for each
-# dword of the vectors it takes. Turning 4x4 elements takes one for each dword.
+# Parts of a trip's products: those before its writes to LDS, and those behind its reads. Found for
+# tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside 512 of
+# products. 10 to 13 and 7 to 9 of 32 differ by 2 % of a trip; with 8 behind the reads some kernels
+# have 176 registers and not the 168 of which three workgroups fit.
+FIRST, LAST = 12 / 32, 9 / 32
+# Registers of fragments beyond which none are read before the last product: there is no room for
+# those of two trips beside two workgroups a unit.
+MOST_FRAGMENTS = 32
+# Instructions that an op becomes, by which it is spread among products. Vector instructions: one
+# for each dword of the vectors it takes, as turning 4x4 elements does. A load: its address and
+# itself.
 _VECTOR_OPS = ("arith.select", "vector.transpose")
 _DWORD_BITS = 32
+_LOAD_COST = 2.0
+# A product stands before what shares its time.
+_EARLY = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +72,7 @@ class Interleave:
         with module.context, ir.Location.unknown():
             for loop in list(_main_loops(module.operation)):
                 split_reads(loop)
-                orders = [trip.order() for trip in _trips(loop.regions[0].blocks[0])]
-                if all(orders):
-                    _move([one for order in orders for one in order])
+                _reorder(loop)
 
 
 def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -82,44 +90,84 @@ def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
                     yield from _main_loops(inner)
 
 
-def _trips(block: ir.Block) -> list[_Trip]:
-    """The trips that a loop's body holds: two where it is unrolled; each has two barriers."""
-    *ops, end = (one.operation for one in block.operations)
+def _reorder(loop: ir.Operation) -> None:
+    """Have a loop of two trips read and load a trip ahead, and put each in order."""
+    *ops, _ = (one.operation for one in loop.regions[0].blocks[0].operations)
+    trips = [_Trip(one) for one in _cut(ops)]
+    if len(trips) != 2 or not all(trip.is_pipelined() for trip in trips):
+        return
+    first, second = trips
+    products = [trip.products() for trip in trips]
+    early = [with_needs(loop, trip.ahead()) for trip in trips]
+    if not all(early):
+        return
+    # What a trip runs for the one behind it: the first for the second, and that for the loop's
+    # next. All sets before operands change: the hash of an operation hangs on them.
+    gone, moved = (set(group) for group in early)
+    stays = [op for op in first.ops if op not in gone]
+    brought = [op for op in second.ops if op in moved]
+    others = [op for op in second.ops if op not in moved]
+    others += run_ahead(loop, early[0])
+    orders = [
+        _Trip(own).order(multiplied)
+        for own, multiplied in zip(([*stays, *brought], others), products, strict=True)
+    ]
+    _move([one for order in orders for one in order])
+
+
+def _cut(ops: list[ir.Operation]) -> list[list[ir.Operation]]:
+    """A loop's operations by trips, which have two barriers each."""
     barriers = [i for i, op in enumerate(ops) if kind(op) == "barrier"]
-    starts = [0, *barriers[2::2], len(ops)]
-    values = list(block.arguments), list(end.operands)
-    several = len(starts) > 2
-    return [_Trip(ops[a:b], *values, several) for a, b in pairwise(starts)]
+    return [ops[a:b] for a, b in pairwise([0, *barriers[2::2], len(ops)])]
 
 
 class _Trip:
-    """A trip's operations by number, what they are and which of them each one needs.
+    """A trip's operations by number, what they are and which of them each one needs."""
 
-    `arguments` are the loop's and `carried` what it gives to its next trip. Of `several` trips in a
-    body, a load refills no registers that its own trip reads.
-    """
-
-    def __init__(
-        self,
-        ops: list[ir.Operation],
-        arguments: list[ir.Value],
-        carried: list[ir.Value],
-        several: bool,
-    ) -> None:
-        self.ops, self.arguments, self.carried = ops, arguments, carried
-        self.several = several
-        self.number = {op: i for i, op in enumerate(self.ops)}
-        self.kinds = [kind(op) for op in self.ops]
+    def __init__(self, ops: list[ir.Operation]) -> None:
+        self.ops = ops
+        self.number = {op: i for i, op in enumerate(ops)}
+        self.kinds = [kind(op) for op in ops]
         self.placed: dict[int, None] = {}  # in order
 
     def all_of(self, what: str) -> list[int]:
         """Operations of a kind, in the order of the loop."""
         return [i for i, one in enumerate(self.kinds) if one == what]
 
+    def is_pipelined(self) -> bool:
+        """Whether the trip reads LDS, multiplies, and behind a second barrier writes the next tile;
+        and all else may be moved."""
+        reads, writes, barriers = (self.all_of(one) for one in ("read", "write", "barrier"))
+        if len(barriers) != 2 or "other" in self.kinds:
+            return False
+        if not (reads and writes and self.all_of("load")):
+            return False
+        return max(reads) < barriers[1] < min(writes)
+
+    def ahead(self) -> list[ir.Operation]:
+        """What can run a trip earlier: the first barrier, reads of both operands in turn, loads."""
+        chosen = [self.all_of("barrier")[0], *self._reads(), *self.all_of("load")]
+        return [self.ops[i] for i in chosen]
+
+    def products(self) -> list[ir.Operation]:
+        """The products, those first whose fragments arrive first."""
+        arrival = {one: i for i, one in enumerate(self._reads())}
+        latest = {
+            i: max((arrival.get(j, -1) for j in self._before(i)), default=-1)
+            for i in self.all_of("product")
+        }
+        return [self.ops[i] for i in sorted(latest, key=lambda i: (latest[i], i))]
+
+    def _reads(self) -> list[int]:
+        """The reads, of the operands in turn."""
+        buffers: dict[ir.Value, list[int]] = {}
+        for i in self.all_of("read"):
+            buffers.setdefault(root(self.ops[i].operands[0]), []).append(i)
+        return _in_turn(list(buffers.values()))
+
     @cached_property
-    def needs(self) -> list[set[int]]:
-        """Operations that come before each: those that make its operands, and memory's order."""
-        first, second = self.all_of("barrier")
+    def _values(self) -> list[set[int]]:
+        """Operations that make each one's operands, or have used its registers as memory."""
         found: list[set[int]] = []
         last: dict[ir.Value, int] = {}
         for i, (op, what) in enumerate(zip(self.ops, self.kinds, strict=True)):
@@ -133,135 +181,98 @@ class _Trip:
                 buffer = root(op.operands[1 if op.name in WRITES else 0])
                 own |= {last[buffer]} if buffer in last else set()
                 last[buffer] = i
-            own |= {"read": {first}, "write": {second}}.get(what, set())
-            if i == second:
-                own |= set(self.all_of("read"))
             found.append(own)
         return found
 
-    def before(self, start: int) -> set[int]:
-        """All that an operation needs, barriers and what these need left out."""
+    def _before(self, start: int) -> set[int]:
+        """All operations that one needs the values of."""
         found: set[int] = set()
         waiting = [start]
         while waiting:
-            for i in self.needs[waiting.pop()] - found:
-                if self.kinds[i] != "barrier":
-                    found.add(i)
-                    waiting.append(i)
+            new = self._values[waiting.pop()] - found
+            found |= new
+            waiting += new
         return found
 
     def place(self, wanted: Iterable[int]) -> None:
         """Put operations next, each behind what it needs."""
         for i in wanted:
             if i not in self.placed:
-                self.place(sorted(self.needs[i]))
+                self.place(sorted(self._values[i]))
                 self.placed[i] = None
 
-    def order(self) -> list[tuple[ir.Operation, bool]]:
-        """The operations in their new order, and whether LLVM may move nothing across the start of
-        each; none for a trip of another shape."""
-        reads, products = self.all_of("read"), self.all_of("product")
+    def order(self, multiplied: Sequence[ir.Operation]) -> list[tuple[ir.Operation, bool]]:
+        """The operations of a trip that reads ahead in their new order, and whether LLVM may move
+        nothing across the start of each."""
+        products = [self.number[op] for op in multiplied]
         writes, loads = self.all_of("write"), self.all_of("load")
-        barriers = self.all_of("barrier")
-        if len(barriers) != 2 or "other" in self.kinds or not (reads and writes and loads):
-            return []
-        if min(writes) < barriers[1] or max(reads) > barriers[1]:
-            return []
-        self.place([barriers[0]])
-        arrival = {one: i for i, one in enumerate(_in_turn(self._by_buffer(reads)))}
-        self.place(arrival)
-        latest = {i: max((arrival.get(j, -1) for j in self.before(i)), default=-1)
-                  for i in products}  # fmt: skip
-        products.sort(key=lambda i: (latest[i], i))
-        first, last = round(len(products) * FIRST) or 1, round(len(products) * LAST)
-        self.place(products[:first])
-        self.place([barriers[1], *(loads if self.several else ())])
-        between = products[first : max(first, len(products) - last)]
-        chain, refills = self._next_tile(writes, loads)
-        costs = [self._cost(i) for i in chain]
-        done, total, spent = 0, sum(costs) or 1.0, 0.0
-        for i, cost in zip(chain, costs, strict=True):
-            while done < len(between) and done * total <= spent * len(between):
-                self.place([between[done]])
-                done += 1
-            self.place([i, *refills.get(i, ())])
-            spent += cost
-        self.place(between[done:])
-        self.place(loads)
-        self.place(products)
+        all_read, all_written = self.all_of("barrier")
+        first, last = round(len(products) * FIRST), math.ceil(len(products) * LAST)
+        fragments = sum(_dwords(self.ops[i]) for i in self.all_of("read"))
+        if fragments > min(MOST_FRAGMENTS, len(products)):
+            last = 0
+        turned = [i for i in self._chain(writes) if i not in writes]
+        self._spread(turned, products[:first])
+        self.place([all_read, *writes])
+        reads = [all_written, *self._reads()]
+        self._spread(self._chain(loads), products[first:], {len(products) - first - last: reads})
+        self.place(reads)
         self.place(i for i, what in enumerate(self.kinds) if what != "fence")
         fenced = ("load", "product")
         return [(self.ops[i], self.kinds[i] in fenced) for i in self.placed]
 
-    def _by_buffer(self, reads: list[int]) -> list[list[int]]:
-        found: dict[ir.Value, list[int]] = {}
-        for i in reads:
-            found.setdefault(root(self.ops[i].operands[0]), []).append(i)
-        return list(found.values())
-
-    def _next_tile(
-        self, writes: list[int], loads: list[int]
-    ) -> tuple[list[int], dict[int, list[int]]]:
-        """What brings the next tile to LDS, the operand first that was loaded first; and the loads
-        that come behind each of its operations."""
-        refilled = {
-            self.arguments[1 + self.carried.index(self.ops[i].results[0])]: i
-            for i in loads
-            if self.ops[i].results[0] in self.carried
-        }
-        uses = {i: {self.number.get(operation(use.owner), -1) for use in value.uses}
-                for value, i in refilled.items()}  # fmt: skip
-
-        def loaded(write: int) -> int:
-            behind = self.before(write)
-            return min((i for i, users in uses.items() if users & behind), default=len(self.ops))
-
+    def _chain(self, wanted: Iterable[int]) -> list[int]:
+        """Operations, each behind what it needs and is not yet placed."""
         chain: dict[int, None] = {}
 
         def add(i: int) -> None:
             if i not in self.placed and i not in chain:
-                for j in sorted(self.needs[i]):
+                for j in sorted(self._values[i]):
                     add(j)
                 chain[i] = None
 
-        for write in sorted(writes, key=loaded):
-            add(write)
-        places = {i: n for n, i in enumerate(chain)}
-        refills: dict[int, list[int]] = {}
-        for load, users in uses.items():
-            behind = max((self._last_use(user, places) for user in users), default=-1)
-            if behind in places:
-                refills.setdefault(behind, []).append(load)
-        return list(chain), refills
+        for i in wanted:
+            add(i)
+        return list(chain)
 
-    def _last_use(self, user: int, places: dict[int, int]) -> int:
-        """The operation behind which registers that `user` takes are free: itself where it makes
-        new ones, else the last before the write."""
-        if user not in places or self.ops[user].name == "arith.select":
-            return user
-        reached = {user}
-        for i in places:
-            if self.needs[i] & reached and self.kinds[i] != "write":
-                reached.add(i)
-        return max(reached, key=lambda i: places[i])
+    def _spread(
+        self, chain: list[int], products: list[int], due: Mapping[int, Sequence[int]] | None = None
+    ) -> None:
+        """Place a chain among products, evenly by what its operations cost; before a product of
+        some number what is `due` there."""
+        due, done = due or {}, 0
+
+        def multiply(count: float) -> None:
+            nonlocal done
+            while done < count:
+                self.place([*due.get(done, ()), products[done]])
+                done += 1
+
+        costs = [self._cost(i) for i in chain]
+        total, spent = sum(costs) or 1.0, 0.0
+        for i, cost in zip(chain, costs, strict=True):
+            multiply(min(len(products), spent / total * len(products) + _EARLY))
+            self.place([i])
+            spent += cost
+        multiply(len(products))
 
     def _cost(self, i: int) -> float:
         """Instructions of the vector, scalar or LDS unit that an operation about becomes."""
         op = self.ops[i]
         if op.name in _VECTOR_OPS:
-            result = ir.VectorType(op.results[0].type)
-            bits = _bits(result.element_type)
-            count = 1
-            for size in result.shape:
-                count *= size
-            return max(1.0, count * bits / _DWORD_BITS)
+            return max(1.0, _dwords(op))
         if op.name.startswith(("arith.", "affine.")) and op.name != "arith.constant":
             return 1.0
-        return 1.0 if self.kinds[i] == "write" else 0.0
+        return _LOAD_COST if self.kinds[i] == "load" else 0.0
 
 
-def _bits(element: ir.Type) -> int:
-    return int(getattr(element, "width", _DWORD_BITS))
+def _dwords(op: ir.Operation) -> float:
+    """Registers that an operation's result takes."""
+    kind_of = op.results[0].type
+    vector = isinstance(kind_of, ir.VectorType)
+    element = kind_of.element_type if vector else kind_of
+    count = math.prod(kind_of.shape) if vector else 1
+    return count * int(getattr(element, "width", _DWORD_BITS)) / _DWORD_BITS
 
 
 def _in_turn(lists: list[list[int]]) -> list[int]:

@@ -30,6 +30,17 @@ def test_even_and_odd_trips(chip, trips):
 
 
 @pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("filter", [(1, 1), (3, 3)])
+def test_uneven_parts(chip, filter):
+    """Of 20 pixels in three parts the last has fewer: what trips load ahead lies behind it."""
+    problem = ConvProblem(
+        n=34, k=120, c=128, image=(5, 4), filter=filter, pad_low=(filter[0] // 2,) * 2,
+        pad_high=(filter[0] // 2,) * 2,
+    )  # fmt: skip
+    check(problem, chip, Wanted(tile=(128, 128, 32)), 3)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("dtype", ["bf16", "f32"])
 def test_types(chip, dtype):
     problem = ConvProblem(

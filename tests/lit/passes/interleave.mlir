@@ -1,6 +1,6 @@
-// A main loop's operations in the order in which the machine is to run them: reads of both operands
-// in turn, first products before the second barrier; then the zeros, the loads that take their
-// registers and the writes among the other products, and the last products behind the last write.
+// A main loop of two trips reads its fragments and loads its operands a trip ahead. Each trip: zeros
+// among the first products; a barrier and the writes; the other products among loads of the tile
+// after next, and between them a barrier and reads of the next tile, both operands in turn.
 
 // RUN: %conv_opt %s --pass interleave | %filecheck
 // RUN: %conv_opt %s --pass interleave | %filecheck --check-prefix=OTHER
@@ -8,30 +8,67 @@
 // CHECK-LABEL: func.func @kernel
 // CHECK: %[[A:.+]] = memref.alloc()
 // CHECK: %[[B:.+]] = memref.alloc()
-// CHECK: scf.for
-// CHECK-NEXT: gpu.barrier
+
+// What the loop's first trip would read and load.
+// CHECK: gpu.barrier
+// CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[B]][
-// CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[B]][
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: amdgpu.mfma
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: amdgpu.mfma
-// CHECK-NEXT: gpu.barrier
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: amdgpu.mfma
-// CHECK-NEXT: arith.select
 // CHECK-NEXT: arith.addi
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
 // CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
-// CHECK-NEXT: vector.transfer_write {{.*}} %[[A]][
+// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
+
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
 // CHECK-NEXT: arith.select
 // CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: vector.transfer_write {{.*}} %[[A]][
 // CHECK-NEXT: vector.transfer_write {{.*}} %[[B]][
 // CHECK-NEXT: amdgpu.sched_barrier allow = none
 // CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: vector.transfer_read %[[A]][
+// CHECK-NEXT: vector.transfer_read %[[B]][
+// CHECK-NEXT: vector.transfer_read %[[A]][
+// CHECK-NEXT: vector.transfer_read %[[B]][
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
+
+// The loop's second trip, which loads for the next but one.
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: vector.transfer_write {{.*}} %[[A]][
+// CHECK-NEXT: vector.transfer_write {{.*}} %[[B]][
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: vector.transfer_read %[[A]][
+// CHECK-NEXT: vector.transfer_read %[[B]][
+// CHECK-NEXT: vector.transfer_read %[[A]][
+// CHECK-NEXT: vector.transfer_read %[[B]][
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
 // CHECK-NEXT: scf.yield
 
 // A loop with one barrier stays as it is.
@@ -51,33 +88,52 @@ module {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
+    %c3 = arith.constant 3 : index
     %c8 = arith.constant 8 : index
     %lds_a = memref.alloc() : !lds
     %lds_b = memref.alloc() : !lds
     %first_a = vector.transfer_read %a[%c0, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
     %first_b = vector.transfer_read %b[%c0, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
-    %r:6 = scf.for %i = %c0 to %c8 step %c1
+    %r:6 = scf.for %i = %c0 to %c8 step %c2
         iter_args(%s0 = %sums, %s1 = %sums, %s2 = %sums, %s3 = %sums, %la = %first_a, %lb = %first_b)
         -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf16>, vector<4xf16>) {
       gpu.barrier
-      %a0 = vector.transfer_read %lds_a[%x, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
-      %a1 = vector.transfer_read %lds_a[%c1, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
-      %b0 = vector.transfer_read %lds_b[%x, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
-      %b1 = vector.transfer_read %lds_b[%c1, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
-      %n0 = amdgpu.mfma 16x16x16 %a0 * %b0 + %s0 : vector<4xf16>, vector<4xf16>, vector<4xf32>
-      %n1 = amdgpu.mfma 16x16x16 %a0 * %b1 + %s1 : vector<4xf16>, vector<4xf16>, vector<4xf32>
-      %n2 = amdgpu.mfma 16x16x16 %a1 * %b0 + %s2 : vector<4xf16>, vector<4xf16>, vector<4xf32>
-      %n3 = amdgpu.mfma 16x16x16 %a1 * %b1 + %s3 : vector<4xf16>, vector<4xf16>, vector<4xf32>
-      %za = arith.select %inside, %la, %zeros : vector<4xf16>
-      %zb = arith.select %inside, %lb, %zeros : vector<4xf16>
+      %a0e = vector.transfer_read %lds_a[%x, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %a1e = vector.transfer_read %lds_a[%c1, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %b0e = vector.transfer_read %lds_b[%x, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %b1e = vector.transfer_read %lds_b[%c1, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %n0e = amdgpu.mfma 16x16x16 %a0e * %b0e + %s0 : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %n1e = amdgpu.mfma 16x16x16 %a0e * %b1e + %s1 : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %n2e = amdgpu.mfma 16x16x16 %a1e * %b0e + %s2 : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %n3e = amdgpu.mfma 16x16x16 %a1e * %b1e + %s3 : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %zae = arith.select %inside, %la, %zeros : vector<4xf16>
+      %zbe = arith.select %inside, %lb, %zeros : vector<4xf16>
       gpu.barrier
       amdgpu.sched_barrier allow = none
-      vector.transfer_write %za, %lds_a[%x, %c0] {in_bounds = [true]} : vector<4xf16>, !lds
-      vector.transfer_write %zb, %lds_b[%x, %c0] {in_bounds = [true]} : vector<4xf16>, !lds
-      %next = arith.addi %i, %c2 : index
-      %ga = vector.transfer_read %a[%next, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
-      %gb = vector.transfer_read %b[%next, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
-      scf.yield %n0, %n1, %n2, %n3, %ga, %gb
+      vector.transfer_write %zae, %lds_a[%x, %c0] {in_bounds = [true]} : vector<4xf16>, !lds
+      vector.transfer_write %zbe, %lds_b[%x, %c0] {in_bounds = [true]} : vector<4xf16>, !lds
+      %nexte = arith.addi %i, %c2 : index
+      %gae = vector.transfer_read %a[%nexte, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
+      %gbe = vector.transfer_read %b[%nexte, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
+      gpu.barrier
+      %a0o = vector.transfer_read %lds_a[%x, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %a1o = vector.transfer_read %lds_a[%c1, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %b0o = vector.transfer_read %lds_b[%x, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %b1o = vector.transfer_read %lds_b[%c1, %c0], %zero {in_bounds = [true]} : !lds, vector<4xf16>
+      %n0o = amdgpu.mfma 16x16x16 %a0o * %b0o + %n0e : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %n1o = amdgpu.mfma 16x16x16 %a0o * %b1o + %n1e : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %n2o = amdgpu.mfma 16x16x16 %a1o * %b0o + %n2e : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %n3o = amdgpu.mfma 16x16x16 %a1o * %b1o + %n3e : vector<4xf16>, vector<4xf16>, vector<4xf32>
+      %zao = arith.select %inside, %gae, %zeros : vector<4xf16>
+      %zbo = arith.select %inside, %gbe, %zeros : vector<4xf16>
+      gpu.barrier
+      amdgpu.sched_barrier allow = none
+      vector.transfer_write %zao, %lds_a[%x, %c0] {in_bounds = [true]} : vector<4xf16>, !lds
+      vector.transfer_write %zbo, %lds_b[%x, %c0] {in_bounds = [true]} : vector<4xf16>, !lds
+      %nexto = arith.addi %i, %c3 : index
+      %gao = vector.transfer_read %a[%nexto, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
+      %gbo = vector.transfer_read %b[%nexto, %c0], %zero {in_bounds = [true]} : !memory, vector<4xf16>
+      scf.yield %n0o, %n1o, %n2o, %n3o, %gao, %gbo
           : vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf16>, vector<4xf16>
     }
     return %r#0 : vector<4xf32>
