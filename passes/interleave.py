@@ -48,7 +48,8 @@ from conv_compiler.passes.split_reads import split_reads
 # have 176 registers and not the 168 of which three workgroups fit.
 FIRST, LAST = 12 / 32, 9 / 32
 # Registers of fragments beyond which none are read before the last product: there is no room for
-# those of two trips beside two workgroups a unit.
+# those of two trips. Nor are they where they take more registers than there are products, as on
+# gfx950: other instructions bind such trips (586 cycles with 160 registers, 670 with 176).
 MOST_FRAGMENTS = 32
 # Instructions that an op becomes, by which it is spread among products. Vector instructions: one
 # for each dword of the vectors it takes, as turning 4x4 elements does. A load: its address and
@@ -56,8 +57,6 @@ MOST_FRAGMENTS = 32
 _VECTOR_OPS = ("arith.select", "vector.transpose")
 _DWORD_BITS = 32
 _LOAD_COST = 2.0
-# A product stands before what shares its time.
-_EARLY = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,16 +241,16 @@ class _Trip:
         some number what is `due` there."""
         due, done = due or {}, 0
 
-        def multiply(count: float) -> None:
+        def multiply(until: float) -> None:
             nonlocal done
-            while done < count:
+            while done < len(products) and done <= until:
                 self.place([*due.get(done, ()), products[done]])
                 done += 1
 
         costs = [self._cost(i) for i in chain]
         total, spent = sum(costs) or 1.0, 0.0
         for i, cost in zip(chain, costs, strict=True):
-            multiply(min(len(products), spent / total * len(products) + _EARLY))
+            multiply(spent * len(products) / total)
             self.place([i])
             spent += cost
         multiply(len(products))

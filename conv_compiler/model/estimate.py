@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.facts import ChipFacts, chip_facts
@@ -13,9 +13,11 @@ from conv_compiler.targets import Target
 # A pipe that is busy for less than this share of the time does not bind a kernel: latency does.
 BOUND_SHARE = 0.75
 # Of a kernel whose trips are ordered (`passes/interleave.py`): the part of its vector instructions
-# that no product hides, for they stand in runs (fitted to timelines of 107 kernels on gfx942), and
-# the trips behind the loop that are not ordered.
-BARE_VECTOR, MIXED_BEHIND = 0.4, 2
+# that no product hides, for they stand in runs (fitted to timelines of 107 kernels on gfx942 and 42
+# on gfx950), the part of its LDS reads that is waited for where fragments take more registers than
+# the pass has room for behind the reads, and the trips behind the loop that are not ordered.
+BARE_VECTOR, LATE_READS, MIXED_BEHIND = 0.5, 0.4, 2
+MOST_FRAGMENTS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +97,16 @@ def serial_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
 
 def mixed_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
     """Cycles of a workgroup alone whose pipes work at the same time, but for vector instructions in
-    runs too long to hide."""
+    runs too long to hide, and for reads of LDS behind the last product."""
     vector = -(-launch.waves // chip.simds) * chip.valu_cycles * counts.valu_slots
-    return max(unit_cycles(counts, 1, launch, chip).values()) + BARE_VECTOR * vector
+    fragments = counts.lds_reads_4 + 2 * counts.lds_reads_8 + 4 * counts.lds_reads_16
+    late = 0.0
+    if fragments > min(MOST_FRAGMENTS, counts.matrix):
+        reads = replace(
+            counts, lds_writes_4=0, lds_writes_8=0, lds_writes_16=0, lds_conflict_cycles=0
+        )
+        late = LATE_READS * launch.waves * lds_cycles(reads, chip)
+    return max(unit_cycles(counts, 1, launch, chip).values()) + BARE_VECTOR * vector + late
 
 
 def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float:

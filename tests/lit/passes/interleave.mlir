@@ -1,6 +1,6 @@
 // A main loop of two trips reads its fragments and loads its operands a trip ahead. Each trip: zeros
 // among the first products; a barrier and the writes; the other products among loads of the tile
-// after next, and between them a barrier and reads of the next tile, both operands in turn.
+// after next; a barrier and reads of the next tile, both operands in turn.
 
 // RUN: %conv_opt %s --pass interleave | %filecheck
 // RUN: %conv_opt %s --pass interleave | %filecheck --check-prefix=OTHER
@@ -34,15 +34,15 @@
 // CHECK-NEXT: arith.addi
 // CHECK-NEXT: amdgpu.sched_barrier allow = none
 // CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
 // CHECK-NEXT: gpu.barrier
 // CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[B]][
 // CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[B]][
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: amdgpu.mfma
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
 
 // The loop's second trip, which loads for the next but one.
 // CHECK-NEXT: amdgpu.sched_barrier allow = none
@@ -60,15 +60,15 @@
 // CHECK-NEXT: arith.addi
 // CHECK-NEXT: amdgpu.sched_barrier allow = none
 // CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: amdgpu.mfma
+// CHECK-NEXT: amdgpu.sched_barrier allow = none
+// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
 // CHECK-NEXT: gpu.barrier
 // CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[B]][
 // CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[B]][
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: amdgpu.mfma
-// CHECK-NEXT: amdgpu.sched_barrier allow = none
-// CHECK-NEXT: vector.transfer_read {{.*}}fat_raw_buffer
 // CHECK-NEXT: scf.yield
 
 // A loop with one barrier stays as it is.
