@@ -38,6 +38,7 @@ from conv_compiler.passes.loop_ops import (
     root,
 )
 from conv_compiler.passes.split_reads import split_reads
+from conv_compiler.schedule import ORDER, ORDERED, mark
 
 # Parts of a loop's products: those that are multiplied while fragments still arrive, and those
 # behind the last write to LDS. Found for tiles of 128x128x32 on gfx942, where the reads take 320
@@ -53,18 +54,24 @@ _DWORD_BITS = 32
 @dataclass(frozen=True, kw_only=True)
 class Interleave:
     """No options. Loops of another shape, and kernels without matrix instructions, stay as they
-    are."""
+    are; a function with main loops is marked ORDERED, or with the reason why one is not."""
 
     name: ClassVar[str] = "interleave"
 
     def apply(self, module: ir.Module) -> None:
         """Reorder every main loop of the module in place."""
         with module.context, ir.Location.unknown():
+            reasons: dict[ir.Operation, str] = {}
             for loop in list(_main_loops(module.operation)):
                 split_reads(loop)
-                orders = [trip.order() for trip in _trips(loop.regions[0].blocks[0])]
-                if all(orders):
-                    _move([one for order in orders for one in order])
+                trips = _trips(loop.regions[0].blocks[0])
+                why = next(filter(None, (trip.misfit() for trip in trips)), "")
+                function = _function(loop)
+                reasons[function] = reasons.get(function, "") or why
+                if not why:
+                    _move([one for trip in trips for one in trip.order()])
+            for function, why in reasons.items():
+                mark(function, ORDER, why or ORDERED)
 
 
 def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -80,6 +87,11 @@ def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
                     yield inner
                 else:
                     yield from _main_loops(inner)
+
+
+def _function(op: ir.Operation) -> ir.Operation:
+    """The function around an operation."""
+    return op if op.name == "func.func" else _function(op.parent.operation)
 
 
 def _trips(block: ir.Block) -> list[_Trip]:
@@ -157,16 +169,25 @@ class _Trip:
                 self.place(sorted(self.needs[i]))
                 self.placed[i] = None
 
+    def misfit(self) -> str:
+        """What keeps a trip from being put in order; empty for nothing."""
+        barriers, reads, writes = map(self.all_of, ("barrier", "read", "write"))
+        if len(barriers) != 2:
+            return f"barriers in a trip: {len(barriers)}, where two are expected"
+        if others := self.all_of("other"):
+            return f"a trip holds {self.ops[others[0]].name}, which may not be moved"
+        if not (reads and writes and self.all_of("load")):
+            return "a trip has no reads, no writes or no loads"
+        if min(writes) < barriers[1] or max(reads) > barriers[1]:
+            return "the second barrier is not between a trip's reads and its writes"
+        return ""
+
     def order(self) -> list[tuple[ir.Operation, bool]]:
         """The operations in their new order, and whether LLVM may move nothing across the start of
-        each; none for a trip of another shape."""
+        each; of a trip without `misfit`."""
         reads, products = self.all_of("read"), self.all_of("product")
         writes, loads = self.all_of("write"), self.all_of("load")
         barriers = self.all_of("barrier")
-        if len(barriers) != 2 or "other" in self.kinds or not (reads and writes and loads):
-            return []
-        if min(writes) < barriers[1] or max(reads) > barriers[1]:
-            return []
         self.place([barriers[0]])
         arrival = {one: i for i, one in enumerate(_in_turn(self._by_buffer(reads)))}
         self.place(arrival)
