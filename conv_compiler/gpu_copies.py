@@ -6,6 +6,7 @@ instruction takes of gemm_k for one m or n.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ LDS_BYTES = 8
 # do not fit, the compiler leaves them out without a word.
 LDS_ROW_PADDING = 8
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
+LINE_BYTES = 128
 
 
 @lru_cache(maxsize=4096)
@@ -90,6 +92,34 @@ def lds_write_cycles(piece: tuple[int, int], row: int, item_bytes: int) -> tuple
         cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
     free = LDS_LANES // beside
     return free, cycles - free
+
+
+@lru_cache(maxsize=4096)
+def load_lines(
+    tile: tuple[int, int],
+    piece: tuple[int, int],
+    run: tuple[int, int],
+    pitch: int,
+    lanes: int,
+    lds_row: int,
+    size: int,
+) -> float:
+    """Cache lines that a wave's load of a `tile` touches, in the mean.
+
+    Its `lanes` have a `piece` (m or n, gemm_k) each, side by side along an LDS row of `lds_row` and
+    then along m or n. Of one axis `run` elements of `size` bytes lie side by side in memory, of the
+    other 1; the next such run starts `pitch` elements further or anywhere. Lanes of one run share
+    lines; another load that reads the rest of a line touches it again.
+    """
+    along_k = min(lanes, max(1, lds_row // piece[1]))
+    axis = int(run[1] > 1)
+    beside = along_k if axis else min(lanes // along_k, max(1, tile[0] // piece[0]))
+    length = beside * piece[axis]
+    cut = math.gcd(length, run[axis])
+    runs = 1 + (length - cut) / run[axis]  # a lane's neighbours may be in the next one
+    start = math.gcd(pitch * size, cut * size, LINE_BYTES)
+    lines = length * size / LINE_BYTES + runs * (1 - start / LINE_BYTES)
+    return lanes // beside * lines
 
 
 def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
