@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, key_of
-from conv_compiler.errors import NotPipelined, OutOfRegisters
+from conv_compiler.errors import GivesWay
 from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
@@ -30,10 +30,11 @@ def compile(
 
     `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best; `split_k`
     a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
-    scratch memory, spill or lose its software pipeline gives way to the next, and the artifact has
-    it among the rejected. Where `compute` leaves the kind of 8-bit floats to the chip, the
-    artifact's problem names it. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, or
-    StrategyNotApplied when no machine code is what its strategy promises.
+    scratch memory, spill, lose its software pipeline or the order of its main loop, or keep zeros
+    that were to go, gives way to the next, and the artifact has it among the rejected. Where
+    `compute` leaves the kind of 8-bit floats to the chip, the artifact's problem names it. Raises
+    UnsupportedTarget, UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine
+    code is what its strategy promises.
     """
     row = find_target(target)
     problem = problem.for_kind(row.has_fnuz)
@@ -53,7 +54,7 @@ def compile(
 def _first_proved(
     problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
 ) -> Artifact:
-    """Compile candidates in order until one has registers enough and its software pipeline.
+    """Compile candidates in order until one has registers enough and a main loop as promised.
 
     The last one's error is raised. Where one with a matrix instruction is ranked first, none
     without takes its place.
@@ -68,7 +69,7 @@ def _first_proved(
         kernels = kernel_facts(target, work)
         try:
             prove(problem, target, strategy, kernels)
-        except (OutOfRegisters, NotPipelined) as broken:
+        except GivesWay as broken:
             if strategy is fitting[-1]:
                 raise
             rejected.append(str(broken))

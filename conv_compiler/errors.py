@@ -29,16 +29,28 @@ class StrategyNotApplied(ConvError):
 
     Raised when the schedule left no trace in the configured module, when a promised matrix
     instruction is absent, when a kernel of ours uses scratch memory or spills registers, and when
-    its main loop lost its software pipeline.
+    its main loop lost its software pipeline, is not in order or has zeros that were to go.
     """
 
 
-class OutOfRegisters(StrategyNotApplied):
-    """The kernel is what was promised, but spills registers or uses scratch memory."""
+class GivesWay(StrategyNotApplied):
+    """The kernel computes what was promised, but not as fast; another tile would do."""
 
 
-class NotPipelined(StrategyNotApplied):
-    """The kernel is what was promised, but waits for every load where it is issued."""
+class OutOfRegisters(GivesWay):
+    """The kernel spills registers or uses scratch memory."""
+
+
+class NotPipelined(GivesWay):
+    """The kernel waits for every load where it is issued."""
+
+
+class NotOrdered(GivesWay):
+    """The main loop's operations are not in the order of `passes/interleave.py`."""
+
+
+class StillMasked(GivesWay):
+    """An operand has zeros of its own for pixels that are not there, where it was to have none."""
 
 
 class InvalidArtifact(ConvError):

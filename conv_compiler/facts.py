@@ -10,6 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from conv_compiler.schedule import MARK
+
 # Lines of assembly that name a matrix instruction: of AMD's GPUs, PTX, x86's products of pairs and
 # tiles. Before a mnemonic with two encodings LLVM writes which one, as in `{vex} vpdpwssd`.
 _MMA = re.compile(
@@ -20,6 +22,9 @@ _MMA = re.compile(
 _LABEL = re.compile(r"^(\w+):", re.MULTILINE)
 _LOCAL_LABEL = re.compile(r"^(\.L\w+):", re.MULTILINE)
 _BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)", re.MULTILINE)
+# LLVM: a function with the group of its attributes, and such a group.
+_DEFINE = re.compile(r"^define [^@]*@(\w+)\(.* #(\d+) ", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{(.*)\}$", re.MULTILINE)
 _NOTE_KERNELS = "amdhsa.kernels"
 
 
@@ -30,13 +35,15 @@ class KernelFacts:
     Register counts are per lane, LDS and scratch in bytes (scratch per lane), `spills` counts
     spilled vector and scalar registers; `mma` counts matrix instructions by mnemonic in the
     kernel's text. `pipelined` tells whether the loop they are in is software pipelined, None where
-    they are in none. Fields the target's object does not state are None.
+    they are in none. `marks` are what steps of a schedule say that they did (`schedule.MARK`).
+    Fields the target's object does not state are None.
     """
 
     name: str
     role: str
     mma: dict[str, int] = field(default_factory=dict)
     pipelined: bool | None = None
+    marks: dict[str, str] = field(default_factory=dict)
     vgprs: int | None = None
     agprs: int | None = None
     sgprs: int | None = None
@@ -84,6 +91,13 @@ def is_pipelined(text: str) -> bool | None:
     return max(mma) > max(ends) if ends else None
 
 
+def kernel_marks(llvm: str) -> dict[str, dict[str, str]]:
+    """Name of a function -> its marks (`schedule.MARK`), of those that have any."""
+    mark = re.compile(rf'"({re.escape(MARK)}[^"]*)"="([^"]*)"')
+    groups = {m[1]: dict(mark.findall(m[2])) for m in _ATTRIBUTES.finditer(llvm)}
+    return {m[1]: found for m in _DEFINE.finditer(llvm) if (found := groups.get(m[2]))}
+
+
 def code_object_kernels(path: Path) -> list[dict[str, Any]]:
     """The `amdhsa.kernels` records of an AMD code object (LLVM AMDGPU usage, code object V5)."""
     with path.open("rb") as stream:
@@ -107,8 +121,11 @@ def code_object_note(stream: BinaryIO) -> dict[str, Any]:
     return {}
 
 
-def amd_facts(code_object: Path, assembly: str, roles: dict[str, str]) -> list[KernelFacts]:
+def amd_facts(
+    code_object: Path, assembly: str, llvm: str, roles: dict[str, str]
+) -> list[KernelFacts]:
     """Facts of every kernel of one code object; `roles` names kernels by what they do."""
+    marks = kernel_marks(llvm)
     records = code_object_kernels(code_object)
     names = [record[".name"] for record in records]
     mma, texts = mma_by_kernel(assembly, names), kernel_texts(assembly, names)
@@ -118,6 +135,7 @@ def amd_facts(code_object: Path, assembly: str, roles: dict[str, str]) -> list[K
             role=roles.get(record[".name"], "other"),
             mma=mma.get(record[".name"], {}),
             pipelined=is_pipelined(texts.get(record[".name"], "")),
+            marks=marks.get(record[".name"], {}),
             vgprs=record[".vgpr_count"],
             agprs=record.get(".agpr_count", 0),
             sgprs=record[".sgpr_count"],

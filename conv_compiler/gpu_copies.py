@@ -6,6 +6,7 @@ instruction takes of gemm_k for one m or n.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ LDS_BYTES = 8
 # do not fit, the compiler leaves them out without a word.
 LDS_ROW_PADDING = 8
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
+LINE_BYTES = 128
 
 
 @lru_cache(maxsize=4096)
@@ -34,16 +36,18 @@ def copy_pieces(
     mma: Mma,
     beside: tuple[int, int],
     item_bytes: int,
+    unturned: bool = False,
 ) -> tuple[tuple[int, int], ...]:
     """What one thread may copy of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
 
     Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
     instruction's operand. First the piece that reads MEMORY_BYTES of what lies `beside` one another
     (along m or n, along gemm_k) and then writes LDS_BYTES of gemm_k side by side, as near as there
-    is one; then, where it is another piece, that which keeps the LDS busy for the shortest time.
-    None where no piece divides the work.
+    is one; then, where it is another piece, that which keeps the LDS busy for the shortest time;
+    where `unturned`, also one that writes each element by itself, so that registers need not be
+    turned. None where no piece divides the work.
     """
-    wide, quick = [], []
+    wide, quick, single = [], [], []
     for elements in (16, 8, 4, 2, 1):
         for along_k in (16, 8, 4, 2, 1):
             if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
@@ -60,7 +64,9 @@ def copy_pieces(
             wide.append(((read, -abs(along_k * item_bytes - LDS_BYTES), elements), piece))
             cycles = sum(lds_write_cycles(piece, mma.unit(mma.k), item_bytes))
             quick.append(((-cycles / along_k, read, elements), piece))
-    return tuple(dict.fromkeys(max(order)[1] for order in (wide, quick) if order))
+            if unturned and along_k == 1 and beside[1] == 1:
+                single.append(((read, -elements), piece))
+    return tuple(dict.fromkeys(max(order)[1] for order in (wide, quick, single) if order))
 
 
 def vector_of(piece: tuple[int, int], beside: tuple[int, int]) -> int:
@@ -106,6 +112,34 @@ def _write_cycles(piece: tuple[int, int], row: int, pitch: int, step: int, width
             dwords |= set(range(at // DWORD, -(-(at + width) // DWORD)))
         cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
     return cycles
+
+
+@lru_cache(maxsize=4096)
+def load_lines(
+    tile: tuple[int, int],
+    piece: tuple[int, int],
+    run: tuple[int, int],
+    pitch: int,
+    lanes: int,
+    lds_row: int,
+    size: int,
+) -> float:
+    """Cache lines that a wave's load of a `tile` touches, in the mean.
+
+    Its `lanes` have a `piece` (m or n, gemm_k) each, side by side along an LDS row of `lds_row` and
+    then along m or n. Of one axis `run` elements of `size` bytes lie side by side in memory, of the
+    other 1; the next such run starts `pitch` elements further or anywhere. Lanes of one run share
+    lines; another load that reads the rest of a line touches it again.
+    """
+    along_k = min(lanes, max(1, lds_row // piece[1]))
+    axis = int(run[1] > 1)
+    beside = along_k if axis else min(lanes // along_k, max(1, tile[0] // piece[0]))
+    length = beside * piece[axis]
+    cut = math.gcd(length, run[axis])
+    runs = 1 + (length - cut) / run[axis]  # a lane's neighbours may be in the next one
+    start = math.gcd(pitch * size, cut * size, LINE_BYTES)
+    lines = length * size / LINE_BYTES + runs * (1 - start / LINE_BYTES)
+    return lanes // beside * lines
 
 
 def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:

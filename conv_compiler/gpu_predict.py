@@ -13,7 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import operand_bytes
-from conv_compiler.gpu_copies import LDS_LANES, lds_bytes, lds_write_cycles, vector_of
+from conv_compiler.gpu_copies import (
+    LDS_LANES,
+    LINE_BYTES,
+    lds_bytes,
+    lds_write_cycles,
+    load_lines,
+    vector_of,
+)
 from conv_compiler.gpu_reduction import reduction_seconds, sums_of_tiling
 from conv_compiler.gpu_tiles import (
     INTERLEAVED_STAGES,
@@ -24,6 +31,7 @@ from conv_compiler.gpu_tiles import (
     tiles,
     trips,
     vector_threads,
+    writes_single_elements,
 )
 from conv_compiler.gpu_uneven import is_cdna, is_uneven, unmasked_operand
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
@@ -58,9 +66,10 @@ MIXED_TRIP, MIXED_ROW = 6, 1
 MIXED_DISTANCE = 1.4
 # Registers for addresses and other values that live through the main loop.
 OTHER_VGPRS = 40
+# ... more of them in ordered trips that come so near to the half of all registers: 248 were 264.
+TIGHT_VGPRS = 16
 # Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
 LEAST_LOAD_BYTES = 16
-LINE_BYTES = 128
 # Share of its units' time by which a kernel is ranked lower: among those that memory binds, the one
 # whose units wait most for it.
 SLACK, MIXED_SLACK = 0.25, 0.1
@@ -86,19 +95,21 @@ def copy_of(
     tile: tuple[int, int],
     piece: tuple[int, int],
     beside: tuple[int, int],
-    threads: int,
+    run: tuple[int, int],
+    pitch: int,
+    threads: tuple[int, int],
     lds_row: int,
     size: int,
 ) -> Copy:
     """A thread's share of a `tile` (m or n, gemm_k) in pieces of the same axes, of elements of
-    `size` bytes; so many lie `beside` one another in memory, and `lds_row` of gemm_k in LDS."""
-    elements = tile[0] * tile[1] // threads
+    `size` bytes; so many lie `beside` one another in memory, in a `run` with those of other
+    taps, a `pitch` from the next run, and `lds_row` of gemm_k in LDS. `threads` are those of a
+    workgroup, and of a wave."""
+    elements = tile[0] * tile[1] // threads[0]
     loads = elements // vector_of(piece, beside)
     axis = int(beside[1] > 1)
     if beside[axis] > 1:
-        extent, others = tile[axis], tile[1 - axis]
-        rows, length = math.ceil(extent / beside[axis]), min(extent, beside[axis])
-        lines = others * rows * math.ceil(length * size / LINE_BYTES) / threads
+        lines = loads / threads[1] * load_lines(tile, piece, run, pitch, threads[1], lds_row, size)
     else:
         lines = loads * LEAST_LOAD_BYTES / LINE_BYTES
     writes = max(1, elements // piece[1])
@@ -146,19 +157,46 @@ def side_by_side(problem: ConvProblem, merged_groups: int) -> tuple[int, int]:
     )
 
 
+@lru_cache(maxsize=64)
+def pitches(problem: ConvProblem) -> tuple[int, int]:
+    """Elements from a pixel to the next where channels lie side by side, else along the innermost
+    axis: of the output gradient, of the input."""
+    row = problem.layout_row.grouped
+    sizes = ({"G": problem.g, "K": problem.k, "N": problem.n}, {"G": problem.g, "C": problem.c})
+    found = []
+    for letters, size in zip((row.output, row.input), sizes, strict=True):
+        inner = letters[letters.rindex("*") + 1 :] if "*" in letters else letters
+        found.append(math.prod({"N": problem.n, **size}[one] for one in inner))
+    return found[0], found[1]
+
+
 @lru_cache(maxsize=4096)
 def mma_body(
-    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, uneven: bool = False
+    problem: ConvProblem,
+    target: Target,
+    tiling: GpuTiling,
+    mma: Mma,
+    uneven: bool = False,
+    kept: str = "",
 ) -> tuple[tuple[Counts, Counts], int]:
     """What a wave of the matrix kernel executes a trip, up to and from its second barrier, and the
-    loads of a trip; `uneven` where parts of a split, or tiles, have fewer pixels than others."""
+    loads of a trip; `uneven` where parts of a split, or tiles, have fewer pixels than others, for
+    which the operand `kept` has no zeros."""
     size, lanes = operand_bytes(problem, target), target.subgroup_size
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
     threads, row = subgroups_m * subgroups_n * lanes, mma.unit(mma.k)
     channels_k, channels_c = side_by_side(problem, tiling.merged_groups)
     along_a, along_b = along_gemm_k(problem, target)
-    a = copy_of((m, k), tiling.copy_a, (channels_k, along_a), threads, row, size)
-    b = copy_of((n, k), tiling.copy_b, (channels_c, along_b), threads, row, size)
+    pitch_k, pitch_c = pitches(problem)
+    sides = (threads, lanes), row, size
+    beside_a, beside_b = (channels_k, along_a), (channels_c, along_b)
+    # Of taps side by side, where nothing lies between the channels of one pixel and the next.
+    across = problem.filter[-1]
+    taps_a = across if tiling.taps_in_rows and pitch_k == channels_k else 1
+    in_columns = not (tiling.taps_in_rows or tiling.taps_outside)
+    taps_b = across if in_columns and pitch_c == channels_c else 1
+    a = copy_of((m, k), tiling.copy_a, beside_a, (taps_a * channels_k, along_a), pitch_k, *sides)
+    b = copy_of((n, k), tiling.copy_b, beside_b, (taps_b * channels_c, along_b), pitch_c, *sides)
     image, gradient = (a, b) if tiling.taps_in_rows else (b, a)
     form = (tiling.outside, tiling.inside)
     address_a, address_b = address_costs(problem, form, tiling.taps_in_rows)
@@ -171,14 +209,20 @@ def mma_body(
     if tiling.stages >= INTERLEAVED_STAGES and counted_so:
         valu -= MIXED_TRIP + MIXED_ROW * (a.rows + b.rows)
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
-    # Elements of neighbouring k come from different loads and share a register.
-    valu += (a.packed + b.packed) * (DWORD / size - 1)
+    # Elements of neighbouring k come from different loads and share a register, but for those that
+    # are written one by one.
+    single = writes_single_elements(target) and problem.g == 1
+    for copy, piece in ((a, tiling.copy_a), (b, tiling.copy_b)):
+        valu += 0.0 if single and piece[1] == 1 else copy.packed * (DWORD / size - 1)
     if any((*problem.pad_low, *problem.pad_high)) or (uneven and not tiling.outside):
         valu += image.dwords  # zeros where the window leaves its operand
     if uneven:
-        valu += gradient.dwords  # and where there are no pixels
+        # And where there are no pixels.
+        valu += {"a": b, "b": a}.get(kept, gradient).dwords
     if is_cdna(target):
         valu += _row_tests(problem, tiling, a.rows + b.rows if uneven else 0, image.rows)
+        if not tiling.taps_in_rows and problem.k * tiling.merged_groups % m:
+            valu += gradient.dwords + UNEVEN_ROW * gradient.rows  # where there are no channels
     fragments = (own_m * mma.m + own_n * mma.n) * mma.k * size / lanes  # bytes a lane, a step
     fragment = min(mma.m, mma.n) * mma.k * size / lanes
     compute = counted(
@@ -223,9 +267,10 @@ def mma_counts(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
 ) -> KernelCounts:
     """What a wave of the matrix kernel executes."""
-    zeros = not unmasked_operand(problem, target, tiling, split_k)
+    kept = unmasked_operand(problem, target, tiling, split_k)
+    zeros = problem.is_pointwise or not kept  # windows have them anyway
     uneven = zeros and is_uneven(problem, target, tiling, split_k)
-    body, loads = mma_body(problem, target, tiling, mma, uneven)
+    body, loads = mma_body(problem, target, tiling, mma, uneven, kept)
     lanes, mixed = target.subgroup_size, tiling.stages >= INTERLEAVED_STAGES
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
     direct = saves_a_kernel(problem, target, tiling, split_k)
@@ -289,7 +334,8 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     # Where trips are ordered, all of a trip's fragments and the loads of two trips.
     ordered = tiling.stages >= INTERLEAVED_STAGES
     steps, held = (k // mma.k, 2) if ordered else (2, 1)
-    return math.ceil(m * n / threads + steps * fragments + held * loads) + OTHER_VGPRS
+    vgprs = math.ceil(m * n / threads + steps * fragments + held * loads) + OTHER_VGPRS
+    return vgprs + TIGHT_VGPRS * (ordered and vgprs > 256 - TIGHT_VGPRS)
 
 
 def vector_counts(

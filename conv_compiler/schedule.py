@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from conv_compiler.passes import Pass
 
 ROLE = "conv_compiler.role"
+# Steps that leave a kernel as it is where it has another form mark its function with what they did:
+# an entry of `passthrough`, which LLVM keeps. The order of the main loop's operations: ORDERED, or
+# why there is none (`passes/interleave.py`); no zeros behind the last pixel (`@keep_last_pixel`).
+MARK = "conv-compiler-"
+ORDER, ORDERED, LAST_PIXEL = f"{MARK}order", "ordered", f"{MARK}last-pixel"
 PASS_PIPELINE = "#iree_codegen.pass_pipeline<"
 SCRIPTS = Path(__file__).parent / "mlir"
 
@@ -97,6 +102,16 @@ def ops_with_role(module: ir.Module, role: str) -> Iterator[ir.Operation]:
 
     module.operation.walk(visit)
     return iter(found)
+
+
+def mark(function: ir.Operation, name: str, value: str) -> None:
+    """Mark a kernel's function, beside the marks that it has."""
+    from iree.compiler import ir
+
+    key = "passthrough"
+    others = list(ir.ArrayAttr(function.attributes[key])) if key in function.attributes else []
+    own = ir.ArrayAttr.get([ir.StringAttr.get(name), ir.StringAttr.get(value)])
+    function.attributes[key] = ir.ArrayAttr.get([*others, own])
 
 
 def attach(module: ir.Module, schedule: Schedule, library: Path) -> None:

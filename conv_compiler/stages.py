@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.cpu_needs import STATED_TILES
 from conv_compiler.directions import roles
-from conv_compiler.errors import CompileFailed, NotPipelined, OutOfRegisters, StrategyNotApplied
+from conv_compiler.errors import (
+    CompileFailed,
+    NotOrdered,
+    NotPipelined,
+    OutOfRegisters,
+    StillMasked,
+    StrategyNotApplied,
+)
 from conv_compiler.facts import KernelFacts, amd_facts, text_facts
-from conv_compiler.gpu_tiles import trips
+from conv_compiler.gpu_tiles import INTERLEAVED_STAGES, PLAIN_STAGES, trips
+from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import CompilationInfo, Schedule
+from conv_compiler.schedule import LAST_PIXEL, ORDER, ORDERED, CompilationInfo, Schedule
 from conv_compiler.select import STRATEGIES
 from conv_compiler.strategy import CpuTiling, GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
@@ -206,7 +214,8 @@ def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:
     facts: list[KernelFacts] = []
     if target.backend == "rocm":
         for path in sorted(work.glob("dump/*.hsaco")):
-            facts += amd_facts(path, path.with_suffix(".rocmasm").read_text(), roles)
+            assembly = path.with_suffix(".rocmasm").read_text()
+            facts += amd_facts(path, assembly, path.with_suffix(".optimized.ll").read_text(), roles)
     else:
         assembly = "\n".join(p.read_text() for p in sorted(work.glob(f"dump/*.{backend.assembly}")))
         facts = text_facts(assembly, roles, roles)
@@ -220,7 +229,8 @@ def prove(
     """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
 
     OutOfRegisters is raised for spills and scratch memory, NotPipelined for a main loop without its
-    software pipeline, where another tile would do.
+    software pipeline, NotOrdered for one whose operations are not in order and StillMasked for
+    one with zeros that it was not to have: GivesWay all, where another tile would do.
     """
     kernels = list(kernels)
     for kernel in kernels:
@@ -245,11 +255,29 @@ def prove(
         )
     if not isinstance(tiling, GpuTiling):
         return
-    # IREE pipelines no loop of as few trips as stages.
+    # IREE pipelines no loop of as few trips as stages; one of a few more has no loop left.
     if tiling.stages > 1 and trips(roles(problem), tiling, strategy.split_k) > tiling.stages:
         for kernel in main:
-            if kernel.pipelined is False:
-                raise NotPipelined(
-                    f"kernel {kernel.name}: its main loop is not software pipelined; "
-                    f"use another tile than {strategy.text}"
+            _prove_loop(kernel, strategy, tiling)
+    if not strategy.script and unmasked_operand(roles(problem), target, tiling, strategy.split_k):
+        for kernel in main:
+            if LAST_PIXEL not in kernel.marks:
+                raise StillMasked(
+                    f"kernel {kernel.name}: zeros of both operands behind the last pixel, "
+                    f"where one was to keep what it reads; use another tile than {strategy.text}"
                 )
+
+
+def _prove_loop(kernel: KernelFacts, strategy: Strategy, tiling: GpuTiling) -> None:
+    """Raise NotPipelined or NotOrdered when a kernel's main loop is not what its stages promise."""
+    if kernel.pipelined is False:
+        raise NotPipelined(
+            f"kernel {kernel.name}: its main loop is not software pipelined; "
+            f"use another tile than {strategy.text}"
+        )
+    order = kernel.marks.get(ORDER, "its loop was lost or made anew")
+    if tiling.stages == INTERLEAVED_STAGES and kernel.pipelined and order != ORDERED:
+        raise NotOrdered(
+            f"kernel {kernel.name}: the operations of its main loop are not in order: {order}; "
+            f"use another tile than {strategy.text}, or a strategy of {PLAIN_STAGES} stages"
+        )

@@ -185,13 +185,14 @@ transform.named_sequence @mark_source(
 }
 
 // 4b. When it is vectors: of a mask's length, (elements that there are) * (1 or 0: a pixel or none),
-//     the second factor becomes 1.
+//     the second factor becomes 1. Where all are such, the kernel is marked
+//     (schedule.LAST_PIXEL); a caller that lets it fail goes on here, with no masks to mark.
 transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.readonly}) {
   %source = transform.structured.match attributes{conv_compiler.unmasked} in %func
       : (!transform.any_op) -> !transform.any_op
   %reads = transform.get_consumers_of_result %source[0]
       : (!transform.any_op) -> !transform.any_op
-  transform.foreach %reads : !transform.any_op {
+  %masks = transform.foreach %reads : !transform.any_op -> !transform.any_op {
   ^read(%read: !transform.any_op):
     %mask = transform.get_operand %read[-1] : (!transform.any_op) -> !transform.any_value
     %create = transform.get_defining_op %mask : (!transform.any_value) -> !transform.any_op
@@ -204,7 +205,12 @@ transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.re
     transform.match.operation_name %is_pixel ["affine.max"] : !transform.any_op
     %one = transform.param.constant affine_map<(d0) -> (1)> -> !transform.any_param
     transform.annotate %is_pixel "map" = %one : !transform.any_op, !transform.any_param
+    transform.yield %create : !transform.any_op
   }
+  %kernel = transform.get_parent_op %masks <deduplicate, op_name = "func.func">
+      : (!transform.any_op) -> !transform.any_op
+  %kept = transform.param.constant [["conv-compiler-last-pixel", "kept"]] -> !transform.any_param
+  transform.annotate %kernel "passthrough" = %kept : !transform.any_op, !transform.any_param
   transform.yield
 }
 

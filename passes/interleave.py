@@ -41,6 +41,7 @@ from conv_compiler.passes.loop_ops import (
 )
 from conv_compiler.passes.read_ahead import run_ahead, with_needs
 from conv_compiler.passes.split_reads import split_reads
+from conv_compiler.schedule import ORDER, ORDERED, mark
 
 # Parts of a trip's products: those before its writes to LDS, and those behind its reads. Found for
 # tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside 512 of
@@ -62,16 +63,21 @@ _LOAD_COST = 2.0
 @dataclass(frozen=True, kw_only=True)
 class Interleave:
     """No options. Loops of another shape, and kernels without matrix instructions, stay as they
-    are."""
+    are; a function with main loops is marked ORDERED, or with the reason why one is not."""
 
     name: ClassVar[str] = "interleave"
 
     def apply(self, module: ir.Module) -> None:
         """Reorder every main loop of the module in place."""
         with module.context, ir.Location.unknown():
+            reasons: dict[ir.Operation, str] = {}
             for loop in list(_main_loops(module.operation)):
+                function = _function(loop)
                 split_reads(loop)
-                _reorder(loop)
+                why = _reorder(loop)
+                reasons[function] = reasons.get(function, "") or why
+            for function, why in reasons.items():
+                mark(function, ORDER, why or ORDERED)
 
 
 def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -89,17 +95,25 @@ def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
                     yield from _main_loops(inner)
 
 
-def _reorder(loop: ir.Operation) -> None:
-    """Have a loop of two trips read and load a trip ahead, and put each in order."""
+def _function(op: ir.Operation) -> ir.Operation:
+    """The function around an operation."""
+    return op if op.name == "func.func" else _function(op.parent.operation)
+
+
+def _reorder(loop: ir.Operation) -> str:
+    """Have a loop of two trips read and load a trip ahead, and put each in order; or tell what
+    keeps it from that."""
     *ops, _ = (one.operation for one in loop.regions[0].blocks[0].operations)
     trips = [_Trip(one) for one in _cut(ops)]
-    if len(trips) != 2 or not all(trip.is_pipelined() for trip in trips):
-        return
+    if why := next(filter(None, (trip.misfit() for trip in trips)), ""):
+        return why
+    if len(trips) != 2:
+        return f"trips in the loop: {len(trips)}, where two are expected"
     first, second = trips
     products = [trip.products() for trip in trips]
     early = [with_needs(loop, trip.ahead()) for trip in trips]
     if not all(early):
-        return
+        return "what a trip reads or loads hangs on another trip"
     # What a trip runs for the one behind it: the first for the second, and that for the loop's
     # next. All sets before operands change: the hash of an operation hangs on them.
     gone, moved = (set(group) for group in early)
@@ -112,6 +126,7 @@ def _reorder(loop: ir.Operation) -> None:
         for own, multiplied in zip(([*stays, *brought], others), products, strict=True)
     ]
     _move([one for order in orders for one in order])
+    return ""
 
 
 def _cut(ops: list[ir.Operation]) -> list[list[ir.Operation]]:
@@ -133,15 +148,19 @@ class _Trip:
         """Operations of a kind, in the order of the loop."""
         return [i for i, one in enumerate(self.kinds) if one == what]
 
-    def is_pipelined(self) -> bool:
-        """Whether the trip reads LDS, multiplies, and behind a second barrier writes the next tile;
-        and all else may be moved."""
-        reads, writes, barriers = (self.all_of(one) for one in ("read", "write", "barrier"))
-        if len(barriers) != 2 or "other" in self.kinds:
-            return False
+    def misfit(self) -> str:
+        """What keeps a trip from being put in order; empty for one that reads LDS, multiplies, and
+        behind a second barrier writes the next tile, and of which all else may be moved."""
+        barriers, reads, writes = map(self.all_of, ("barrier", "read", "write"))
+        if len(barriers) != 2:
+            return f"barriers in a trip: {len(barriers)}, where two are expected"
+        if others := self.all_of("other"):
+            return f"a trip holds {self.ops[others[0]].name}, which may not be moved"
         if not (reads and writes and self.all_of("load")):
-            return False
-        return max(reads) < barriers[1] < min(writes)
+            return "a trip has no reads, no writes or no loads"
+        if min(writes) < barriers[1] or max(reads) > barriers[1]:
+            return "the second barrier is not between a trip's reads and its writes"
+        return ""
 
     def ahead(self) -> list[ir.Operation]:
         """What can run a trip earlier: the first barrier, reads of both operands in turn, loads."""

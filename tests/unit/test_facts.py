@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conv_compiler.facts import KernelFacts, is_pipelined, mma_by_kernel, text_facts
+from conv_compiler.facts import KernelFacts, is_pipelined, kernel_marks, mma_by_kernel, text_facts
 
 GCN = """\
 first:
@@ -98,3 +98,14 @@ main:
 )
 def test_a_pipelined_loop_leaves_arithmetic_behind(text, expected):
     assert is_pipelined(text) is expected
+
+
+def test_marks_are_read_from_llvm():
+    text = """
+define amdgpu_kernel void @main(ptr noalias %0, i32 %1) local_unnamed_addr #0 !reqd {
+define amdgpu_kernel void @other(ptr %0) #1 {
+declare i32 @llvm.amdgcn.workitem.id.x() #0
+attributes #0 = { nounwind "a"="b" "conv-compiler-order"="1 barriers, (not) two" "z"="0,1" }
+attributes #1 = { nounwind "a"="b" }
+"""
+    assert kernel_marks(text) == {"main": {"conv-compiler-order": "1 barriers, (not) two"}}

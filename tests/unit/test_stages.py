@@ -11,12 +11,20 @@ import pytest
 
 from conv_compiler import gpu_tiles, stages
 from conv_compiler import schedule as schedule_module
-from conv_compiler.errors import CompileFailed, NotPipelined, StrategyNotApplied
+from conv_compiler.errors import (
+    CompileFailed,
+    NotOrdered,
+    NotPipelined,
+    StillMasked,
+    StrategyNotApplied,
+)
 from conv_compiler.facts import KernelFacts
+from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import CompilationInfo
+from conv_compiler.schedule import LAST_PIXEL, ORDER, ORDERED, CompilationInfo
 from conv_compiler.select import choose
 from conv_compiler.stages import check_applied, kernel_facts, prove, stage_texts
+from conv_compiler.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
 
 PROBLEM = ConvProblem(n=4, k=32, c=16, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
@@ -156,7 +164,36 @@ def test_a_lost_software_pipeline_is_an_error(n, trips):
         else nullcontext()
     ):
         prove(problem, TARGET, strategy, [lost])
-    prove(problem, TARGET, strategy, [replace(MAIN, pipelined=True)])
+    proved = {"marks": {ORDER: ORDERED}}
+    prove(problem, TARGET, strategy, [replace(MAIN, pipelined=True, **proved)])
+
+
+def test_a_lost_order_is_an_error():
+    problem = ConvProblem(n=256, k=32, c=32, image=(3, 3), filter=(1, 1))
+    found = choose(problem, TARGET, Wanted(name="implicit_gemm", tile=(32, 32, 32)), 1)
+    strategy = next(one for one in found if one.mma == MFMA_16.mma)
+    assert strategy.tiling.stages == 3
+    for marks, why in (({ORDER: "1 barriers a trip"}, "1 barriers"), ({}, "its loop was lost")):
+        lost = replace(MAIN, pipelined=True, marks=marks)
+        with pytest.raises(NotOrdered, match=f"main loop are not in order: {why}.*2 stages"):
+            prove(problem, TARGET, strategy, [lost])
+    # Of as few trips no loop is left; and two stages promise no order.
+    prove(problem, TARGET, strategy, [replace(MAIN, pipelined=None)])
+    plain = replace(strategy, tiling=replace(strategy.tiling, stages=2))
+    prove(problem, TARGET, plain, [replace(MAIN, pipelined=True)])
+
+
+def test_zeros_that_were_to_go_are_an_error():
+    problem = ConvProblem(n=32, k=64, c=64, image=(9, 9), filter=(3, 3), pad_low=(1, 1))
+    found = choose(problem, TARGET, Wanted(name="implicit_gemm", tile=(64, 64, 32)), 5)
+    strategy = next(one for one in found if one.mma == MFMA_16.mma)
+    assert unmasked_operand(problem, TARGET, strategy.tiling, 5) == "a"
+    kernel = replace(MAIN, pipelined=True, marks={ORDER: ORDERED})
+    with pytest.raises(StillMasked, match="kernel main: zeros of both operands"):
+        prove(problem, TARGET, strategy, [kernel])
+    prove(problem, TARGET, strategy, [replace(kernel, marks={**kernel.marks, LAST_PIXEL: "kept"})])
+    # A user's own script says itself what becomes of them.
+    prove(problem, TARGET, replace(strategy, script="module {}"), [kernel])
 
 
 def test_vector_code_promises_no_instruction():

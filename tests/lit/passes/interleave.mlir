@@ -6,6 +6,7 @@
 // RUN: %conv_opt %s --pass interleave | %filecheck --check-prefix=OTHER
 
 // CHECK-LABEL: func.func @kernel
+// CHECK-SAME: passthrough = ["kept", {{.}}"conv-compiler-order", "ordered"
 // CHECK: %[[A:.+]] = memref.alloc()
 // CHECK: %[[B:.+]] = memref.alloc()
 
@@ -71,8 +72,9 @@
 // CHECK-NEXT: vector.transfer_read %[[B]][
 // CHECK-NEXT: scf.yield
 
-// A loop with one barrier stays as it is.
+// A loop with one barrier stays as it is, and the kernel says so.
 // OTHER-LABEL: func.func @other
+// OTHER-SAME: "conv-compiler-order", "barriers in a trip: 1, where two are expected"
 // OTHER: gpu.barrier
 // OTHER-NEXT: %[[READ:.+]] = vector.transfer_read
 // OTHER-NEXT: %[[SUM:.+]] = amdgpu.mfma
@@ -81,7 +83,8 @@
 !lds = memref<4x20xf16, #gpu.address_space<workgroup>>
 !memory = memref<64x4xf16, #amdgpu.address_space<fat_raw_buffer>>
 module {
-  func.func @kernel(%a: !memory, %b: !memory, %x: index, %inside: i1) -> vector<4xf32> {
+  func.func @kernel(%a: !memory, %b: !memory, %x: index, %inside: i1) -> vector<4xf32>
+      attributes {passthrough = ["kept"]} {
     %zero = arith.constant 0.0 : f16
     %zeros = arith.constant dense<0.0> : vector<4xf16>
     %sums = arith.constant dense<0.0> : vector<4xf32>

@@ -4,6 +4,8 @@
 
 // CHECK:         #[[ONE:.+]] = affine_map<(d0) -> (1)>
 // CHECK-LABEL: func.func @one_of_two
+// CHECK-SAME:    passthrough =
+// CHECK-SAME:    "conv-compiler-last-pixel", "kept"
 // CHECK:         %[[PLAIN:.+]] = tensor.cast
 // Eight elements of any pixel:
 // CHECK:         %[[PIXEL:.+]] = affine.max #[[ONE]]
@@ -44,12 +46,36 @@ func.func @one_of_two(%plain: tensor<4x9x16xf16>, %windows: tensor<4x9x16xf16>, 
   return %first, %second, %third : vector<8xf16>, vector<8xf16>, vector<8xf16>
 }
 
+// A mask of another form, and no read of the source: what is not changed is not marked.
+// CHECK-LABEL: func.func @whole
+// CHECK-NOT:   passthrough
+// CHECK:       vector.create_mask %arg1
+func.func @whole(%plain: tensor<4x9x16xf16>, %length: index) -> vector<8xf16> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f16
+  %a = tensor.cast %plain {conv_compiler.unmasked} : tensor<4x9x16xf16> to tensor<4x9x16xf16>
+  %mask = vector.create_mask %length : vector<8xi1>
+  %read = vector.transfer_read %a[%c0, %c0, %c0], %zero, %mask {in_bounds = [true]}
+      : tensor<4x9x16xf16>, vector<8xf16>
+  return %read : vector<8xf16>
+}
+// CHECK-LABEL: func.func @unread
+// CHECK-NOT:   passthrough
+// CHECK:       return
+func.func @unread(%plain: tensor<4x9x16xf16>) {
+  %a = tensor.cast %plain {conv_compiler.unmasked} : tensor<4x9x16xf16> to tensor<4x9x16xf16>
+  return
+}
+
 module attributes {transform.with_named_sequence} {
   transform.named_sequence private @keep_last_pixel(!transform.any_op {transform.readonly})
   transform.named_sequence @__transform_main(%module: !transform.any_op {transform.readonly}) {
     %func = transform.structured.match ops{["func.func"]} in %module
         : (!transform.any_op) -> !transform.any_op
-    transform.include @keep_last_pixel failures(propagate) (%func) : (!transform.any_op) -> ()
+    transform.foreach %func : !transform.any_op {
+    ^one(%one: !transform.any_op):
+      transform.include @keep_last_pixel failures(suppress) (%one) : (!transform.any_op) -> ()
+    }
     transform.yield
   }
 }
