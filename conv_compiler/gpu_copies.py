@@ -36,16 +36,18 @@ def copy_pieces(
     mma: Mma,
     beside: tuple[int, int],
     item_bytes: int,
+    unturned: bool = False,
 ) -> tuple[tuple[int, int], ...]:
     """What one thread may copy of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
 
     Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
     instruction's operand. First the piece that reads MEMORY_BYTES of what lies `beside` one another
     (along m or n, along gemm_k) and then writes LDS_BYTES of gemm_k side by side, as near as there
-    is one; then, where it is another piece, that which keeps the LDS busy for the shortest time.
-    None where no piece divides the work.
+    is one; then, where it is another piece, that which keeps the LDS busy for the shortest time;
+    where `unturned`, also one that writes each element by itself, so that registers need not be
+    turned. None where no piece divides the work.
     """
-    wide, quick = [], []
+    wide, quick, single = [], [], []
     for elements in (16, 8, 4, 2, 1):
         for along_k in (16, 8, 4, 2, 1):
             if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
@@ -62,7 +64,9 @@ def copy_pieces(
             wide.append(((read, -abs(along_k * item_bytes - LDS_BYTES), elements), piece))
             cycles = sum(lds_write_cycles(piece, mma.unit(mma.k), item_bytes))
             quick.append(((-cycles / along_k, read, elements), piece))
-    return tuple(dict.fromkeys(max(order)[1] for order in (wide, quick) if order))
+            if unturned and along_k == 1 and beside[1] == 1:
+                single.append(((read, -elements), piece))
+    return tuple(dict.fromkeys(max(order)[1] for order in (wide, quick, single) if order))
 
 
 def vector_of(piece: tuple[int, int], beside: tuple[int, int]) -> int:

@@ -31,6 +31,7 @@ from conv_compiler.gpu_tiles import (
     tiles,
     trips,
     vector_threads,
+    writes_single_elements,
 )
 from conv_compiler.gpu_uneven import is_cdna, is_uneven, unmasked_operand
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
@@ -171,10 +172,16 @@ def pitches(problem: ConvProblem) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def mma_body(
-    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, uneven: bool = False
+    problem: ConvProblem,
+    target: Target,
+    tiling: GpuTiling,
+    mma: Mma,
+    uneven: bool = False,
+    kept: str = "",
 ) -> tuple[tuple[Counts, Counts], int]:
     """What a wave of the matrix kernel executes a trip, up to and from its second barrier, and the
-    loads of a trip; `uneven` where parts of a split, or tiles, have fewer pixels than others."""
+    loads of a trip; `uneven` where parts of a split, or tiles, have fewer pixels than others, for
+    which the operand `kept` has no zeros."""
     size, lanes = operand_bytes(problem, target), target.subgroup_size
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
     threads, row = subgroups_m * subgroups_n * lanes, mma.unit(mma.k)
@@ -202,12 +209,16 @@ def mma_body(
     if tiling.stages >= INTERLEAVED_STAGES and counted_so:
         valu -= MIXED_TRIP + MIXED_ROW * (a.rows + b.rows)
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
-    # Elements of neighbouring k come from different loads and share a register.
-    valu += (a.packed + b.packed) * (DWORD / size - 1)
+    # Elements of neighbouring k come from different loads and share a register, but for those that
+    # are written one by one.
+    single = writes_single_elements(target, size) and problem.g == 1
+    for copy, piece in ((a, tiling.copy_a), (b, tiling.copy_b)):
+        valu += 0.0 if single and piece[1] == 1 else copy.packed * (DWORD / size - 1)
     if any((*problem.pad_low, *problem.pad_high)) or (uneven and not tiling.outside):
         valu += image.dwords  # zeros where the window leaves its operand
     if uneven:
-        valu += gradient.dwords  # and where there are no pixels
+        # And where there are no pixels.
+        valu += {"a": b, "b": a}.get(kept, gradient).dwords
     if is_cdna(target):
         valu += _row_tests(problem, tiling, a.rows + b.rows if uneven else 0, image.rows)
         if not tiling.taps_in_rows and problem.k * tiling.merged_groups % m:
@@ -256,9 +267,10 @@ def mma_counts(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, split_k: int
 ) -> KernelCounts:
     """What a wave of the matrix kernel executes."""
-    zeros = not unmasked_operand(problem, target, tiling, split_k)
+    kept = unmasked_operand(problem, target, tiling, split_k)
+    zeros = problem.is_pointwise or not kept  # windows have them anyway
     uneven = zeros and is_uneven(problem, target, tiling, split_k)
-    body, loads = mma_body(problem, target, tiling, mma, uneven)
+    body, loads = mma_body(problem, target, tiling, mma, uneven, kept)
     lanes, mixed = target.subgroup_size, tiling.stages >= INTERLEAVED_STAGES
     sums = math.prod(tiling.workgroup[:2]) / (math.prod(tiling.subgroups) * lanes)
     direct = saves_a_kernel(problem, target, tiling, split_k)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
 from conv_compiler.f8 import multiplied, operand_bytes
 from conv_compiler.gpu_copies import copy_pieces, lds_bytes
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategy import GpuTiling
 
 if TYPE_CHECKING:
@@ -137,12 +138,23 @@ def other_copies(
 ) -> Iterator[GpuTiling]:
     """The tiling with each way to copy its operands."""
     (m, n, k), size = tiling.workgroup, operand_bytes(problem, target)
-    problem = merged(problem, tiling.merged_groups)
+    grouped, problem = problem.g > 1, merged(problem, tiling.merged_groups)
     threads = math.prod(tiling.subgroups) * target.subgroup_size
     along_a, along_b = along_gemm_k(problem, target)
-    for copy_a in copy_pieces(m, k, threads, mma.m, mma, (problem.k, along_a), size):
-        for copy_b in copy_pieces(n, k, threads, mma.n, mma, (problem.c, along_b), size):
-            yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
+    a = m, k, threads, mma.m, mma, (problem.k, along_a), size
+    b = n, k, threads, mma.n, mma, (problem.c, along_b), size
+    pairs = list(itertools.product(copy_pieces(*a), copy_pieces(*b)))
+    if writes_single_elements(target, size) and not grouped:  # a grouped layer lost a third by it
+        pairs.append((copy_pieces(*a, unturned=True)[-1], copy_pieces(*b, unturned=True)[-1]))
+    for copy_a, copy_b in dict.fromkeys(pairs):
+        yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
+
+
+def writes_single_elements(target: Target, size: int) -> bool:
+    """Whether elements of `size` bytes may be written to LDS one by one: that costs LDS cycles and
+    spares vector instructions, which take turns with matrix instructions on RDNA. Halves of a
+    register have writes of their own, bytes have not."""
+    return size == 2 and target.backend == "rocm" and not rank_facts(target).matrix_beside_valu
 
 
 def can_have_taps_in_rows(problem: ConvProblem, target: Target) -> bool:

@@ -38,13 +38,17 @@ def unmasked_operand(problem: ConvProblem, target: Target, tiling: GpuTiling, sp
 
     The one that is a single pixel a row of gemm_k, for the other one's windows have zeros already,
     where these are all that it would have: its columns, and gemm_k inside, fill their tiles.
+    Without windows both are such, and the one that a workgroup reads more of is taken.
     """
     m, n, k = tiling.workgroup
-    extent, tile = (problem.c, n) if tiling.taps_in_rows else (problem.k * tiling.merged_groups, m)
+    channels = problem.k * tiling.merged_groups, problem.c * tiling.merged_groups
+    whole = {"a": channels[0] % m == 0, "b": channels[1] % n == 0}
     inside = summed_length(problem, tiling.inside, tiling.taps_in_rows)
-    is_whole = extent % tile == 0 and inside % k == 0
-    if not (tiling.outside and is_whole and is_uneven(problem, target, tiling, split_k)):
+    if not (tiling.outside and inside % k == 0 and is_uneven(problem, target, tiling, split_k)):
         return ""
-    if problem.is_pointwise or max(along_gemm_k(problem, target)) > 1:
+    if max(along_gemm_k(problem, target)) > 1:
         return ""
-    return "b" if tiling.taps_in_rows else "a"
+    single = "b" if tiling.taps_in_rows else "a"
+    if problem.is_pointwise:
+        single = max(whole, key=lambda side: (whole[side], n if side == "b" else m))
+    return single if whole[single] else ""

@@ -10,7 +10,7 @@ import pytest
 
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
-from conv_compiler.gpu_tiles import mma_tilings, summed_forms
+from conv_compiler.gpu_tiles import mma_tilings, other_copies, summed_forms
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import reference
@@ -26,6 +26,7 @@ PROBLEMS = {
     "f16": WHOLE,
     "bf16": replace(WHOLE, dtype="bf16", weight_dtype="", g=2, layout="GNHWC_GKYXC_GNHWK"),
     "i8": replace(WHOLE, dtype="i8", weight_dtype=""),
+    "pointwise": replace(WHOLE, filter=(1, 1), pad_low=(0, 0), pad_high=(0, 0)),
     "strided": replace(WHOLE, image=(13, 9), stride=(2, 2), filter=(3, 2), pad_low=(1, 0)),
     "channels_first": replace(WHOLE, layout="NGCHW_GKCYX_NGKHW"),
 }
@@ -40,7 +41,7 @@ CASES = [
     for turn, chip in enumerate(CHIPS)
     for number, (name, problem) in enumerate(PROBLEMS.items())
     for in_rows in (False, True)
-    if not (in_rows and name == "strided")
+    if not (in_rows and name in ("strided", "pointwise"))
 ]
 
 
@@ -81,3 +82,19 @@ def test_what_is_not_finite_goes_no_further_than_its_channel(in_rows):
     assert np.isfinite(found.compress(others, axis)).all()
     assert (found.compress(others, axis) == expected.compress(others, axis)).all()
     assert not np.isfinite(found.take(channel, axis)).all()
+
+
+@pytest.mark.parametrize("chip", ["gfx1100", "gfx1201"])
+def test_elements_written_one_by_one(chip):
+    problem, target = PROBLEMS["pointwise"], find_target(chip)
+    outside, inside = summed_forms(problem)[1]
+    single = next(
+        one
+        for mma, tiling in mma_tilings(problem, target, (32, 64, 32))
+        for one in other_copies(problem, target, mma, tiling)
+        if one.copy_a == one.copy_b == (8, 1)
+    )
+    tiling = replace(single, outside=outside, inside=inside)
+    assert unmasked_operand(problem, target, tiling, 4) == "b"
+    strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=4)
+    verify(problem, chip, strategy, 4, device="vgpu", budget=0.0).require()

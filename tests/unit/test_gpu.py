@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from conv_compiler import gpu, gpu_copies, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.gpu_copies import load_lines
+from conv_compiler.gpu_copies import copy_pieces, load_lines
 from conv_compiler.gpu_predict import copy_of, predict
 from conv_compiler.gpu_reduction import SUMS_ALONE, SUMS_IN_FLIGHT, Sums, lane_width, sums_of_tiling
 from conv_compiler.library import library
@@ -241,6 +241,25 @@ def test_what_a_copy_is_taken_for(beside, piece):
     copy = copy_of((64, 32), piece, beside, beside, max(beside), (128, 64), 16, 2)
     assert (copy.loads, copy.rows, copy.packed, copy.line_bytes) == COPIES[beside, piece]
     assert copy.dwords == 8
+
+
+def test_registers_need_not_be_turned():
+    """Pieces of one row of gemm_k: elements written one by one, of loads that are as wide."""
+    mma = find_target("gfx1100").mma_for("f16", "f16")[0]
+    pieces = copy_pieces(64, 32, 128, mma.m, mma, (64, 1), 2)
+    assert copy_pieces(64, 32, 128, mma.m, mma, (64, 1), 2, unturned=True) == (*pieces, (8, 1))
+    turned, plain = (
+        copy_of((64, 32), piece, (64, 1), (64, 1), 64, (128, 32), 16, 2)
+        for piece in ((8, 2), (8, 1))
+    )
+    assert (turned.loads, plain.loads, turned.writes, plain.writes) == (2, 2, 8, 16)
+    chips = ("gfx942", "gfx1100", "gfx1201", "sm_80")
+    assert [gpu_tiles.writes_single_elements(find_target(chip), 2) for chip in chips] == [
+        0,
+        1,
+        1,
+        0,
+    ]
 
 
 # Channels side by side and from one pixel to the next, piece, LDS row -> lines that a load of 64

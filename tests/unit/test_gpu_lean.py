@@ -40,7 +40,11 @@ def tiling(problem, tile, target=GFX942, taps_in_rows=False, form=PIXELS):
         ({}, (64, 64, 32), 7, ""),  # every part has nine
         ({}, (128, 64, 32), 4, ""),  # rows that are not there need zeros of their own
         ({"n": 40}, (64, 64, 32), 4, ""),  # ... as do images
-        ({"filter": (1, 1), "pad_low": (0, 0)}, (64, 64, 32), 4, ""),  # no windows
+        # Without windows the one with the longer side of the tile, if it has no other zeros.
+        ({"filter": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0)}, (64, 64, 32), 4, "a"),
+        ({"filter": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0)}, (64, 128, 32), 4, "b"),
+        ({"filter": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0)}, (128, 64, 32), 4, "b"),
+        ({"filter": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0), "c": 100}, (128, 64, 32), 4, ""),
     ],
 )
 def test_the_operand_of_single_pixels_needs_no_zeros(change, tile, split_k, expected):
