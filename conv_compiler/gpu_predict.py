@@ -211,7 +211,7 @@ def mma_body(
     valu += (loads - a.rows - b.rows) * SCALAR_LOAD
     # Elements of neighbouring k come from different loads and share a register, but for those that
     # are written one by one.
-    single = writes_single_elements(target) and problem.g == 1
+    single = writes_single_elements(target, size) and problem.g == 1
     for copy, piece in ((a, tiling.copy_a), (b, tiling.copy_b)):
         valu += 0.0 if single and piece[1] == 1 else copy.packed * (DWORD / size - 1)
     if any((*problem.pad_low, *problem.pad_high)) or (uneven and not tiling.outside):

@@ -144,16 +144,17 @@ def other_copies(
     a = m, k, threads, mma.m, mma, (problem.k, along_a), size
     b = n, k, threads, mma.n, mma, (problem.c, along_b), size
     pairs = list(itertools.product(copy_pieces(*a), copy_pieces(*b)))
-    if writes_single_elements(target) and not grouped:  # a grouped layer lost a third by it
+    if writes_single_elements(target, size) and not grouped:  # a grouped layer lost a third by it
         pairs.append((copy_pieces(*a, unturned=True)[-1], copy_pieces(*b, unturned=True)[-1]))
     for copy_a, copy_b in dict.fromkeys(pairs):
         yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
 
 
-def writes_single_elements(target: Target) -> bool:
-    """Whether elements may be written to LDS one by one: that costs LDS cycles and spares vector
-    instructions, which take turns with matrix instructions on RDNA."""
-    return target.backend == "rocm" and not rank_facts(target).matrix_beside_valu
+def writes_single_elements(target: Target, size: int) -> bool:
+    """Whether elements of `size` bytes may be written to LDS one by one: that costs LDS cycles and
+    spares vector instructions, which take turns with matrix instructions on RDNA. Halves of a
+    register have writes of their own, bytes have not."""
+    return size == 2 and target.backend == "rocm" and not rank_facts(target).matrix_beside_valu
 
 
 def can_have_taps_in_rows(problem: ConvProblem, target: Target) -> bool:

@@ -87,9 +87,14 @@ def test_what_is_not_finite_goes_no_further_than_its_channel(in_rows):
 @pytest.mark.parametrize("chip", ["gfx1100", "gfx1201"])
 def test_elements_written_one_by_one(chip):
     problem, target = PROBLEMS["pointwise"], find_target(chip)
-    tiling = uneven(problem, chip, False, 4)
-    mma = next(one for one in target.mma if one.name == tiling.mma)
-    single = list(other_copies(problem, target, mma, tiling))[-1]
-    assert (single.copy_a[1], single.copy_b[1]) == (1, 1)
-    strategy = Strategy(name="implicit_gemm", tiling=single, split_k=4)
+    outside, inside = summed_forms(problem)[1]
+    single = next(
+        one
+        for mma, tiling in mma_tilings(problem, target, (32, 64, 32))
+        for one in other_copies(problem, target, mma, tiling)
+        if one.copy_a == one.copy_b == (8, 1)
+    )
+    tiling = replace(single, outside=outside, inside=inside)
+    assert unmasked_operand(problem, target, tiling, 4) == "b"
+    strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=4)
     verify(problem, chip, strategy, 4, device="vgpu", budget=0.0).require()

@@ -261,7 +261,12 @@ def test_registers_need_not_be_turned():
     )
     assert (turned.loads, plain.loads, turned.writes, plain.writes) == (2, 2, 8, 16)
     chips = ("gfx942", "gfx1100", "gfx1201", "sm_80")
-    assert [gpu_tiles.writes_single_elements(find_target(chip)) for chip in chips] == [0, 1, 1, 0]
+    assert [gpu_tiles.writes_single_elements(find_target(chip), 2) for chip in chips] == [
+        0,
+        1,
+        1,
+        0,
+    ]
 
 
 # Channels side by side and from one pixel to the next, piece, LDS row -> lines that a load of 64
