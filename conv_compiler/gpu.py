@@ -66,7 +66,7 @@ def mma_candidates(
         return ()
     best: dict[object, tuple[float, GpuTiling, Form]] = {}
     for mma, tiling in mma_tilings(problem, target, tile):
-        # The best way to compute a tile by each instruction; of a tile that is asked for, every way.
+        # The best way to compute a tile by each instruction; of one that is asked for, every way.
         kind = tiling.mma, tiling.subgroups if tile else tiling.workgroup
         for entry in rough_cycles(problem, target, tiling, mma):
             if entry[0] < best.setdefault(kind, entry)[0]:
