@@ -100,11 +100,12 @@ def copy_of(
     threads: tuple[int, int],
     lds_row: int,
     size: int,
+    halves: bool = True,
 ) -> Copy:
     """A thread's share of a `tile` (m or n, gemm_k) in pieces of the same axes, of elements of
     `size` bytes; so many lie `beside` one another in memory, in a `run` with those of other
     taps, a `pitch` from the next run, and `lds_row` of gemm_k in LDS. `threads` are those of a
-    workgroup, and of a wave."""
+    workgroup, and of a wave; `halves` as in `lds_write_cycles`."""
     elements = tile[0] * tile[1] // threads[0]
     loads = elements // vector_of(piece, beside)
     axis = int(beside[1] > 1)
@@ -122,7 +123,7 @@ def copy_of(
         line_bytes=lines * LINE_BYTES,
         writes=writes,
         write_bytes=_width_class(piece[1] * size),
-        write_conflicts=writes * lds_write_cycles(piece, lds_row, size)[1] / LDS_LANES,
+        write_conflicts=writes * lds_write_cycles(piece, lds_row, size, halves)[1] / LDS_LANES,
     )
 
 
@@ -188,7 +189,7 @@ def mma_body(
     channels_k, channels_c = side_by_side(problem, tiling.merged_groups)
     along_a, along_b = along_gemm_k(problem, target)
     pitch_k, pitch_c = pitches(problem)
-    sides = (threads, lanes), row, size
+    sides = (threads, lanes), row, size, target.backend == "rocm"
     beside_a, beside_b = (channels_k, along_a), (channels_c, along_b)
     # Of taps side by side, where nothing lies between the channels of one pixel and the next.
     across = problem.filter[-1]

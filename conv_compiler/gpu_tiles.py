@@ -67,8 +67,14 @@ def mma_tiling(
     if lds_bytes(mma, tile, size) > target.lds_bytes:
         return None
     along_a, along_b = along_gemm_k(problem, target)
-    copies_a = copy_pieces(tile[0], tile[2], threads, mma.m, mma, (problem.k, along_a), size)
-    copies_b = copy_pieces(tile[1], tile[2], threads, mma.n, mma, (problem.c, along_b), size)
+    halves = target.backend == "rocm"
+    copies_a, copies_b = (
+        copy_pieces(extent, tile[2], threads, rows, mma, beside, size, halves=halves)
+        for extent, rows, beside in (
+            (tile[0], mma.m, (problem.k, along_a)),
+            (tile[1], mma.n, (problem.c, along_b)),
+        )
+    )
     if not copies_a or not copies_b:
         return None
     return GpuTiling(
@@ -143,7 +149,8 @@ def other_copies(
     along_a, along_b = along_gemm_k(problem, target)
     a = m, k, threads, mma.m, mma, (problem.k, along_a), size
     b = n, k, threads, mma.n, mma, (problem.c, along_b), size
-    pairs = list(itertools.product(copy_pieces(*a), copy_pieces(*b)))
+    halves = target.backend == "rocm"
+    pairs = list(itertools.product(*(copy_pieces(*side, halves=halves) for side in (a, b))))
     if writes_single_elements(target, size) and not grouped:  # a grouped layer lost a third by it
         pairs.append((copy_pieces(*a, unturned=True)[-1], copy_pieces(*b, unturned=True)[-1]))
     for copy_a, copy_b in dict.fromkeys(pairs):

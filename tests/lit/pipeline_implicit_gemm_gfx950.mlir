@@ -1,5 +1,5 @@
 // The machine code of an implicit GEMM on gfx950: MFMA, fragments read from LDS eight bytes at a
-// time and never two, 16-byte loads where channels come in eights, no scratch, no spills.
+// time and never two, loads of 8 or 16 bytes where channels come in eights, no scratch, no spills.
 
 // RUN: %conv_compiler inspect --stage isa \
 // RUN:   --target gfx950 --strategy implicit_gemm \
@@ -13,7 +13,7 @@
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 
 // ROUND: main_dispatch_0{{.*}}:
-// ROUND: buffer_load_dwordx4
+// ROUND: buffer_load_dwordx{{2|4}}
 // ROUND: ds_read{{2?(st64)?}}_b64
 // ROUND: v_mfma_f32_{{16x16x32|32x32x16|16x16x16}}_f16
 // ROUND: s_endpgm
