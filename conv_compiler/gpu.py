@@ -7,20 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import emulation_passes, operand_bytes
+from conv_compiler.gpu_counts import mma_of
+from conv_compiler.gpu_forms import INTERLEAVED_STAGES, Form, k_multiple, with_stages
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
-from conv_compiler.gpu_predict import mma_of, predict
+from conv_compiler.gpu_predict import predict
 from conv_compiler.gpu_reduction import reduction_info, sums_of_tiling
 from conv_compiler.gpu_search import full_splits, rough_cycles, split_choices
 from conv_compiler.gpu_tiles import (
-    INTERLEAVED_STAGES,
-    Form,
-    k_multiple,
     mma_tilings,
     other_copies,
     stores_result,
     vector_threads,
     vector_tilings,
-    with_stages,
 )
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.model.facts import rank_facts

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ LDS_BYTES = 8
 LDS_ROW_PADDING = 8
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
 LINE_BYTES = 128
+# Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
+LEAST_LOAD_BYTES = 16
 
 
 @lru_cache(maxsize=4096)
@@ -97,8 +100,8 @@ def lds_write_cycles(
     if width <= LDS_BYTES or not halves:
         return free, whole - free
     aligned = [elements * pitch % width == 0 == at * pitch % width for at in range(elements)]
-    halves = 2 * _write_cycles(piece, row, pitch, width, width // 2)
-    return free, sum(whole if one else halves for one in aligned) / elements - free
+    split = 2 * _write_cycles(piece, row, pitch, width, width // 2)
+    return free, sum(whole if one else split for one in aligned) / elements - free
 
 
 def _lanes_at_once(width: int) -> int:
@@ -152,3 +155,58 @@ def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
     row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
     rows = (tile[0] + tile[1]) * tile[2] * size // row_bytes
     return rows * (row_bytes + LDS_ROW_PADDING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """How a thread brings its share of one operand's tile to LDS, a trip."""
+
+    loads: int
+    rows: int  # of gemm_k, or of m or n where it is read along gemm_k
+    dwords: float  # registers that hold the share
+    packed: float  # of which their elements come from different loads
+    line_bytes: float  # of the cache lines it reads
+    writes: int
+    write_bytes: int  # a write's width, as LDS has it
+    write_conflicts: float  # cycles lost
+
+
+@lru_cache(maxsize=4096)
+def copy_of(
+    tile: tuple[int, int],
+    piece: tuple[int, int],
+    beside: tuple[int, int],
+    run: tuple[int, int],
+    pitch: int,
+    threads: tuple[int, int],
+    lds_row: int,
+    size: int,
+    halves: bool = True,
+) -> Copy:
+    """A thread's share of a `tile` (m or n, gemm_k) in pieces of the same axes, of elements of
+    `size` bytes; so many lie `beside` one another in memory, in a `run` with those of other
+    taps, a `pitch` from the next run, and `lds_row` of gemm_k in LDS. `threads` are those of a
+    workgroup, and of a wave; `halves` as in `lds_write_cycles`."""
+    elements = tile[0] * tile[1] // threads[0]
+    loads = elements // vector_of(piece, beside)
+    axis = int(beside[1] > 1)
+    if beside[axis] > 1:
+        lines = loads / threads[1] * load_lines(tile, piece, run, pitch, threads[1], lds_row, size)
+    else:
+        lines = loads * LEAST_LOAD_BYTES / LINE_BYTES
+    writes = max(1, elements // piece[1])
+    dwords = elements * size / DWORD
+    return Copy(
+        loads=loads,
+        rows=max(1, elements // piece[axis]),
+        dwords=dwords,
+        packed=0.0 if axis else dwords,
+        line_bytes=lines * LINE_BYTES,
+        writes=writes,
+        write_bytes=width_class(piece[1] * size),
+        write_conflicts=writes * lds_write_cycles(piece, lds_row, size, halves)[1] / LDS_LANES,
+    )
+
+
+def width_class(bytes_: float) -> int:
+    return next((size for size in (4, 8, 16) if bytes_ <= size), 16)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_predict import mma_counts, mma_of, predict
-from conv_compiler.gpu_tiles import trips
+from conv_compiler.gpu_counts import mma_counts, mma_of
+from conv_compiler.gpu_forms import trips
+from conv_compiler.gpu_predict import predict
 from conv_compiler.gpu_uneven import is_cdna
 from conv_compiler.strategy import GpuTiling, Strategy
 

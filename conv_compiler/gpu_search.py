@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import lds_bytes
-from conv_compiler.gpu_predict import address_costs, mma_body, mma_vgprs
-from conv_compiler.gpu_tiles import (
+from conv_compiler.gpu_counts import address_costs, mma_body, mma_vgprs
+from conv_compiler.gpu_forms import (
     INTERLEAVED_STAGES,
     Form,
     along_gemm_k,
@@ -19,8 +19,8 @@ from conv_compiler.gpu_tiles import (
     form_trips,
     gemm_k,
     summed_length,
-    tiles,
 )
+from conv_compiler.gpu_tiles import tiles
 from conv_compiler.model.estimate import BARE_VECTOR, lds_cycles, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch, resident

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.gpu_tiles import along_gemm_k, chunk_of, k_multiple, summed_length
+from conv_compiler.gpu_forms import along_gemm_k, chunk_of, k_multiple, summed_length
 from conv_compiler.model.facts import rank_facts
 
 if TYPE_CHECKING:

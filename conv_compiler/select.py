@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler import cpu, cpu_dot, gpu, gpu_depthwise, gpu_lean, gpu_predict, gpu_tiles
+from conv_compiler import (
+    cpu,
+    cpu_dot,
+    gpu,
+    gpu_depthwise,
+    gpu_forms,
+    gpu_lean,
+    gpu_predict,
+    gpu_tiles,
+)
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
@@ -271,7 +280,7 @@ def _occupancy(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
     """Parts by Composable Kernel's rule."""
     tiling = strategy.tiling
     if isinstance(tiling, GpuTiling):
-        tiles, trips = gpu_tiles.tiles(problem, tiling), gpu_tiles.trips(problem, tiling, 1)
+        tiles, trips = gpu_tiles.tiles(problem, tiling), gpu_forms.trips(problem, tiling, 1)
     elif isinstance(tiling, DepthwiseTiling):
         tiles, trips = gpu_depthwise.blocks(problem, tiling), gpu_depthwise.rounds(problem, tiling)
     else:

@@ -21,7 +21,7 @@ from conv_compiler.errors import (
     StrategyNotApplied,
 )
 from conv_compiler.facts import KernelFacts, amd_facts, text_facts
-from conv_compiler.gpu_tiles import INTERLEAVED_STAGES, PLAIN_STAGES, trips
+from conv_compiler.gpu_forms import INTERLEAVED_STAGES, PLAIN_STAGES, trips
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.problem import ConvProblem

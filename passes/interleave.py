@@ -23,7 +23,7 @@ which are no instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -33,9 +33,10 @@ from iree.compiler import ir
 
 from conv_compiler.passes.loop_ops import (
     FENCE,
-    PRODUCTS,
     WRITES,
+    function_of,
     kind,
+    main_loops,
     operation,
     root,
 )
@@ -71,33 +72,13 @@ class Interleave:
         """Reorder every main loop of the module in place."""
         with module.context, ir.Location.unknown():
             reasons: dict[ir.Operation, str] = {}
-            for loop in list(_main_loops(module.operation)):
-                function = _function(loop)
+            for loop in list(main_loops(module.operation)):
+                function = function_of(loop)
                 split_reads(loop)
                 why = _reorder(loop)
                 reasons[function] = reasons.get(function, "") or why
             for function, why in reasons.items():
                 mark(function, ORDER, why or ORDERED)
-
-
-def _main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
-    """Loops with matrix instructions."""
-    for region in op.regions:
-        for block in region:
-            for one in block.operations:
-                inner = one.operation
-                if inner.name == "scf.for" and any(
-                    x.operation.name.startswith(PRODUCTS)
-                    for x in inner.regions[0].blocks[0].operations
-                ):
-                    yield inner
-                else:
-                    yield from _main_loops(inner)
-
-
-def _function(op: ir.Operation) -> ir.Operation:
-    """The function around an operation."""
-    return op if op.name == "func.func" else _function(op.parent.operation)
 
 
 def _reorder(loop: ir.Operation) -> str:

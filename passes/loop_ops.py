@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from iree.compiler import ir
 
 _VIEWS = (
@@ -55,3 +57,23 @@ def kind(op: ir.Operation) -> str:
     if op.name in WRITES:
         return {LDS: "write", _GLOBAL: "other"}.get(memory(op), "private")
     return "value" if op.name.startswith(_MOVABLE) and not len(op.regions) else "other"
+
+
+def main_loops(op: ir.Operation) -> Iterator[ir.Operation]:
+    """Loops with matrix instructions."""
+    for region in op.regions:
+        for block in region:
+            for one in block.operations:
+                inner = one.operation
+                if inner.name == "scf.for" and any(
+                    x.operation.name.startswith(PRODUCTS)
+                    for x in inner.regions[0].blocks[0].operations
+                ):
+                    yield inner
+                else:
+                    yield from main_loops(inner)
+
+
+def function_of(op: ir.Operation) -> ir.Operation:
+    """The function around an operation."""
+    return op if op.name == "func.func" else function_of(op.parent.operation)

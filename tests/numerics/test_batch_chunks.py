@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS
-from conv_compiler.gpu_tiles import chip_forms, form_trips
+from conv_compiler.gpu_forms import chip_forms, form_trips
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import candidates
 from conv_compiler.targets import find_target

@@ -11,7 +11,8 @@ import pytest
 
 from conv_compiler.compile import compile
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.gpu_tiles import mma_tilings, summed_forms
+from conv_compiler.gpu_forms import summed_forms
+from conv_compiler.gpu_tiles import mma_tilings
 from conv_compiler.problem import ConvProblem
 from conv_compiler.strategy import Strategy
 from conv_compiler.targets import TARGETS, find_target

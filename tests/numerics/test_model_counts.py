@@ -9,7 +9,7 @@ import pytest
 
 from conv_compiler.commands.model_table import LOOK_BARRIERS, count_on_virtual_gpu, model
 from conv_compiler.compile import compile
-from conv_compiler.gpu_predict import mma_counts, mma_of
+from conv_compiler.gpu_counts import mma_counts, mma_of
 from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.module import model_module
 from conv_compiler.problem import ConvProblem

@@ -10,7 +10,8 @@ import pytest
 
 from conv_compiler.compile import compile
 from conv_compiler.data import inputs
-from conv_compiler.gpu_tiles import mma_tilings, other_copies, summed_forms
+from conv_compiler.gpu_forms import summed_forms
+from conv_compiler.gpu_tiles import mma_tilings, other_copies
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import reference

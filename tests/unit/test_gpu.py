@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler import gpu, gpu_copies, gpu_tiles
+from conv_compiler import gpu, gpu_copies, gpu_forms, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.gpu_copies import copy_pieces, load_lines
-from conv_compiler.gpu_predict import copy_of, mma_counts, predict
+from conv_compiler.gpu_copies import copy_of, copy_pieces, load_lines
+from conv_compiler.gpu_counts import mma_counts
+from conv_compiler.gpu_predict import predict
 from conv_compiler.gpu_reduction import (
     SUMS_ALONE,
     SUMS_IN_FLIGHT,
@@ -131,18 +132,18 @@ def test_automatic_split_leaves_every_part_a_loop(problem, target):
         (step,) = STRATEGIES[strategy.name].passes(problem, target, strategy)
         assert 1 <= strategy.split_k == step.split_k
         if strategy.name != "depthwise":  # whose parts need no loop
-            assert gpu_tiles.trips(problem, strategy.tiling, strategy.split_k) >= 2
+            assert gpu_forms.trips(problem, strategy.tiling, strategy.split_k) >= 2
 
 
 @settings(max_examples=60, deadline=None)
 @given(problem=problems())
 def test_forms_name_every_summed_loop_once(problem):
-    (flat, *others) = gpu_tiles.summed_forms(problem)
+    (flat, *others) = gpu_forms.summed_forms(problem)
     assert flat == ((), ())
     names = {"n", *("do", "ho", "wo")[-problem.ndim :]}
     for outside, inside in others:
         assert sorted((*outside, *inside)) == sorted(names)
-        assert gpu_tiles.summed_length(problem, outside) > 1
+        assert gpu_forms.summed_length(problem, outside) > 1
 
 
 def test_candidates_are_ranked_by_cost():

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler import gpu_tiles, stages
+from conv_compiler import gpu_forms, stages
 from conv_compiler import schedule as schedule_module
 from conv_compiler.errors import (
     CompileFailed,
@@ -156,7 +156,7 @@ def test_a_lost_software_pipeline_is_an_error(n, trips):
     problem = ConvProblem(n=n, k=32, c=32, image=(3, 3), filter=(1, 1))
     found = choose(problem, TARGET, "implicit_gemm", 1)
     strategy = next(one for one in found if one.mma == MFMA_16.mma)
-    assert min(gpu_tiles.trips(problem, strategy.tiling, 1), 3) == trips
+    assert min(gpu_forms.trips(problem, strategy.tiling, 1), 3) == trips
     lost = replace(MAIN, pipelined=False)
     with (
         pytest.raises(NotPipelined, match="kernel main: its main loop is not software pipelined")
