@@ -93,6 +93,22 @@ def test_lds_atomics(hip: Hip, vmfb: bytes, code: tuple[str, ...], kinds: list[s
 POINTER = ("s_load_dwordx2 s[2:3], s[4:5], 0x0", WAIT)
 
 
+@pytest.mark.parametrize(("lanes", "kinds"), [("exec", set()), ("vcc", {"uninitialised register"})])
+def test_masks_of_lanes_that_do_not_run(hip: Hip, vmfb: bytes, lanes: str, kinds: set[str]) -> None:
+    """A loop's mask begins as an unwritten one without the lanes of EXEC, which here are all."""
+    code = (
+        *REGISTERS,
+        "s_mov_b64 vcc, exec",
+        f"s_andn2_b64 s[20:21], s[22:23], {lanes}",
+        "s_or_b64 vcc, s[20:21], exec",
+        "v_cndmask_b32_e32 v2, v1, v2, vcc",
+        "ds_write_b32 v1, v2",
+        WAIT,
+    )
+    others = {"LDS race"}  # all waves write one place
+    assert reported(hip, vmfb, code) - others == kinds
+
+
 @pytest.mark.parametrize("written", [True, False])
 def test_global_atomics_read(hip: Hip, vmfb: bytes, written: bool) -> None:
     code = (*POINTER, *REGISTERS, "global_atomic_add v1, v2, s[2:3]")
