@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from conv_compiler import cpu_dot, runtime, tile_permission
 from conv_compiler.compile import compile
@@ -108,7 +108,14 @@ def test_the_instruction_is_looked_for():
         prove(PROBLEM, CPU, strategy, [replace(kernel, mma={})])
 
 
+# Packed first, with 15 lines of 16 for the end of a row's vector that the deal does not count.
+ROW_END = ConvProblem(
+    n=2, g=2, k=64, c=17, image=(2, 4, 4), filter=(2, 2, 3), layout="NGCDHW_GKZYXC_NGKDHW"
+)
+
+
 @settings(max_examples=40, deadline=None)
+@example((ROW_END, "auto"))
 @given(problems_with_split())
 def test_tiles_divide_the_loops_the_passes_leave(drawn):
     from iree.compiler import ir
@@ -144,7 +151,9 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
             lengths = re.findall(
                 r"tensor.parallel_insert_slice .* : tensor<(\d+)xi32>", str(module)
             )
-            assert sum(map(int, lengths)) <= sum(copy.elements for copy in counted) + 2 * TILE_ROWS
+            # The end of a last row's vector, of each operand, may not be counted.
+            ends = 2 * TILE_ROWS**2
+            assert sum(map(int, lengths)) <= sum(copy.elements for copy in counted) + ends
 
 
 def deal_of(problem):
