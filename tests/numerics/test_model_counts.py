@@ -175,8 +175,9 @@ def test_a_first_look_ends_by_barriers_or_trips(channels, waves, split_k, barrie
 LEAN = [
     (36, 100, 1, 1.5),
     (36, 50, 1, 1.5),
-    (36, 25, 1, 2.0),
+    (36, 25, 1, 1.5),
     (256, 13, 1, 1.5),
+    (256, 13, 2, 1.5),
     (256, 25, 2, 1.5),
     (256, 100, 1, 1.5),
 ]
