@@ -145,9 +145,10 @@ def _copy(
             break
     behind = axes[axes.index(inner) + 1 :] if inner in axes else []
     turned = any(axis in pixels or sizes[axis] > 1 for axis in behind)
-    # Whole channels right behind the lanes are parted; shorter rows take a vector each.
-    short = extents[axes[-1]]
-    parted = turned and behind == axes[-1:] and sizes[axes[-1]] == short in PARTED_CHANNELS
+    # Whole channels right behind the lanes are parted, not behind pixels in their place; shorter
+    # rows take a vector each.
+    short, lies_behind = extents[axes[-1]], inner not in pixels and behind == axes[-1:]
+    parted = turned and lies_behind and sizes[axes[-1]] == short in PARTED_CHANNELS
     if turned and not parted and axes[-1] not in pixels:
         piece = min(piece, short)
     rows = math.prod(extents.values()) / piece

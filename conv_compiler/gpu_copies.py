@@ -89,9 +89,7 @@ def lds_write_cycles(
 
     Lanes lie side by side along an LDS row of `row` elements, then along m or n. Banks as in
     docs/vgpu.md: 32 of a dword, and as many lanes at a time as these serve. What is not known to
-    begin at a multiple of its own 16 bytes is written as two `halves`, one after the other. Not
-    counted on NVIDIA, whose banks nobody has modelled: pieces chosen by it took 1.13 to 1.62 times
-    as long on an H100.
+    begin at a multiple of its own 16 bytes is written as two `halves`, one after the other.
     """
     elements, along_k = piece
     pitch, width = row * item_bytes + LDS_ROW_PADDING, along_k * item_bytes

@@ -15,6 +15,7 @@ from conv_compiler.f8 import operand_bytes
 from conv_compiler.gpu_copies import DWORD, copy_of, width_class
 from conv_compiler.gpu_forms import INTERLEAVED_STAGES, Form, along_gemm_k, trips
 from conv_compiler.gpu_tiles import (
+    counts_halves,
     merged,
     stores_result,
     writes_single_elements,
@@ -111,7 +112,7 @@ def mma_body(
     channels_k, channels_c = side_by_side(problem, tiling.merged_groups)
     along_a, along_b = along_gemm_k(problem, target)
     pitch_k, pitch_c = pitches(problem)
-    sides = (threads, lanes), row, size, target.backend == "rocm"
+    sides = (threads, lanes), row, size, counts_halves(target)
     beside_a, beside_b = (channels_k, along_a), (channels_c, along_b)
     # Of taps side by side, where nothing lies between the channels of one pixel and the next.
     across = problem.filter[-1]

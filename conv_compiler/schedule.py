@@ -21,6 +21,9 @@ ROLE = "conv_compiler.role"
 # why there is none (`passes/interleave.py`); no zeros behind the last pixel (`@keep_last_pixel`).
 MARK = "conv-compiler-"
 ORDER, ORDERED, LAST_PIXEL = f"{MARK}order", "ordered", f"{MARK}last-pixel"
+# Registers of fragments beyond which an ordered trip reads none before its last product: there is
+# no room for those of two trips.
+MOST_FRAGMENTS = 32
 PASS_PIPELINE = "#iree_codegen.pass_pipeline<"
 SCRIPTS = Path(__file__).parent / "mlir"
 

@@ -19,7 +19,8 @@ class GpuTiling:
     `stages` the depth of the software pipeline.
 
     `outside` and `inside` name the summed loops, outermost first, that run around a workgroup's
-    gemm_k tile and in it; both empty stand for all of them inside. `taps_outside` gives every
+    gemm_k tile and in it; both empty stand for all of them inside. `no` runs over chunks of the
+    batch, each a tile of gemm_k. `taps_outside` gives every
     filter tap workgroups of its own. `taps_in_rows` puts the taps beside the output channels:
     windows of the output gradient meet single image pixels. `merged_groups` neighbouring groups
     are one to the GEMM, of which only the blocks on the diagonal are kept.

@@ -70,7 +70,8 @@ class ImplicitGemm:
 
     `outside` and `inside` name every summed loop (n, and ho, wo ...) once, outermost first; both
     empty stand for all of them inside, in the payload's order; with `taps_in_rows` they are loops
-    over image pixels. `tile_k` is what r is rounded up to. `merged_groups` divides the groups,
+    over image pixels. `no` outside cuts the batch into chunks of `tile_k` images, of which it must
+    be a whole number. `tile_k` is what r is rounded up to. `merged_groups` divides the groups,
     whose axes lie next to the channels'; not with `taps_in_rows`. With `stores_result` there is no
     P: the region also runs the epilogue and has the result; for one part, whole tiles, and columns
     that are side by side in the result.

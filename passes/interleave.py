@@ -42,17 +42,13 @@ from conv_compiler.passes.loop_ops import (
 )
 from conv_compiler.passes.read_ahead import run_ahead, with_needs
 from conv_compiler.passes.split_reads import split_reads
-from conv_compiler.schedule import ORDER, ORDERED, mark
+from conv_compiler.schedule import MOST_FRAGMENTS, ORDER, ORDERED, mark
 
 # Parts of a trip's products: those before its writes to LDS, and those behind its reads. Found for
 # tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside 512 of
 # products. 10 to 13 and 7 to 9 of 32 differ by 2 % of a trip; with 8 behind the reads some kernels
 # have 176 registers and not the 168 of which three workgroups fit.
 FIRST, LAST = 12 / 32, 9 / 32
-# Registers of fragments beyond which none are read before the last product: there is no room for
-# those of two trips. Nor are they where they take more registers than there are products, as on
-# gfx950: other instructions bind such trips (586 cycles with 160 registers, 670 with 176).
-MOST_FRAGMENTS = 32
 # Instructions that an op becomes, by which it is spread among products. Vector instructions: one
 # for each dword of the vectors it takes, as turning 4x4 elements does. A load: its address and
 # itself.
@@ -208,6 +204,8 @@ class _Trip:
         all_read, all_written = self.all_of("barrier")
         first, last = round(len(products) * FIRST), math.ceil(len(products) * LAST)
         fragments = sum(_dwords(self.ops[i]) for i in self.all_of("read"))
+        # Nor where they take more registers than there are products, as on gfx950: other
+        # instructions bind such trips (586 cycles with 160 registers, 670 with 176).
         if fragments > min(MOST_FRAGMENTS, len(products)):
             last = 0
         turned = [i for i in self._chain(writes) if i not in writes]

@@ -41,7 +41,10 @@ def merge_groups(conv: Contraction, groups: int) -> Contraction:
 
 def cut_batch(conv: Contraction, chunk: int) -> Contraction:
     """The contraction with its batch as two loops, `no` over chunks of so many images and `n` in
-    one: `no` is a spatial axis more, with a window of one tap."""
+    one: `no` is a spatial axis more, with a window of one tap.
+
+    Raises UnsupportedStrategy where the batch is not a whole number of chunks.
+    """
     (n, *space), batches = conv.pixels, conv.pixels[0] // chunk
     if n % chunk:
         raise UnsupportedStrategy(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.facts import ChipFacts, chip_facts
 from conv_compiler.model.launch import Launch, Occupancy, occupancy
+from conv_compiler.schedule import MOST_FRAGMENTS
 from conv_compiler.targets import Target
 
 # A pipe that is busy for less than this share of the time does not bind a kernel: latency does.
@@ -17,7 +18,6 @@ BOUND_SHARE = 0.75
 # on gfx950), the part of its LDS reads that is waited for where fragments take more registers than
 # the pass has room for behind the reads, and the trips behind the loop that are not ordered.
 BARE_VECTOR, LATE_READS, MIXED_BEHIND = 0.5, 0.4, 2
-MOST_FRAGMENTS = 32
 
 
 @dataclass(frozen=True, kw_only=True)

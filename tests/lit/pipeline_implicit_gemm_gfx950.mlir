@@ -1,8 +1,14 @@
 // The machine code of an implicit GEMM on gfx950: MFMA, fragments read from LDS eight bytes at a
-// time and never two, loads of 8 or 16 bytes where channels come in eights, no scratch, no spills.
+// time and never two, 16-byte loads where channels come in eights, no scratch, no spills. The choice may
+// take loads of eight bytes, with which no lane waits for a bank of LDS.
 
 // RUN: %conv_compiler inspect --stage isa \
 // RUN:   --target gfx950 --strategy implicit_gemm \
+// RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=CHOSEN
+// RUN: %filecheck --input-file %t --check-prefix=NONE
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target gfx950 --strategy implicit_gemm --tile 64x64x64 \
 // RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
 // RUN: %filecheck --input-file %t --check-prefix=ROUND
 // RUN: %filecheck --input-file %t --check-prefix=NONE
@@ -12,8 +18,14 @@
 // RUN: %filecheck --input-file %t --check-prefix=ODD
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 
+// CHOSEN: main_dispatch_0{{.*}}:
+// CHOSEN: buffer_load_dwordx{{2|4}}
+// CHOSEN: ds_read{{2?(st64)?}}_b64
+// CHOSEN: v_mfma_f32_{{16x16x32|32x32x16|16x16x16}}_f16
+// CHOSEN: s_endpgm
+
 // ROUND: main_dispatch_0{{.*}}:
-// ROUND: buffer_load_dwordx{{2|4}}
+// ROUND: buffer_load_dwordx4
 // ROUND: ds_read{{2?(st64)?}}_b64
 // ROUND: v_mfma_f32_{{16x16x32|32x32x16|16x16x16}}_f16
 // ROUND: s_endpgm

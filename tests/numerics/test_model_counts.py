@@ -33,8 +33,6 @@ CLASSES = {
     "salu": "salu",
     "branch": "branches",
 }
-# Workgroup tiles of which each thread of some arrangement of subgroups has a piece.
-TILES = {"f16": (64, 64, 32), "f32": (64, 64, 16), "i8": (64, 64, 64)}
 # Guards on lanes and the odd workgroup's other path.
 TOLERANCE = 0.05
 

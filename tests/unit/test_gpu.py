@@ -23,7 +23,9 @@ from conv_compiler.gpu_reduction import (
     lane_width,
     sums_of_tiling,
 )
+from conv_compiler.gpu_search import full_splits
 from conv_compiler.library import library
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import STRATEGIES, choose
 from conv_compiler.strategy import Wanted
@@ -319,6 +321,39 @@ def test_extracted_sums_are_cut_evenly(parts, extracted):
     sums = Sums(SUMS_IN_FLIGHT, extracted)
     width = lane_width(problem, find_target("gfx950"), parts, sums)
     assert (width, sums.in_flight(parts, width)) == REDUCTIONS[parts, extracted]
+
+
+@pytest.mark.parametrize(
+    ("most", "parts", "at_once"), [(SUMS_ALONE, 100, 100), (SUMS_IN_LOOP, 152, 38)]
+)
+def test_sums_of_few_weights_leave_no_last_round(most, parts, at_once):
+    assert Sums(most, True).in_flight(parts, 1) == at_once
+
+
+@pytest.mark.parametrize(("chip", "workgroups"), [("gfx942", (3, 1)), ("gfx90a", (3,))])
+def test_a_tile_is_ranked_by_splits_that_fill_the_chip(chip, workgroups):
+    """With three workgroups a unit, and with one where trips are ordered."""
+    problem = ConvProblem(n=32, k=36, c=256, image=(25, 25), filter=(3, 3), pad_low=(1, 1))
+    target = find_target(chip)
+    tiling = next(
+        replace(one, outside=("ho", "wo"), inside=("n",))
+        for _, one in gpu_tiles.mma_tilings(problem, target, (128, 128, 32))
+        if one.taps_in_rows
+    )
+    found = full_splits(problem, target, tiling, gpu.MOST_PARTS)
+    units = rank_facts(target).units / gpu_tiles.tiles(problem, tiling)
+    assert len(found) == len(workgroups)
+    assert all(abs(p / units - n) < 0.25 for p, n in zip(found, workgroups, strict=True)), found
+
+
+def test_instructions_compete_for_a_tile():
+    """RetinaNet's head on gfx950: 32x32x16 in 128x128x32 is 1.4 times as fast as 16x16x32."""
+    problem = ConvProblem(
+        n=32, k=2376, c=256, image=(50, 50), filter=(3, 3), pad_low=(1, 1), pad_high=(1, 1)
+    )
+    found = gpu.mma_candidates(problem, find_target("gfx950"))
+    ways = {one.mma for one in found if one.tile == (128, 128, 32)}
+    assert {"MFMA_F32_32x32x16_F16", "MFMA_F32_16x16x32_F16"} <= ways
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.gpu_counts import load_distance, mma_counts, mma_of, unmasked_operand
+from conv_compiler.gpu_counts import load_distance, mma_counts, mma_of
 from conv_compiler.gpu_lean import ALIKE, EQUAL, LEAN_VALU, lean_first
 from conv_compiler.gpu_predict import predict
 from conv_compiler.gpu_tiles import mma_tilings
+from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.model.counts import counted
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import candidates, choose

@@ -6,6 +6,10 @@
 // RUN:   | %filecheck --check-prefix=BATCH
 // RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=32 tile_k=16 split_k=2 outside=n,ho inside=wo}' \
 // RUN:   | %filecheck --check-prefix=ROWS
+// RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=16 tile_k=10 split_k=4 outside=ho,wo,no inside=n taps_outside=true}' \
+// RUN:   | %filecheck --check-prefix=CHUNKS
+// RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=16 tile_k=16 outside=ho,wo,no inside=n}' 2>&1 \
+// RUN:   | %filecheck --check-prefix=UNEVEN
 // RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=16 tile_k=16 outside=ho inside=n}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=LOST
 
@@ -32,4 +36,18 @@
 // ROWS-SAME: -> tensor<3x140x16x96xf16>
 // ROWS: outs({{.*}} : tensor<2x3x32x96xf32>)
 
+// The batch in two chunks of ten images, beside the pixels: 98 of these in 4 parts of 25.
+// CHUNKS: tensor.expand_shape {{.*}} into tensor<2x10x6x7x3x16xf16>
+// CHUNKS: im2col {conv_compiler.operand = "a"}
+// CHUNKS-SAME: output_sizes = {{\[}}[3], [49, 2], [10], [1, 1, 1, 32]]
+// CHUNKS-SAME: output_pad_high = [0, 2, 0, 0]
+// CHUNKS-SAME: -> tensor<3x100x10x32xf16>
+// CHUNKS: im2col {conv_compiler.operand = "b"}
+// CHUNKS-SAME: kernel_size = [2, 3, 1, 1]
+// CHUNKS-SAME: output_sizes = {{\[}}[3], [7, 7, 2], [10], [1, 1, 2, 3], [16]]
+// CHUNKS-SAME: input_pad_low = [0, 0, 1, 1, 0, 0]
+// CHUNKS-SAME: -> tensor<3x100x10x6x16xf16>
+// CHUNKS: outs({{.*}} : tensor<4x3x32x6x16xf32>)
+
+// UNEVEN: batch 20 in chunks of 16: not a whole number of them; use another form
 // LOST: not those of the problem; name n, ho, wo once each
