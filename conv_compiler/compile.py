@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, key_of
-from conv_compiler.errors import GivesWay
+from conv_compiler.errors import CompilerRefused, GivesWay
 from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
@@ -54,7 +54,9 @@ def compile(
 def _first_proved(
     problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
 ) -> Artifact:
-    """Compile candidates in order until one has registers enough and a main loop as promised.
+    """Compile candidates in order until the compiler takes one and it is as promised.
+
+    One that needs more registers than there are, or whose main loop is not as promised, gives way.
 
     The last one's error is raised. Where one with a matrix instruction is ranked first, none
     without takes its place.
@@ -65,14 +67,14 @@ def _first_proved(
     for number, strategy in enumerate(fitting):
         work = folder / str(number)
         work.mkdir()
-        stage_texts(problem, target, strategy, work)
-        kernels = kernel_facts(target, work)
         try:
+            stage_texts(problem, target, strategy, work)
+            kernels = kernel_facts(target, work)
             prove(problem, target, strategy, kernels)
-        except GivesWay as broken:
+        except (GivesWay, CompilerRefused) as broken:
             if strategy is fitting[-1]:
                 raise
-            rejected.append(str(broken))
+            rejected.append(f"{strategy.text}: {broken}")
             continue
         return Artifact(
             problem=problem,

@@ -16,7 +16,8 @@ from conv_compiler.rounds import batch_is_outermost
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
-SIZES = ("n", "g", "k", "c")
+# Least values of the sizes. A batch of none is one: frameworks meet it at the end of a data set.
+SIZES = {"n": 0, "g": 1, "k": 1, "c": 1}
 # What the spatial settings stand for where they are left out, and their least values.
 SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_high", 0))
 OPERAND_OPS = ("input", "weight", "output")
@@ -33,10 +34,11 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
         raise UnsupportedProblem(
             f"dynamic batch {problem.dynamic_batch!r}: not a truth value; use true or false"
         )
-    for name in SIZES:
-        if type(size := getattr(problem, name)) is not int or not 1 <= size <= MAX_SIZE:
+    for name, least in SIZES.items():
+        least = max(least, name == "n" and problem.dynamic_batch)
+        if type(size := getattr(problem, name)) is not int or not least <= size <= MAX_SIZE:
             raise UnsupportedProblem(
-                f"{name} {size}: not a size; use an integer from 1 to {MAX_SIZE}"
+                f"{name} {size}: not a size; use an integer from {least} to {MAX_SIZE}"
             )
     image = tuple(problem.image) if isinstance(problem.image, Iterable) else (problem.image,)
     if (ndim := len(image)) not in (1, 2, 3):

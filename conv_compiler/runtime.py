@@ -66,6 +66,14 @@ class Tensor:
             dtype=DTYPES[element].to_numpy(),
         )
 
+    def is_empty(self, images: int | None) -> bool:
+        """Whether it has no elements, with so many images where that is open."""
+        return 0 in self.shape or (images == 0 and None in self.shape)
+
+    def empty(self, images: int | None) -> np.ndarray[Any, Any]:
+        """A host array of this shape and type, unwritten."""
+        return np.empty([images if size is None else size for size in self.shape], self.dtype)
+
     def check(self, array: Any) -> None:
         """Raise InvalidArray unless the array has this shape and type."""
         shape, dtype = tuple(array.shape), array.dtype
@@ -85,6 +93,8 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     In IREE 3.13 a host array mapped from a device array keeps the memory only as long as that very
     object lives: of `array.to_host().reshape(-1)` the next call overwrites the values.
     """
+    if 0 in array.shape:  # nothing to map, which the HIP driver refuses
+        return np.empty(array.shape, array.dtype)
     host: np.ndarray[Any, Any] = array.to_host()
     return host if host.flags.owndata else host.copy()
 
@@ -165,7 +175,10 @@ class Kernel:
                     "convert it with numpy.asarray"
                 )
             tensor.check(array)
-        self._check_batches(operands)
+        images = self._images(operands)
+        if self.result.is_empty(images):  # nothing to compute, and no device can hold it
+            nothing = self.result.empty(images)
+            return self.put(nothing) if on_device else nothing
         try:
             with self._waiting():
                 result = self._invoke(*operands)
@@ -176,17 +189,18 @@ class Kernel:
             raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
         return result if on_device else to_numpy(result)
 
-    def _check_batches(self, operands: tuple[Any, ...]) -> None:
-        """Raise InvalidArray unless all operands with a dynamic batch have as many images."""
-        images = 0
+    def _images(self, operands: tuple[Any, ...]) -> int | None:
+        """The images of operands with a dynamic batch, None without; InvalidArray where they
+        differ."""
+        images = None
         for number, axis in self._batches:
             name, shape = self.operands[number].name, tuple(operands[number].shape)
-            images = images or shape[axis]
-            if images != shape[axis] or not images:
+            images = shape[axis] if images is None else images
+            if images != shape[axis]:
                 raise InvalidArray(
-                    f"{name} {shape}: a batch of {shape[axis]}; give all operands "
-                    f"{images or '1 image or more'}"
+                    f"{name} {shape}: a batch of {shape[axis]}; give all operands {images}"
                 )
+        return images
 
     def put(self, array: Any) -> Any:
         """A device array holding a copy of a numpy array."""
