@@ -74,7 +74,8 @@ def _first_proved(
         except (GivesWay, CompilerRefused) as broken:
             if strategy is fitting[-1]:
                 raise
-            rejected.append(f"{strategy.text}: {broken}")
+            named = isinstance(broken, GivesWay)
+            rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
             continue
         return Artifact(
             problem=problem,
