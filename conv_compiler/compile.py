@@ -39,7 +39,6 @@ def compile(
     """
     row = find_target(target)
     problem = problem.for_kind(row.has_fnuz)
-    split_k = split_asked(split_k)
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
     if found := cache.get(key):
@@ -104,7 +103,7 @@ def compilation_key(
             "problem": problem.to_json(),
             "target": asdict(target),
             "strategy": asdict(Wanted.of(strategy)),
-            "split_k": split_k,
+            "split_k": split_asked(split_k),
             "flags": compiler_flags(target),
             "host": host_cpu() if target.chip == "host" else "",
         }

@@ -20,8 +20,23 @@ SIZES = ("n", "g", "k", "c")
 # What the spatial settings stand for where they are left out, and their least values.
 SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_high", 0))
 OPERAND_OPS = ("input", "weight", "output")
+# Fields that are looked up or taken apart as texts; `layout` and `dtype` are looked up whatever
+# they are.
+TEXTS = (
+    *("direction", "weight_dtype", "elementwise", "compute"),
+    *(f"{name}_op" for name in OPERAND_OPS),
+)
 MAX_INDEX = 2**62
 MAX_SIZE = 2**31 - 1
+
+
+def check_texts(problem: ConvProblem) -> None:
+    """Refuse, by UnsupportedProblem, a field that is not the text it is to be."""
+    for name in TEXTS:
+        if not isinstance(value := name_of_dtype(getattr(problem, name)), str):
+            raise UnsupportedProblem(
+                f"{name.replace('_', ' ')} {value!r}: not a text; give one, or leave it out"
+            )
 
 
 def settings_of(problem: ConvProblem) -> dict[str, Any]:
@@ -50,7 +65,7 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
             "layout": find_layout(problem.layout, ndim).spell(ndim),
             "weight_dtype": weight_dtype or default_weight_dtype(dtype),
             "compute": compute_text(problem.compute, dtype),
-            "elementwise": parse(str(problem.elementwise)).text if problem.elementwise else "",
+            "elementwise": parse(problem.elementwise).text if problem.elementwise else "",
             **{
                 f"{name}_op": parse_operand(text, name).text
                 for name in OPERAND_OPS

@@ -257,7 +257,7 @@ def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
     data = path.read_bytes()
     built_for, chip = _built_for(path, data)
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
-    name = device or _first_to_open(fitting or [built_for], chip)
+    name = _first_to_open(fitting or [built_for], chip) if device is None else device
     if find_device(name).built_for != built_for:
         raise InvalidArtifact(
             f"artifact {path.name}: built for {chip}, which device {name} is not; "

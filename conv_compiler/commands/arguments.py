@@ -92,8 +92,13 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 def wanted(args: argparse.Namespace) -> Wanted:
     """What `--strategy`, `--tile` and `--schedule` fix; the last's file is read."""
+    if args.strategy == "":
+        raise UnsupportedStrategy("strategy: none named; see conv-compiler list strategies")
     tile = (args.tile,) if isinstance(args.tile, int) else args.tile or ()
-    script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    try:
+        script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    except ValueError as error:
+        raise UnsupportedStrategy(f"schedule {args.schedule}: {error}; name a file") from None
     if args.schedule and not script.strip():
         raise UnsupportedStrategy(f"schedule {args.schedule}: is empty; leave it out")
     return Wanted(name=args.strategy or "", tile=tile, script=script)
