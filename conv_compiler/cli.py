@@ -98,8 +98,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+# A longer word of a message is what someone typed or a file holds; its beginning and end will do.
+_LONGEST_WORD = 300
+
+
 def _refuse(message: str) -> int:
-    print(f"conv-compiler: error: {' '.join(message.split())}", file=sys.stderr)
+    words = (
+        word if len(word) <= _LONGEST_WORD else f"{word[:100]}...{word[-50:]}"
+        for word in message.split()
+    )
+    print(f"conv-compiler: error: {' '.join(words)}", file=sys.stderr)
     return 2
 
 

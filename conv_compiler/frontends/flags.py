@@ -89,12 +89,13 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--compute",
         metavar="A,B",
-        help="8-bit floats to multiply output gradient and input in: bf8,fp8 (see docs/types.md)",
+        help="8-bit floats to multiply output gradient and input in: bf8,fp8; for f32 data bf16x3 "
+        "(see docs/types.md)",
     )
     add(
         "--elementwise",
         metavar="OP",
-        help="op on the weight gradient, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
+        help="op on the result, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
         "(see conv-compiler list elementwise)",
     )
     for name in TENSORS:
