@@ -47,7 +47,7 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
     """
     dynamic = _truth("dynamic batch", problem.dynamic_batch)
     settings: dict[str, Any] = {
-        name: _size(name, getattr(problem, name), max(least, name == "n" and dynamic))
+        name: _size(name, getattr(problem, name), 1 if name == "n" and dynamic else least)
         for name, least in SIZES.items()
     }
     settings["dynamic_batch"] = dynamic
