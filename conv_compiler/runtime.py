@@ -170,9 +170,12 @@ class Kernel:
             with self._waiting():
                 result = self._invoke(*operands)
         except RuntimeError as error:
-            # The device stays failed; the next load opens a fresh one.
-            open_device.cache_clear()
-            _load.cache_clear()
+            # The device stays failed; the next load opens a fresh one, also where Ctrl-C stopped the
+            # kernel: Python raises KeyboardInterrupt after the first call in here.
+            try:
+                open_device.cache_clear()
+            finally:
+                _load.cache_clear()
             raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
         return result if on_device else to_numpy(result)
 

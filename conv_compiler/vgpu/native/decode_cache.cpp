@@ -17,6 +17,7 @@
 
 #include "launch.h"
 #include "sha256.h"
+#include "watch.h"
 
 extern char** environ;
 
@@ -125,6 +126,7 @@ std::string last_line(const std::string& path) {
 // Runs the decoder to its end. Both its outputs go to `log`.
 void run_decoder(std::vector<std::string> words, const Scratch& log) {
   auto variables = decoder_environment();
+  const SignalWatch watch;  // before the child starts, and gone after it has ended
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, log.file(), STDOUT_FILENO);
@@ -136,9 +138,10 @@ void run_decoder(std::vector<std::string> words, const Scratch& log) {
   if (error) refuse(words[0] + ": " + std::strerror(error) + "; set CONV_COMPILER_PYTHON to a Python that has this package");
   int status = 0;
   while (waitpid(process, &status, 0) < 0) {
-    if (errno == EINTR) continue;
-    return;  // the host reaps its children itself; whether the program exists will tell
+    if (errno != EINTR) return;  // the host reaps its children itself; whether the program exists will tell
+    if (watch.interrupted()) kill(process, SIGTERM);
   }
+  if (watch.interrupted()) refuse("interrupted by a signal");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     refuse(words[0] + " -m " + kModule + ": " + last_line(log.path()) +
            "; CONV_COMPILER_PYTHON names the Python that has this package and its requirements");

@@ -14,6 +14,7 @@
 #include "hip_devices.h"
 #include "hip_handles.h"
 #include "hip_memory.h"
+#include "watch.h"
 
 namespace vgpu::hip {
 namespace {
@@ -101,6 +102,9 @@ VGPU_API void vgpu_set_counting(int on, uint32_t most_barriers, uint32_t most_tr
   g_most_trips.store(most_trips, std::memory_order_relaxed);
   g_counting.store(on != 0, std::memory_order_relaxed);
 }
+
+// Instructions that one wave of any launch may execute from now on, 0 for the default; gives what it was.
+VGPU_API uint64_t vgpu_set_instruction_budget(uint64_t instructions) { return vgpu::set_instruction_budget(instructions); }
 
 VGPU_API void vgpu_reset_counters() {
   std::lock_guard<std::mutex> lock(table().mutex);

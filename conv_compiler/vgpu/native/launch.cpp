@@ -43,6 +43,21 @@ void fail(const Wave& w, const Inst& i, const char* what, int lane, uint64_t val
   throw Error(Error::Kind::kExecution, text + " at " + where(w, i, lane));
 }
 
+void look_up(Wave& w, const Inst& i) {
+  const Group& g = *w.group;
+  if (interruptions() != g.interruptions) fail(w, i, "interrupted by a signal");
+  uint64_t executed = 0;
+  for (uint64_t n : w.counts) executed += n;
+  if (executed > g.budget) {
+    const std::string what = "more than " + std::to_string(g.budget) +
+                             " instructions in one wave, as of a loop without an end (vgpu.instruction_budget allows more)";
+    fail(w, i, what.c_str());
+  }
+  if (g.last_trip && w.trips >= g.last_trip) w.stop = Stop::kEnd;
+  w.next_look = w.trips + kTripsBetweenLooks;
+  if (g.last_trip > w.trips && g.last_trip - w.trips < kTripsBetweenLooks) w.next_look = g.last_trip;
+}
+
 void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool write, int lane) {
   const Group& g = *w.group;
   for (int k = 0; k < g.extras; ++k) {
@@ -172,6 +187,9 @@ class Run {
       refuse("grid of " + text_of(config_.grid) + " workgroups: at most " + std::to_string(kMaxGrid) + " are executed");
     if (lds_size_ > chip.lds_bytes)
       refuse("workgroup with " + std::to_string(lds_size_) + " bytes of LDS: " + code_.chip() + " has " + std::to_string(chip.lds_bytes));
+    // What the hardware would put into SGPRs and nothing here models.
+    if (kernel_.properties >> 4 & 1) refuse("dispatch id in SGPRs, which is not modelled");
+    if (kernel_.rsrc2 >> 10 & 1) refuse("workgroup information in an SGPR, which is not modelled");
     const uint32_t modes = kernel_.rsrc1 >> 12 & 0xff;
     if (modes != 0xf0 && modes != 0xc0)
       refuse("rounding and denormal mode " + std::to_string(modes) +
@@ -206,6 +224,8 @@ class Run {
     g.waves = g.live = waves_;
     g.last_barrier = config_.most.barriers;
     g.last_trip = config_.most.trips;
+    g.budget = budget_;
+    g.interruptions = watch_.before();
     set_chip(g, *chip_info(code_.chip()));
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
@@ -254,6 +274,7 @@ class Run {
     w.current = g.program->code() + entry_;
     memset(w.counts, 0, sizeof w.counts);
     w.flops = 0;
+    look_up(w, *w.current);
     start_wave(w, state_, g.id, index);
   }
 
@@ -267,6 +288,7 @@ class Run {
         if (w.stop == Stop::kEnd) continue;
         const uint32_t at = w.pc, passed = w.barriers, signals = w.signals;
         run(w);
+        if (w.stop == Stop::kYield) look_up(w, *w.current);
         progress |= w.pc != at || w.barriers != passed || w.signals != signals || w.stop == Stop::kEnd;
         if (w.stop == Stop::kEnd) {
           // A wave that ends counts as arrived at the barrier the others wait for.
@@ -296,6 +318,8 @@ class Run {
   std::vector<uint8_t> kernarg_;
   LaunchState state_;
   std::vector<Uses> uses_;  // only when checking
+  const SignalWatch watch_;
+  const uint64_t budget_ = instruction_budget();
   uint32_t unit_ = 4;
   uint32_t lanes_ = 0, waves_ = 0, lds_size_ = 0, entry_ = 0;
 };
