@@ -13,8 +13,8 @@ def instruction_budget(instructions: int) -> Iterator[None]:
     """Let a wave of any kernel of the process execute at most so many instructions meanwhile.
 
     A launch with a wave that goes on fails with the kernel, the instruction and the wave it was at.
-    The default, 10,000,000,000, is about 20 seconds of one wave on a card: no kernel that ends gets
-    there, and an endless one is stopped after minutes. Raises VirtualDeviceError for a number that
+    The default is 2^32, about 8 seconds of one wave on a card: no convolution gets there, and an
+    endless kernel is stopped after some minutes. Raises VirtualDeviceError for a number that
     is no budget.
     """
     if not 1 <= instructions <= _MOST:

@@ -6,9 +6,9 @@
 
 namespace vgpu {
 
-// Instructions that one wave may execute; a wave that goes on is in a loop without an end. A card needs about 20 seconds
-// for as many (one in four cycles, 2 GHz); kernels of convolutions stay below a ten-thousandth of it.
-constexpr uint64_t kDefaultBudget = 10'000'000'000;
+// Instructions that one wave may execute; a wave that goes on is in a loop without an end. A card needs about 8 seconds
+// for as many (one in four cycles, 2 GHz), kernels of convolutions a few milliseconds.
+constexpr uint64_t kDefaultBudget = uint64_t(1) << 32;
 uint64_t instruction_budget();
 uint64_t set_instruction_budget(uint64_t instructions);  // 0: the default; gives what it was
 
