@@ -1,4 +1,4 @@
-"""gfx12: TTMP8 was 0 in every wave, so code that reads its wave's number there computed wrong numbers.
+"""gfx12: TTMP8 was 0 in every wave, so code that reads its wave's number there was wrong.
 
 Compilers write `s_bfe_u32 s, ttmp8, 0x50019` for it: five bits from bit 25.
 """

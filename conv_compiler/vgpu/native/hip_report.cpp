@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "counter_fields.h"
+#include "decode_cache.h"
 #include "hip_abi.h"
 #include "hip_devices.h"
 #include "hip_handles.h"
@@ -105,6 +106,11 @@ VGPU_API void vgpu_set_counting(int on, uint32_t most_barriers, uint32_t most_tr
 
 // Instructions that one wave of any launch may execute from now on, 0 for the default; gives what it was.
 VGPU_API uint64_t vgpu_set_instruction_budget(uint64_t instructions) { return vgpu::set_instruction_budget(instructions); }
+
+// The digest of the decoder that the interpreter of that name has; it is asked where nobody tells.
+VGPU_API void vgpu_set_decoder(const char* interpreter, const char* identity) {
+  if (interpreter && identity) vgpu::set_decoder_identity(interpreter, identity);
+}
 
 VGPU_API void vgpu_reset_counters() {
   std::lock_guard<std::mutex> lock(table().mutex);
