@@ -1,7 +1,8 @@
 """Decode the machine code of a code object once: `python -m conv_compiler.vgpu.decode CHIP IN OUT`.
 
-IN is an ELF for `CHIP`, OUT an entry of `conv_compiler.vgpu.programs`, written whole or not at all. Words that no encoding fits become records named `?`; they stop a kernel that reaches them,
-not the decoding, because code sections also hold padding and data.
+IN is an ELF for `CHIP`, OUT an entry of `conv_compiler.vgpu.programs`, written whole or not at all.
+Words that no encoding fits become records named `?`; they stop a kernel that reaches them, not the
+decoding, because code sections also hold padding and data.
 """
 
 from __future__ import annotations
