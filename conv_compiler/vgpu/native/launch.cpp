@@ -43,21 +43,6 @@ void fail(const Wave& w, const Inst& i, const char* what, int lane, uint64_t val
   throw Error(Error::Kind::kExecution, text + " at " + where(w, i, lane));
 }
 
-void look_up(Wave& w, const Inst& i) {
-  const Group& g = *w.group;
-  if (interruptions() != g.interruptions) fail(w, i, "interrupted by a signal");
-  uint64_t executed = 0;
-  for (uint64_t n : w.counts) executed += n;
-  if (executed > g.budget) {
-    const std::string what = "more than " + std::to_string(g.budget) +
-                             " instructions in one wave, as of a loop without an end (vgpu.instruction_budget allows more)";
-    fail(w, i, what.c_str());
-  }
-  if (g.last_trip && w.trips >= g.last_trip) w.stop = Stop::kEnd;
-  w.next_look = w.trips + kTripsBetweenLooks;
-  if (g.last_trip > w.trips && g.last_trip - w.trips < kTripsBetweenLooks) w.next_look = g.last_trip;
-}
-
 void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool write, int lane) {
   const Group& g = *w.group;
   for (int k = 0; k < g.extras; ++k) {

@@ -4,6 +4,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <string>
+
+#include "wave.h"
 
 namespace vgpu {
 namespace {
@@ -73,6 +76,21 @@ SignalWatch::~SignalWatch() {
   std::lock_guard<std::mutex> lock(g_mutex);
   if (--g_watches == 0)
     for (Watched& watched : g_watched) give_back(watched);
+}
+
+void look_up(Wave& w, const Inst& i) {
+  const Group& g = *w.group;
+  if (interruptions() != g.interruptions) fail(w, i, "interrupted by a signal");
+  uint64_t executed = 0;
+  for (uint64_t n : w.counts) executed += n;
+  if (executed > g.budget) {
+    const std::string what = "more than " + std::to_string(g.budget) +
+                             " instructions in one wave, as of a loop without an end (vgpu.instruction_budget allows more)";
+    fail(w, i, what.c_str());
+  }
+  if (g.last_trip && w.trips >= g.last_trip) w.stop = Stop::kEnd;
+  w.next_look = w.trips + kTripsBetweenLooks;
+  if (g.last_trip > w.trips && g.last_trip - w.trips < kTripsBetweenLooks) w.next_look = g.last_trip;
 }
 
 }  // namespace vgpu
