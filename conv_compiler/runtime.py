@@ -190,10 +190,11 @@ class Kernel:
             with self._waiting():
                 result = self._invoke(*operands)
         except RuntimeError as error:
-            # The device stays failed; the next load opens a fresh one.
-            open_device.cache_clear()
-            _load.cache_clear()
+            _drop_devices()
             raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
+        except BaseException:  # Ctrl-C, say: it has stopped the kernel
+            _drop_devices()
+            raise
         return result if on_device else to_numpy(result)
 
     def _images(self, operands: tuple[Any, ...]) -> int | None:
@@ -282,6 +283,14 @@ def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
         if TILES in needs.extensions:
             ask_for_tiles(path.name)
     return Kernel(path, data, name, chip)
+
+
+def _drop_devices() -> None:
+    """A device on which a launch failed stays failed; the next load opens a fresh one."""
+    try:
+        open_device.cache_clear()
+    finally:  # a signal's handler may raise after that call
+        _load.cache_clear()
 
 
 def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
