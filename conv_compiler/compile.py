@@ -13,6 +13,7 @@ from conv_compiler.errors import GivesWay
 from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
+from conv_compiler.split_k import split_asked
 from conv_compiler.stages import compiler_flags, kernel_facts, prove, stage_texts
 from conv_compiler.strategy import Strategy, Wanted
 from conv_compiler.targets import Target, find_target
@@ -38,6 +39,7 @@ def compile(
     """
     row = find_target(target)
     problem = problem.for_kind(row.has_fnuz)
+    split_k = split_asked(split_k)
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
     if found := cache.get(key):
@@ -102,7 +104,7 @@ def compilation_key(
             "problem": problem.to_json(),
             "target": asdict(target),
             "strategy": asdict(Wanted.of(strategy)),
-            "split_k": "auto" if split_k == -1 else split_k,
+            "split_k": split_k,
             "flags": compiler_flags(target),
             "host": host_cpu() if target.chip == "host" else "",
         }

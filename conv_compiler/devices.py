@@ -104,3 +104,20 @@ def open_device(name: str, chip: str) -> Any:
             f"device {name}: cannot be opened ({reason(error)}); "
             "see that its driver is installed, or use cpu"
         ) from error
+
+
+def targets_of(name: str) -> str:
+    """The targets whose code a device runs, as words; CPUs by name are left out."""
+    from conv_compiler import vgpu
+    from conv_compiler.targets import BACKENDS, TARGETS
+
+    device = find_device(name)
+    flag = f"--iree-hal-target-device={device.built_for}"
+    found = [
+        row.name
+        for row in TARGETS.values()
+        if flag in BACKENDS[row.backend].flags
+        and row.processor is None
+        and (row.name in vgpu.CHIPS or not device.virtual)
+    ]
+    return " or ".join(filter(None, (", ".join(found[:-1]), found[-1])))

@@ -57,6 +57,10 @@ class InvalidArtifact(ConvError):
     """A `.vmfb` that is corrupt, foreign, or built for another chip."""
 
 
+class InvalidOutput(ConvError):
+    """A file that cannot be written, or that holds what a result must not take the place of."""
+
+
 class DeviceUnavailable(ConvError):
     """The runtime has no such device."""
 

@@ -23,7 +23,7 @@ import iree.runtime as iree
 import numpy as np
 
 from conv_compiler.cpu_needs import TILES, check_needs, needs_of
-from conv_compiler.devices import DEVICES, find_device, open_device, reason
+from conv_compiler.devices import DEVICES, find_device, open_device, reason, targets_of
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import (
     DeviceUnavailable,
@@ -32,6 +32,7 @@ from conv_compiler.errors import (
     LaunchFailed,
 )
 from conv_compiler.host import host_architecture, host_flags
+from conv_compiler.layouts import without_groups
 from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
 from conv_compiler.tile_permission import ask_for_tiles
 from conv_compiler.waiting import batch_wait, may_wait_as_batch
@@ -74,7 +75,10 @@ class Tensor:
         if len(shape) != len(self.shape) or any(
             want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
         ):
-            raise InvalidArray(f"{self.name} {shape}: not the kernel's shape; give {self.shape}")
+            raise InvalidArray(
+                f"{self.name} {shape}: not the kernel's shape; give {self.shape}"
+                f"{without_groups(self.name, shape, self.shape)}"
+            )
         if dtype != self.dtype:
             raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
 
@@ -140,7 +144,7 @@ class Kernel:
         except (RuntimeError, ValueError, KeyError, AttributeError) as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
-                f"({reason(error)}); compile it for that device"
+                f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
         self._invoke = iree.FunctionInvoker(context, config.device, function)
         workers = find_device(device).has_workers
@@ -154,7 +158,10 @@ class Kernel:
     def __call__(self, *operands: Any) -> Any:
         """Run once. Raises InvalidArray when a shape or type is not the kernel's."""
         if len(operands) != len(self.operands):
-            raise InvalidArray(f"operands {len(operands)}: not {len(self.operands)}; give them all")
+            names = ", ".join(tensor.name for tensor in self.operands)
+            raise InvalidArray(
+                f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
+            )
         on_device = False
         for tensor, array in zip(self.operands, operands, strict=True):
             if isinstance(array, iree.DeviceArray):
@@ -254,7 +261,7 @@ def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
     if find_device(name).built_for != built_for:
         raise InvalidArtifact(
             f"artifact {path.name}: built for {chip}, which device {name} is not; "
-            f"use {' or '.join(fitting) or 'another device'}, or compile it for {name}"
+            f"use {' or '.join(fitting) or 'another device'}, or compile it for {targets_of(name)}"
         )
     if needs := needs_of(data):
         check_needs(path.name, needs, host_architecture(), host_flags())

@@ -19,7 +19,7 @@ from conv_compiler import (
 )
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
-from conv_compiler.split_k import check_split_k, occupancy_split_k
+from conv_compiler.split_k import check_split_k, occupancy_split_k, split_asked
 from conv_compiler.strategy import DepthwiseTiling, GpuTiling, Strategy, Wanted, tile_text
 
 if TYPE_CHECKING:
@@ -220,7 +220,8 @@ def choose(
     whole = problem.for_kind(target.has_fnuz)
     problem = roles(whole)
     with_script = [row.name for row in STRATEGIES.values() if row.has_script]
-    asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
+    split_k = split_asked(split_k)
+    asked = 0 if isinstance(split_k, str) else check_split_k(split_k, problem.gemm_k)
     wanted = Wanted.of(strategy)
     if isinstance(wanted, Strategy):
         found: tuple[Strategy, ...] = (wanted,)
@@ -266,14 +267,6 @@ def _row(name: str) -> StrategyRow:
     if row := STRATEGIES.get(name):
         return row
     raise UnsupportedStrategy(f"strategy {name}: not in the table; known: {', '.join(STRATEGIES)}")
-
-
-def _parts(split_k: int | str, problem: ConvProblem) -> int:
-    if not isinstance(split_k, int):
-        raise UnsupportedStrategy(
-            f"split_k {split_k}: not a number; use 1 or more, 'auto' or 'occupancy'"
-        )
-    return check_split_k(split_k, problem.gemm_k)
 
 
 def _occupancy(problem: ConvProblem, target: Target, strategy: Strategy) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,11 @@ from conv_compiler.commands.arguments import (
     add_problems,
     artifact_path,
     one,
+    read_files,
     wanted,
 )
 from conv_compiler.errors import InvalidArray
+from conv_compiler.outputs import Kind, check_output, write
 from conv_compiler.report import left, right, seconds, show
 
 COLUMNS = (
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
     from conv_compiler.runtime import load
 
+    check_output(args.output, NPY, read_files(args))
     vmfb = _artifact(args)
     kernel = load(vmfb, args.device)
     given = {name: path for name in OPERANDS if (path := getattr(args, name))}
@@ -109,10 +111,22 @@ def _read(path: Path, dtype: Any) -> Any:
     return array.view(dtype) if is_raw and array.dtype.itemsize == dtype.itemsize else array
 
 
+def _is_npy(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+# How a file of the format begins.
+MAGIC = b"\x93NUMPY"
+NPY = Kind(name="a .npy", is_one=_is_npy)
+
+
 def _write(path: Path, array: Any) -> None:
     """numpy.save, all or nothing."""
     import numpy as np
 
-    with tempfile.TemporaryDirectory(dir=path.parent) as staging:
-        np.save(Path(staging) / "array.npy", array)
-        (Path(staging) / "array.npy").replace(path)
+    def fill(file: Path) -> None:
+        with file.open("wb") as open_file:
+            np.save(open_file, array)
+
+    write(path, NPY, fill)

@@ -23,7 +23,7 @@ def starts_line(word: str) -> bool:
     """Whether a word opens a line of MIOpenDriver, ckProfiler or a Composable Kernel example."""
     if word in (*miopen.OPERATIONS, *ckprofiler.OPERATIONS):
         return True
-    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler", *ck_examples.EXAMPLES)
+    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler", *ck_examples.PROGRAMS)
 
 
 def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -34,7 +34,7 @@ def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
         return miopen.parse(tokens)
     if program == "ckProfiler" or first in ckprofiler.OPERATIONS:
         return ckprofiler.parse(tokens)
-    if program.startswith(("example_", "client_")):
+    if program in ck_examples.PROGRAMS or program.startswith(("example_", "client_")):
         return ck_examples.parse(tokens)
     if first.startswith("-"):
         return flags.parse(tokens)
