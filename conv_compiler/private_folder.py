@@ -84,5 +84,4 @@ def read_private(path: Path, most: int) -> tuple[bytes, os.stat_result]:
 
 def refused(folder: Path, error: OSError) -> CacheRefused:
     """What to raise where the system refuses something in a cache folder."""
-    name = error.filename or folder
-    return CacheRefused(f"cache folder {name}: {error.strerror or error}; {_OTHER}")
+    return CacheRefused(f"cache folder {folder}: {error.strerror or error}; {_OTHER}")
