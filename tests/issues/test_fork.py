@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,21 +74,43 @@ def test_kernels_run_in_a_child(target: str, device: str) -> None:
 
 @pytest.mark.parametrize(("target", "device"), ROWS)
 def test_a_pool_of_forked_workers(target: str, device: str) -> None:
-    kernel = load(compile(PROBLEM, target), device)
-    images = [IMAGE * factor for factor in range(1, 7)]
-    expected = [kernel(image, GRADIENT) for image in images]
+    """Of several workgroups a launch, which the virtual GPU shares out among threads."""
+    problem = ConvProblem(n=2, g=4, k=32, c=32, image=(6, 6), filter=(3, 3), dtype="f32")
+    kernel = load(compile(problem, target, split_k=2), device)
+    image, gradient = np.ones(problem.input_shape, "f4"), np.ones(problem.output_shape, "f4")
+    calls = [(image * factor, gradient) for factor in range(1, 7)]
+    expected = [kernel(*call) for call in calls]
     global _kernel
     _kernel = kernel
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.map_async(_of_pool, images).get(60)
+        found = pool.map_async(_of_pool, calls).get(60)
     assert all(map(np.array_equal, found, expected))
 
 
 _kernel: Kernel
 
 
-def _of_pool(image: np.ndarray[Any, Any]) -> Any:
-    return _kernel(image, GRADIENT)
+def _of_pool(call: tuple[Any, Any]) -> Any:
+    return _kernel(*call)
+
+
+def test_a_fork_beside_a_running_call() -> None:
+    kernel = load(compile(PROBLEM, "cpu"))
+    expected = kernel(IMAGE, GRADIENT)
+    done = threading.Event()
+
+    def call() -> None:
+        while not done.is_set():
+            kernel(IMAGE, GRADIENT)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    try:
+        for _ in range(5):
+            assert np.array_equal(in_child(lambda: kernel(IMAGE, GRADIENT)), expected)
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(("target", "device"), ROWS)
@@ -146,4 +169,3 @@ def test_a_driver_that_serves_one_process_says_so(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(DeviceUnavailable, match=r"cuda://0: was open .* spawn"):
         in_child(lambda: devices.open_device("cuda://0", "here"))
     assert not forks.lost_in_fork("cuda")
-    devices.open_device.cache_clear()
