@@ -8,8 +8,9 @@ from typing import Any
 import iree.runtime as iree
 import numpy as np
 
+from conv_compiler.devices import reason
 from conv_compiler.dtypes import DTYPES
-from conv_compiler.errors import InvalidArray
+from conv_compiler.errors import InvalidArray, LaunchFailed
 from conv_compiler.layouts import without_groups
 
 
@@ -30,6 +31,14 @@ class Tensor:
             shape=tuple(None if size == "?" else int(size) for size in sizes),
             dtype=DTYPES[element].to_numpy(),
         )
+
+    def is_empty(self, images: int | None) -> bool:
+        """Whether it has no elements, with so many images where that is open."""
+        return 0 in self.shape or (images == 0 and None in self.shape)
+
+    def empty(self, images: int | None) -> np.ndarray[Any, Any]:
+        """A host array of this shape and type, unwritten."""
+        return np.empty([images if size is None else size for size in self.shape], self.dtype)
 
     def check(self, array: Any) -> None:
         """Raise InvalidArray unless the array has this shape and type."""
@@ -53,18 +62,28 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     In IREE 3.13 a host array mapped from a device array keeps the memory only as long as that very
     object lives: of `array.to_host().reshape(-1)` the next call overwrites the values.
     """
+    if 0 in array.shape:  # nothing to map, which the HIP driver refuses
+        return np.empty(array.shape, array.dtype)
     host: np.ndarray[Any, Any] = array.to_host()
     return host if host.flags.owndata else host.copy()
 
 
-def place(array: Any, config: Any) -> Any:
-    """A device array on the device of a configuration, of a numpy array or another device's.
+def place(array: Any, config: Any, device: str) -> Any:
+    """A device array on a device, of a numpy array or another device's; LaunchFailed where it
+    cannot hold it.
 
     One that is there already is given back.
     """
     if isinstance(array, iree.DeviceArray) and array._device is not config.device:
         array = to_numpy(array)
-    return keeping(iree.asdevicearray(config.device, array, implicit_host_transfer=True), config)
+    try:
+        placed = iree.asdevicearray(config.device, array, implicit_host_transfer=True)
+    except RuntimeError as error:
+        raise LaunchFailed(
+            f"array of {array.nbytes} bytes: device {device} cannot hold it "
+            f"({reason(error)}); give a smaller batch"
+        ) from error
+    return keeping(placed, config)
 
 
 def keeping(array: Any, config: Any) -> Any:

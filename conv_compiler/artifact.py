@@ -47,9 +47,12 @@ class Artifact:
             ) from error
 
     @property
-    def main_kernel(self) -> KernelFacts:
-        """The kernel that holds the contraction."""
-        return next((k for k in self.kernels if k.role == "contraction"), self.kernels[0])
+    def main_kernel(self) -> KernelFacts | None:
+        """The kernel that holds the contraction, or does most in its place; None without kernels,
+        as an empty result has none."""
+        return next(
+            (k for k in self.kernels if k.role == "contraction"), next(iter(self.kernels), None)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; `from_record` reads them back."""

@@ -124,8 +124,16 @@ def _show_warning(
     print(text, end="", file=file or sys.stderr)
 
 
+# A longer word of a message is what someone typed or a file holds; its beginning and end will do.
+_LONGEST_WORD = 300
+
+
 def _refuse(message: str) -> int:
-    print(f"conv-compiler: error: {' '.join(message.split())}", file=sys.stderr)
+    words = (
+        word if len(word) <= _LONGEST_WORD else f"{word[:100]}...{word[-50:]}"
+        for word in message.split()
+    )
+    print(f"conv-compiler: error: {' '.join(words)}", file=sys.stderr)
     return 2
 
 

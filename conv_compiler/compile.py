@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, Entry, key_of, passing_cache
-from conv_compiler.errors import CacheRefused, CompileFailed, GivesWay
+from conv_compiler.errors import CacheRefused, CompileFailed, CompilerRefused, GivesWay
 from conv_compiler.host import host_cores
 from conv_compiler.leftovers import WORK, scratch, work_folder
 from conv_compiler.notices import warn_once
@@ -43,7 +43,6 @@ def compile(
     """
     row = find_target(target)
     problem = problem.for_kind(row.has_fnuz)
-    split_k = split_asked(split_k)
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
     if found := _find(cache, key):
@@ -81,7 +80,9 @@ def _keep(cache: Cache, key: str, artifact: Artifact) -> Entry:
 def _first_proved(
     problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
 ) -> Artifact:
-    """Compile candidates in order until one has registers enough and a main loop as promised.
+    """Compile candidates in order until the compiler takes one and it is as promised.
+
+    One that needs more registers than there are, or whose main loop is not as promised, gives way.
 
     The last one's error is raised. Where one with a matrix instruction is ranked first, none
     without takes its place.
@@ -92,14 +93,15 @@ def _first_proved(
     for number, strategy in enumerate(fitting):
         work = folder / str(number)
         work.mkdir()
-        stage_texts(problem, target, strategy, work)
-        kernels = kernel_facts(target, work)
         try:
+            stage_texts(problem, target, strategy, work)
+            kernels = kernel_facts(target, work)
             prove(problem, target, strategy, kernels)
-        except GivesWay as broken:
+        except (GivesWay, CompilerRefused) as broken:
             if strategy is fitting[-1]:
                 raise
-            rejected.append(str(broken))
+            named = isinstance(broken, GivesWay)
+            rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
             continue
         return Artifact(
             problem=problem,
@@ -129,7 +131,7 @@ def compilation_key(
             "problem": problem.to_json(),
             "target": asdict(target),
             "strategy": asdict(Wanted.of(strategy)),
-            "split_k": split_k,
+            "split_k": split_asked(split_k),
             "flags": compiler_flags(target),
             "host": host_cpu() if target.chip == "host" else "",
         }

@@ -21,6 +21,8 @@ from conv_compiler.outputs import Kind, write
 NAME = "conv_compiler.json"
 # Far beyond any record of ours.
 MOST_BYTES = 2**24
+# How the last record of an archive begins, and its size where no comment is behind it.
+END, END_BYTES = b"PK\x05\x06", 22
 
 
 def is_ours(path: Path) -> bool:
@@ -78,6 +80,8 @@ def read_record(path: Path) -> Any:
         ) from error
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if not data[-END_BYTES:].startswith(END):
+                raise zipfile.BadZipFile("bytes behind its end")
             place = archive.NameToInfo.get(NAME)
             text = archive.read(place) if place and place.file_size <= MOST_BYTES else b""
         record = json.loads(text) if text else None

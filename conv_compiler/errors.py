@@ -24,6 +24,10 @@ class CompileFailed(ConvError):
     """iree-compile refused the module; the message names the stage and its first error line."""
 
 
+class CompilerRefused(CompileFailed):
+    """The compiler refused the module of one candidate; that of another may pass."""
+
+
 class StrategyNotApplied(ConvError):
     """The kernel was compiled, but not as the strategy promised.
 

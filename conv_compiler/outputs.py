@@ -50,16 +50,15 @@ def write(path: Path, kind: Kind, fill: Callable[[Path], None]) -> None:
     Where the path is a link, what it leads to is replaced. Raises InvalidOutput.
     """
     check_output(path, kind)
-    final = Path(os.path.realpath(path))
     try:
+        final = Path(os.path.realpath(path))
         with tempfile.TemporaryDirectory(dir=final.parent) as staging:
             whole = Path(staging) / "whole"
             fill(whole)
             whole.replace(final)
-    except OSError as error:
-        raise InvalidOutput(
-            f"file {path}: {error.strerror or error}; write to another place"
-        ) from error
+    except (OSError, ValueError) as error:  # no room, or a name that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidOutput(f"file {path}: {reason}; write to another place") from error
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -19,7 +19,7 @@ from conv_compiler.dtypes import (
 from conv_compiler.elementwise import Fused, parse
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
-from conv_compiler.problem_checks import check, settings_of
+from conv_compiler.problem_checks import check, check_texts, settings_of
 from conv_compiler.problem_text import fields_of, name_of
 
 # What each direction computes: (its two operands, its result); d_ stands for a gradient.
@@ -68,7 +68,7 @@ class ConvProblem:
     and counts are those of `n` images. The batch must be the outermost axis of the layout.
 
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
-    or the layout or the types are in no table.
+    or the layout or the types are in no table. A batch of 0 is a problem: its sums are 0.
     """
 
     n: int
@@ -97,6 +97,7 @@ class ConvProblem:
         return hash((self.n, self.g, self.k, self.c, self.image, self.filter))
 
     def __post_init__(self) -> None:
+        check_texts(self)
         if self.direction not in DIRECTIONS:
             raise UnsupportedProblem(
                 f"direction {self.direction}: not built; known: {', '.join(DIRECTIONS)}"
@@ -268,7 +269,8 @@ class ConvProblem:
         from conv_compiler.directions import as_weight_gradient
 
         if self.direction != "bwd_weight":
-            return as_weight_gradient(self).gemm_k
+            # The sum is not over the batch, which may be empty; that of a weight gradient is.
+            return as_weight_gradient(self.with_batch(1)).gemm_k
         return self.n * math.prod(self.out_image)
 
     @cached_property

@@ -16,12 +16,28 @@ from conv_compiler.rounds import batch_is_outermost
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
-SIZES = ("n", "g", "k", "c")
+# Least values of the sizes. A batch of none is one: frameworks meet it at the end of a data set.
+SIZES = {"n": 0, "g": 1, "k": 1, "c": 1}
 # What the spatial settings stand for where they are left out, and their least values.
 SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_high", 0))
 OPERAND_OPS = ("input", "weight", "output")
+# Fields that are looked up or taken apart as texts; `layout` and `dtype` are looked up whatever
+# they are.
+TEXTS = (
+    *("direction", "weight_dtype", "elementwise", "compute"),
+    *(f"{name}_op" for name in OPERAND_OPS),
+)
 MAX_INDEX = 2**62
 MAX_SIZE = 2**31 - 1
+
+
+def check_texts(problem: ConvProblem) -> None:
+    """Refuse, by UnsupportedProblem, a field that is not the text it is to be."""
+    for name in TEXTS:
+        if not isinstance(value := name_of_dtype(getattr(problem, name)), str):
+            raise UnsupportedProblem(
+                f"{name.replace('_', ' ')} {value!r}: not a text; give one, or leave it out"
+            )
 
 
 def settings_of(problem: ConvProblem) -> dict[str, Any]:
@@ -29,8 +45,12 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
 
     Raises UnsupportedProblem for a size, a dimension, a type, a layout or an op that there is not.
     """
-    settings: dict[str, Any] = {name: _size(name, getattr(problem, name)) for name in SIZES}
-    settings["dynamic_batch"] = _truth("dynamic batch", problem.dynamic_batch)
+    dynamic = _truth("dynamic batch", problem.dynamic_batch)
+    settings: dict[str, Any] = {
+        name: _size(name, getattr(problem, name), 1 if name == "n" and dynamic else least)
+        for name, least in SIZES.items()
+    }
+    settings["dynamic_batch"] = dynamic
     settings["dtype"] = dtype = name_of_dtype(problem.dtype)
     weight_dtype = name_of_dtype(problem.weight_dtype)
     image = tuple(problem.image) if isinstance(problem.image, Iterable) else (problem.image,)
@@ -50,7 +70,7 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
             "layout": find_layout(problem.layout, ndim).spell(ndim),
             "weight_dtype": weight_dtype or default_weight_dtype(dtype),
             "compute": compute_text(problem.compute, dtype),
-            "elementwise": parse(str(problem.elementwise)).text if problem.elementwise else "",
+            "elementwise": parse(problem.elementwise).text if problem.elementwise else "",
             **{
                 f"{name}_op": parse_operand(text, name).text
                 for name in OPERAND_OPS
@@ -91,15 +111,15 @@ def check(problem: ConvProblem) -> None:
         )
 
 
-def _size(name: str, value: Any) -> int:
+def _size(name: str, value: Any, least: int) -> int:
     """A size from an integer of Python or numpy, or UnsupportedProblem."""
     try:
         size = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         size = -1
-    if not 1 <= size <= MAX_SIZE:
+    if not least <= size <= MAX_SIZE:
         raise UnsupportedProblem(
-            f"{name} {value!r}: not a size; use an integer from 1 to {MAX_SIZE}"
+            f"{name} {value!r}: not a size; use an integer from {least} to {MAX_SIZE}"
         )
     return size
 

@@ -134,28 +134,33 @@ class Kernel:
                     "convert it with numpy.asarray"
                 )
             tensor.check(array)
-        self._check_batches(operands)
+        images = self._images(operands)
+        if self.result.is_empty(images):  # nothing to compute, and no device can hold it
+            nothing = self.result.empty(images)
+            return self.put(nothing) if on_device else nothing
         try:
             with self._waiting():
                 result = self._invoke(*operands)
         except RuntimeError as error:
-            # The device stays failed; the next load opens a fresh one.
-            open_device.cache_clear()
-            _load.cache_clear()
+            _drop_devices()
             raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
+        except BaseException:  # Ctrl-C, say: it has stopped the kernel
+            _drop_devices()
+            raise
         return keeping(result, self._config) if on_device else to_numpy(result)
 
-    def _check_batches(self, operands: tuple[Any, ...]) -> None:
-        """Raise InvalidArray unless all operands with a dynamic batch have as many images."""
-        images = 0
+    def _images(self, operands: tuple[Any, ...]) -> int | None:
+        """The images of operands with a dynamic batch, None without; InvalidArray where they
+        differ."""
+        images = None
         for number, axis in self._batches:
             name, shape = self.operands[number].name, tuple(operands[number].shape)
-            images = images or shape[axis]
-            if images != shape[axis] or not images:
+            images = shape[axis] if images is None else images
+            if images != shape[axis]:
                 raise InvalidArray(
-                    f"{name} {shape}: a batch of {shape[axis]}; give all operands "
-                    f"{images or '1 image or more'}"
+                    f"{name} {shape}: a batch of {shape[axis]}; give all operands {images}"
                 )
+        return images
 
     def _follow_fork(self) -> None:
         """Load the kernel again where this process was forked from the one that loaded it."""
@@ -165,13 +170,7 @@ class Kernel:
     def put(self, array: Any) -> Any:
         """A device array holding a copy of a numpy array, or of an array of another device."""
         self._follow_fork()
-        try:
-            return place(array, self._config)
-        except RuntimeError as error:
-            raise LaunchFailed(
-                f"array of {array.nbytes} bytes: device {self.device} cannot hold it "
-                f"({reason(error)}); give a smaller batch"
-            ) from error
+        return place(array, self._config, self.device)
 
     def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:
         """Median time of one call with its operands on the device.
@@ -234,7 +233,7 @@ def _read(file: str, _stamp: tuple[int, ...]) -> bytes:
 def _load(path: Path, data: bytes, device: str | None) -> Kernel:
     built_for, chip = _built_for(path, data)
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
-    name = device or _first_to_open(fitting or [built_for], chip)
+    name = _first_to_open(fitting or [built_for], chip) if device is None else device
     if find_device(name).built_for != built_for:
         raise InvalidArtifact(
             f"artifact {path.name}: built for {chip}, which device {name} is not; "
@@ -245,6 +244,14 @@ def _load(path: Path, data: bytes, device: str | None) -> Kernel:
         if TILES in needs.extensions:
             ask_for_tiles(path.name)
     return Kernel(path, data, name, chip)
+
+
+def _drop_devices() -> None:
+    """A device on which a launch failed stays failed; the next load opens a fresh one."""
+    try:
+        open_device.cache_clear()
+    finally:  # a signal's handler may raise after that call
+        _load.cache_clear()
 
 
 forks.forget_in_child(_load.cache_clear)

@@ -14,6 +14,7 @@ from conv_compiler.cpu_needs import STATED_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import (
     CompileFailed,
+    CompilerRefused,
     NotOrdered,
     NotPipelined,
     OutOfRegisters,
@@ -74,7 +75,8 @@ def stage_texts(
             texts["payload"] = str(module)
             if last == "payload":
                 return texts
-            problem = roles(problem)
+            if problem.n:
+                problem = roles(problem)
             for step in row.passes(problem, target, strategy):
                 step.apply(module)
             if strategy.instruction in TILE_INSTRUCTIONS:
@@ -93,7 +95,7 @@ def stage_texts(
     except ir.MLIRError as error:
         after = list(texts)[-1] if texts else "nothing"
         reason = " ".join(str(error).split())[:300]
-        raise CompileFailed(f"stage after {after}: MLIR refused the module: {reason}") from error
+        raise CompilerRefused(f"stage after {after}: MLIR refused the module: {reason}") from error
     if last == "scheduled":
         return texts
     flags = [*compiler_flags(target), *schedule.flags]
@@ -180,7 +182,7 @@ def _run(
     if done.returncode or broken:
         errors = [line for line in done.stderr.splitlines() if "error:" in line] or ["no message"]
         message = re.sub(r"^.*?error: ", "", errors[0])[:300]
-        raise CompileFailed(f"{what}: exit code {done.returncode}: {message}")
+        raise CompilerRefused(f"{what}: exit code {done.returncode}: {message}")
 
 
 def check_applied(roles: Mapping[str, CompilationInfo], work: Path) -> None:

@@ -23,6 +23,7 @@ from conv_compiler.frontends import (
 from conv_compiler.frontends.flags import add_problem_flags, from_values, size, sizes, stated
 from conv_compiler.frontends.request import is_number
 from conv_compiler.problem import ConvProblem
+from conv_compiler.report import say
 from conv_compiler.strategy import Wanted
 from conv_compiler.targets import TARGETS, Target, find_target
 
@@ -92,8 +93,13 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 def wanted(args: argparse.Namespace) -> Wanted:
     """What `--strategy`, `--tile` and `--schedule` fix; the last's file is read."""
+    if args.strategy == "":
+        raise UnsupportedStrategy("strategy: none named; see conv-compiler list strategies")
     tile = (args.tile,) if isinstance(args.tile, int) else args.tile or ()
-    script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    try:
+        script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    except ValueError as error:
+        raise UnsupportedStrategy(f"schedule {args.schedule}: {error}; name a file") from None
     if args.schedule and not script.strip():
         raise UnsupportedStrategy(f"schedule {args.schedule}: is empty; leave it out")
     return Wanted(name=args.strategy or "", tile=tile, script=script)
@@ -131,7 +137,7 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     if args.line:
         found += parse_tokens(args.line)
     for note in dict.fromkeys(request.note for request in found if request.note):
-        print(f"conv-compiler: note: {note}", file=sys.stderr)
+        say(note)
     if given and found:
         flag = next(iter(given))
         flag = f"-{flag}" if len(flag) == 1 else f"--{flag.replace('_', '-')}"

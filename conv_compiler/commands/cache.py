@@ -28,17 +28,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show or clear the cache."""
     from conv_compiler.cache import Cache
+    from conv_compiler.vgpu.programs import Programs
 
-    cache = Cache.default()
+    cache, programs = Cache.default(), Programs.default()
     if args.action == "clear":
-        count = cache.clear()
-        print(json.dumps({"cleared": count}) if args.json else f"cleared {count} artifacts")
+        counts = {"cleared": cache.clear(), "programs": programs.clear()}
+        text = "cleared {cleared} artifacts and {programs} decoded programs of the virtual GPU"
+        print(json.dumps(counts) if args.json else text.format(**counts))
         return 0
     rows = [_row(cache, *entry) for entry in cache.entries()]
+    if args.json:
+        rows += programs.rows()
     show(rows, COLUMNS, args.json)
     if not args.json:
         total, limit = sum(row["bytes"] for row in rows), cache.limit_bytes
         print(f"{len(rows)} artifacts, {total} bytes of at most {limit}, in {cache.folder}")
+        print(programs.text())
     return 0
 
 

@@ -93,7 +93,7 @@ def read_file(path: Path) -> tuple[Request, ...]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # no text, or a name that no file can have
         reason = getattr(error, "strerror", None) or "not text"
         raise UnsupportedProblem(f"file {path}: {reason}; name a file of problems") from None
     return parse_text(text, str(path))

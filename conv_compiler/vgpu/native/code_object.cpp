@@ -7,8 +7,6 @@
 
 namespace vgpu {
 
-const char* decoder_version() { return "6"; }
-
 const KernelInfo* CodeObject::kernel(const std::string& name) const {
   for (const KernelInfo& k : kernels())
     if (k.name == name) return &k;

@@ -166,7 +166,4 @@ struct ChipInfo {
 const ChipInfo* chip_info(const std::string& name);        // nullptr: not a chip we execute
 const std::vector<ChipInfo>& chips();
 
-// Version of decoder and program format; part of the cache key.
-const char* decoder_version();
-
 }  // namespace vgpu

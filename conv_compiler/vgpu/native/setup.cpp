@@ -19,7 +19,8 @@ constexpr UserSgprs kUserSgprs[] = {
     {1u << 6, 1, UserSgprs::kPrivateSize},
 };
 
-constexpr uint32_t kTtmp7 = kTtmp0 + 7, kTtmp9 = kTtmp0 + 9;
+constexpr uint32_t kTtmp7 = kTtmp0 + 7, kTtmp8 = kTtmp0 + 8, kTtmp9 = kTtmp0 + 9;
+constexpr uint32_t kWaveIdShift = 25;  // of TTMP8: the wave's number in its workgroup, in bits 29:25
 
 void put64(uint32_t* s, uint64_t value) {
   s[0] = static_cast<uint32_t>(value);
@@ -94,6 +95,7 @@ void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t 
   if (w.group->family == 12) {
     w.s[kTtmp9] = id[0];
     w.s[kTtmp7] = (id[1] & 0xffff) | id[2] << 16;
+    w.s[kTtmp8] = index << kWaveIdShift;
   } else {
     for (int a = 0; a < 3; ++a)
       if (k.rsrc2 >> (7 + a) & 1) w.s[n++] = id[a];
