@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.embedded import read_record, save_with_record
 from conv_compiler.errors import ConvError, InvalidArtifact
 from conv_compiler.facts import KernelFacts
 from conv_compiler.problem import ConvProblem
 from conv_compiler.strategy import Strategy
+
+if TYPE_CHECKING:
+    from conv_compiler.cache import Entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +22,8 @@ class Artifact:
 
     `seconds` is what compiling took when it was compiled, None of a file that `save` wrote: equal
     kernels make equal files. `cached` is whether it was found ready; `rejected` are the
-    better-ranked candidates whose machine code broke a promise, with the reason.
+    better-ranked candidates whose machine code broke a promise, with the reason. `held` are the
+    bytes of a module from the cache, which does not keep its files for ever.
     """
 
     problem: ConvProblem
@@ -30,6 +34,17 @@ class Artifact:
     seconds: float | None
     rejected: tuple[str, ...] = ()
     cached: bool = False
+    held: bytes = field(default=b"", repr=False, compare=False)
+
+    @property
+    def module(self) -> bytes:
+        """The bytes of the `.vmfb`. Raises InvalidArtifact where they cannot be read."""
+        try:
+            return self.held or self.vmfb.read_bytes()
+        except OSError as error:
+            raise InvalidArtifact(
+                f"artifact {self.vmfb}: {error.strerror or error}; compile it again"
+            ) from error
 
     @property
     def main_kernel(self) -> KernelFacts | None:
@@ -49,6 +64,12 @@ class Artifact:
             "seconds": self.seconds,
             "rejected": list(self.rejected),
         }
+
+    @classmethod
+    def of_entry(cls, entry: Entry, *, cached: bool) -> Artifact:
+        """The artifact that lies in the cache."""
+        found = cls.from_record(entry.vmfb, entry.record, cached=cached)
+        return replace(found, held=entry.module)
 
     @classmethod
     def from_record(cls, vmfb: Path, record: dict[str, Any], *, cached: bool) -> Artifact:
@@ -87,5 +108,5 @@ class Artifact:
         """
         target, record = Path(path), self.to_json()
         del record["seconds"]
-        save_with_record(target, self.vmfb.read_bytes(), record)
+        save_with_record(target, self.module, record)
         return replace(self, vmfb=target)

@@ -8,9 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from conv_compiler.artifact import Artifact
-from conv_compiler.cache import Cache, key_of
-from conv_compiler.errors import CompilerRefused, GivesWay
+from conv_compiler.cache import Cache, Entry, key_of, passing_cache
+from conv_compiler.errors import CacheRefused, CompileFailed, CompilerRefused, GivesWay
 from conv_compiler.host import host_cores
+from conv_compiler.leftovers import WORK, scratch, work_folder
+from conv_compiler.notices import warn_once
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
 from conv_compiler.split_k import split_asked
@@ -33,23 +35,46 @@ def compile(
     a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
     scratch memory, spill, lose its software pipeline or the order of its main loop, or keep zeros
     that were to go, gives way to the next, and the artifact has it among the rejected. Where
-    `compute` leaves the kind of 8-bit floats to the chip, the artifact's problem names it. Raises
-    UnsupportedTarget, UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine
-    code is what its strategy promises.
+    `compute` leaves the kind of 8-bit floats to the chip, the artifact's problem names it. Where
+    the cache cannot be written, the artifact's file goes when this process ends, and a ConvWarning
+    says so. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, CacheRefused where others
+    may write the cache's folder, or StrategyNotApplied when no machine code is what its strategy
+    promises.
     """
     row = find_target(target)
     problem = problem.for_kind(row.has_fnuz)
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
-    if found := cache.get(key):
-        return Artifact.from_record(*found, cached=True)
+    if found := _find(cache, key):
+        return Artifact.of_entry(found, cached=True)
     chosen = choose(problem, row, strategy, split_k)
-    with cache.lock(key), tempfile.TemporaryDirectory() as folder:
-        if found := cache.get(key):  # another process compiled it while we waited
-            return Artifact.from_record(*found, cached=True)
-        artifact = _first_proved(problem, row, chosen, Path(folder))
-        vmfb, record = cache.put(key, artifact.vmfb, artifact.to_json())
-        return Artifact.from_record(vmfb, record, cached=False)
+    try:
+        with cache.lock(key), scratch(work_folder(), WORK) as folder:
+            if found := cache.get(key):  # another process compiled it while we waited
+                return Artifact.of_entry(found, cached=True)
+            artifact = _first_proved(problem, row, chosen, folder)
+            return Artifact.of_entry(_keep(cache, key, artifact), cached=False)
+    except OSError as error:
+        raise CompileFailed(
+            f"file {error.filename or tempfile.tempdir}: {error.strerror or error}; see that it "
+            "may be written and has room, or name another folder for temporary files by TMPDIR"
+        ) from error
+
+
+def _find(cache: Cache, key: str) -> Entry | None:
+    """What is compiled under a key, in the cache or for this process alone."""
+    if found := cache.get(key):
+        return found
+    return passing_cache().get(key) if passing_cache.cache_info().currsize else None
+
+
+def _keep(cache: Cache, key: str, artifact: Artifact) -> Entry:
+    """The artifact in the cache; where that cannot be written, for this process alone."""
+    try:
+        return cache.put(key, artifact.vmfb, artifact.to_json())
+    except CacheRefused as refused:
+        warn_once(f"{refused}; compiled code is kept until this process ends")
+        return passing_cache().put(key, artifact.vmfb, artifact.to_json())
 
 
 def _first_proved(

@@ -72,7 +72,12 @@ def read_record(path: Path) -> Any:
     """
     if not os.path.isfile(path):
         raise InvalidArtifact(f"artifact {path}: no such file; compile it first")
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidArtifact(
+            f"artifact {path}: {error.strerror or error}; see that it may be read"
+        ) from error
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if not data[-END_BYTES:].startswith(END):

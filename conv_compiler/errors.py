@@ -65,6 +65,10 @@ class InvalidOutput(ConvError):
     """A file that cannot be written, or that holds what a result must not take the place of."""
 
 
+class CacheRefused(ConvError):
+    """A cache folder, or an entry in it, that others may write or the system does not give."""
+
+
 class DeviceUnavailable(ConvError):
     """The runtime has no such device."""
 

@@ -7,13 +7,13 @@ and the shapes of its `@main`, and its archive carries checksums, so a file from
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import statistics
 import time
 import zipfile
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 import iree.runtime as iree
 import numpy as np
 
+from conv_compiler import forks
+from conv_compiler.arrays import Tensor, check_device, keeping, place
+from conv_compiler.arrays import to_numpy as to_numpy
 from conv_compiler.cpu_needs import TILES, check_needs, needs_of
 from conv_compiler.devices import DEVICES, find_device, open_device, reason, targets_of
-from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import (
     DeviceUnavailable,
     InvalidArray,
@@ -32,7 +34,6 @@ from conv_compiler.errors import (
     LaunchFailed,
 )
 from conv_compiler.host import host_architecture, host_flags
-from conv_compiler.layouts import without_groups
 from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
 from conv_compiler.tile_permission import ask_for_tiles
 from conv_compiler.waiting import batch_wait, may_wait_as_batch
@@ -49,60 +50,6 @@ def _launch_reason(error: Exception) -> str:
     return text.partition("driver error ")[2] or text
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tensor:
-    """Shape and type of one operand of a kernel; None stands for a dimension of any size."""
-
-    name: str
-    shape: tuple[int | None, ...]
-    dtype: np.dtype[Any]
-
-    @classmethod
-    def parse(cls, name: str, text: str) -> Tensor:
-        """The operand an MLIR tensor type such as `2x3xf16` states."""
-        *sizes, element = text.split("x")
-        return cls(
-            name=name,
-            shape=tuple(None if size == "?" else int(size) for size in sizes),
-            dtype=DTYPES[element].to_numpy(),
-        )
-
-    def is_empty(self, images: int | None) -> bool:
-        """Whether it has no elements, with so many images where that is open."""
-        return 0 in self.shape or (images == 0 and None in self.shape)
-
-    def empty(self, images: int | None) -> np.ndarray[Any, Any]:
-        """A host array of this shape and type, unwritten."""
-        return np.empty([images if size is None else size for size in self.shape], self.dtype)
-
-    def check(self, array: Any) -> None:
-        """Raise InvalidArray unless the array has this shape and type."""
-        shape, dtype = tuple(array.shape), array.dtype
-        if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
-            return
-        if len(shape) != len(self.shape) or any(
-            want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
-        ):
-            raise InvalidArray(
-                f"{self.name} {shape}: not the kernel's shape; give {self.shape}"
-                f"{without_groups(self.name, shape, self.shape)}"
-            )
-        if dtype != self.dtype:
-            raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
-
-
-def to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    """The values of a device array, in memory of their own.
-
-    In IREE 3.13 a host array mapped from a device array keeps the memory only as long as that very
-    object lives: of `array.to_host().reshape(-1)` the next call overwrites the values.
-    """
-    if 0 in array.shape:  # nothing to map, which the HIP driver refuses
-        return np.empty(array.shape, array.dtype)
-    host: np.ndarray[Any, Any] = array.to_host()
-    return host if host.flags.owndata else host.copy()
-
-
 class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
@@ -111,13 +58,15 @@ class Kernel:
 
     numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
     result. Calls return when the device is done; on the CPU the calling thread waits as a batch
-    thread (`waiting.py`).
+    thread (`waiting.py`). In a child made by fork the kernel is loaded again when it is used.
     """
 
     __slots__ = (
         "_batches",
         "_config",
+        "_generation",
         "_invoke",
+        "_made_of",
         "_waiting",
         "device",
         "operands",
@@ -127,6 +76,7 @@ class Kernel:
 
     def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
         self.path, self.device = path, device
+        self._made_of, self._generation = (path, data, device, built_for), forks.generation()
         self._config = config = open_device(device, built_for)
         try:
             module = iree.VmModule.copy_buffer(config.vm_instance, data)
@@ -166,7 +116,8 @@ class Kernel:
         return find_device(self.device).virtual
 
     def __call__(self, *operands: Any) -> Any:
-        """Run once. Raises InvalidArray when a shape or type is not the kernel's."""
+        """Run once. Raises InvalidArray when a shape, type or device is not the kernel's."""
+        self._follow_fork()
         if len(operands) != len(self.operands):
             names = ", ".join(tensor.name for tensor in self.operands)
             raise InvalidArray(
@@ -176,6 +127,7 @@ class Kernel:
         for tensor, array in zip(self.operands, operands, strict=True):
             if isinstance(array, iree.DeviceArray):
                 on_device = True
+                check_device(tensor.name, array, self._config.device, self.device)
             elif not isinstance(array, np.ndarray):
                 raise InvalidArray(
                     f"{tensor.name} {type(array).__name__}: not a numpy or device array; "
@@ -195,7 +147,7 @@ class Kernel:
         except BaseException:  # Ctrl-C, say: it has stopped the kernel
             _drop_devices()
             raise
-        return result if on_device else to_numpy(result)
+        return keeping(result, self._config) if on_device else to_numpy(result)
 
     def _images(self, operands: tuple[Any, ...]) -> int | None:
         """The images of operands with a dynamic batch, None without; InvalidArray where they
@@ -210,15 +162,15 @@ class Kernel:
                 )
         return images
 
+    def _follow_fork(self) -> None:
+        """Load the kernel again where this process was forked from the one that loaded it."""
+        if self._generation != forks.generation():
+            Kernel.__init__(self, *self._made_of)
+
     def put(self, array: Any) -> Any:
-        """A device array holding a copy of a numpy array."""
-        try:
-            return iree.asdevicearray(self._config.device, array, implicit_host_transfer=True)
-        except RuntimeError as error:
-            raise LaunchFailed(
-                f"array of {array.nbytes} bytes: device {self.device} cannot hold it "
-                f"({reason(error)}); give a smaller batch"
-            ) from error
+        """A device array holding a copy of a numpy array, or of an array of another device."""
+        self._follow_fork()
+        return place(array, self._config, self.device)
 
     def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:
         """Median time of one call with its operands on the device.
@@ -241,7 +193,7 @@ def _built_for(path: Path, data: bytes) -> tuple[str, str]:
     """The device target and the chip a `.vmfb` names; InvalidArtifact where it is corrupt."""
     try:
         # iree-compile writes a zip archive around the module; its checksums tell cut-off files.
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             broken = archive.testzip()
     except Exception as error:  # a flipped bit can come out as any error of the reader
         broken = str(error)
@@ -267,9 +219,18 @@ def _first_to_open(names: list[str], chip: str) -> str:
 
 
 @lru_cache(maxsize=_LOADED_KERNELS)
-def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
-    path = Path(file)
-    data = path.read_bytes()
+def _read(file: str, _stamp: tuple[int, ...]) -> bytes:
+    """The bytes of a file, which is not read again while its stamp is the same."""
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidArtifact(
+            f"artifact {file}: {error.strerror or error}; see that it may be read"
+        ) from error
+
+
+@lru_cache(maxsize=_LOADED_KERNELS)
+def _load(path: Path, data: bytes, device: str | None) -> Kernel:
     built_for, chip = _built_for(path, data)
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
     name = _first_to_open(fitting or [built_for], chip) if device is None else device
@@ -293,6 +254,9 @@ def _drop_devices() -> None:
         _load.cache_clear()
 
 
+forks.forget_in_child(_load.cache_clear)
+
+
 def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     """The kernel of an artifact or of a `.vmfb`, ready to be called.
 
@@ -302,14 +266,19 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     built for another chip, or for a CPU with extensions that this host lacks) and
     DeviceUnavailable (also where Linux forbids the tile registers that the file uses).
     """
-    path = os.fspath(artifact if isinstance(artifact, str | os.PathLike) else artifact.vmfb)
+    if not isinstance(artifact, str | os.PathLike):
+        if artifact.held:
+            return _load(artifact.vmfb, artifact.held, device)
+        artifact = artifact.vmfb
+    path = os.fspath(artifact)
     try:
         stat = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         stat = None
     if stat is None or not S_ISREG(stat.st_mode):
         raise InvalidArtifact(f"artifact {path}: no such file; compile it first")
-    return _load(path, device, (stat.st_mtime_ns, stat.st_size))
+    stamp = (stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return _load(Path(path), _read(path, stamp), device)
 
 
 def run(

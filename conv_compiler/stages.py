@@ -140,30 +140,31 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     stop, go_on = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
     run_compiler([*flags, stop], work, result="configured.mlir")
     named = [f"{role}={one.name}" for role, several in schedule.behind.items() for one in several]
-    files = (str(work / name) for name in ("configured.mlir", "kernels.mlir"))
+    files = ("configured.mlir", "kernels.mlir")
     # The package is found there as it was here.
-    found = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    _run([sys.executable, "-Pm", "conv_compiler.kernels", *files, *named], "kernel passes", found)
+    paths = (os.path.abspath(path) for path in sys.path if path)
+    found = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-Pm", "conv_compiler.kernels", *files, *named]
+    _run(command, work, "kernel passes", found)
     run_compiler([*flags, go_on], work, source="kernels.mlir")
 
 
 def run_compiler(
     flags: Iterable[str], work: Path, source: str = "module.mlir", result: str = "module.vmfb"
 ) -> None:
-    """iree-compile `source` to `result` in `work`, dumps in `dump/`; or CompileFailed."""
-    command = [
-        str(compiler_path()),
-        str(work / source),
-        *flags,
-        "-o",
-        str(work / result),
-        f"--iree-hal-dump-executable-files-to={work / 'dump'}",
-    ]
-    _run(command, "iree-compile")
+    """iree-compile `source` to `result` in `work`, dumps in `dump/`; or CompileFailed.
+
+    Names are those within `work`: debug information has them in the module, which is to have the
+    same bytes wherever it is compiled.
+    """
+    dump = "--iree-hal-dump-executable-files-to=dump"
+    _run([str(compiler_path()), source, *flags, "-o", result, dump], work, "iree-compile")
 
 
-def _run(command: list[str], what: str, environment: Mapping[str, str] | None = None) -> None:
-    """Run a command to its end, or raise CompileFailed with its first error."""
+def _run(
+    command: list[str], work: Path, what: str, environment: Mapping[str, str] | None = None
+) -> None:
+    """Run a command in a folder to its end, or raise CompileFailed with its first error."""
     try:
         done = subprocess.run(
             command,
@@ -171,6 +172,7 @@ def _run(command: list[str], what: str, environment: Mapping[str, str] | None = 
             text=True,
             timeout=_COMPILE_SECONDS,
             check=False,
+            cwd=work,
             env=environment,
         )
     except subprocess.TimeoutExpired as error:

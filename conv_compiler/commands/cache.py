@@ -48,13 +48,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(cache: Any, key: str, size: int, used: float) -> dict[str, Any]:
+    from conv_compiler.cache import RECORD_BYTES
+    from conv_compiler.private_folder import read_private
     from conv_compiler.problem import ConvProblem
 
     vmfb, record = cache.paths(key)
     row: dict[str, Any] = {"key": key, "bytes": size, "vmfb": str(vmfb)}
     row["used"] = datetime.fromtimestamp(used).isoformat(sep=" ", timespec="seconds")
     try:
-        facts = json.loads(record.read_text())
+        facts = json.loads(read_private(record, RECORD_BYTES)[0])
         row["name"] = ConvProblem.from_json(facts["problem"]).name
         row["target"] = facts["target"]
     except Exception:  # a damaged record is shown without them; the next compile rebuilds it

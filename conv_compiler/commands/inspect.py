@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     if args.stage:
         _print_stages(args, problem, find_target(target), strategy)
     elif args.json:
-        needs = needs_of(artifact.vmfb.read_bytes())
+        needs = needs_of(artifact.module)
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
         facts["passed_over"] = list(passed_over(problem, find_target(target), strategy))
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"target    {target}")
         print(f"strategy  {strategy.text}")
         print(f"file      {artifact.vmfb}")
-        if needs := needs_of(artifact.vmfb.read_bytes()):
+        if needs := needs_of(artifact.module):
             print(f"needs     {needs.text}")
         for reason in passed_over(problem, find_target(target), strategy):
             print(f"not used  {reason}")

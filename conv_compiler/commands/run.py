@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.commands.arguments import (
     add_build,
@@ -20,6 +20,9 @@ from conv_compiler.commands.arguments import (
 from conv_compiler.errors import InvalidArray
 from conv_compiler.outputs import Kind, check_output, write
 from conv_compiler.report import left, right, seconds, show
+
+if TYPE_CHECKING:
+    from conv_compiler.artifact import Artifact
 
 COLUMNS = (
     left("artifact", "vmfb"),
@@ -60,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.runtime import load
 
     check_output(args.output, NPY, read_files(args))
-    vmfb = _artifact(args)
-    kernel = load(vmfb, args.device)
+    kernel = load(_artifact(args), args.device)
     given = {name: path for name in OPERANDS if (path := getattr(args, name))}
     taken = [tensor.name for tensor in kernel.operands]
     for name in (*taken, *given):
@@ -75,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     elapsed = perf_counter() - started
     _write(args.output, result)
     row = {
-        "vmfb": str(vmfb),
+        "vmfb": str(kernel.path),
         "device": kernel.device,
         "output": str(args.output),
         "shape": list(result.shape),
@@ -86,14 +88,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _artifact(args: argparse.Namespace) -> Path:
-    """The `.vmfb` to run."""
+def _artifact(args: argparse.Namespace) -> Artifact | Path:
+    """What to run."""
     if path := artifact_path(args):
         return path
     from conv_compiler.compile import compile
 
     job = one(args)
-    return compile(job.problem, job.target.name, wanted(args), job.split_k).vmfb
+    return compile(job.problem, job.target.name, wanted(args), job.split_k)
 
 
 def _read(path: Path, dtype: Any) -> Any:

@@ -268,5 +268,5 @@ def test_a_temporary_folder_may_have_blanks_in_its_name(tmp_path, monkeypatch):
 
 def test_the_record_is_plain_json(artifact):
     record = json.loads(artifact.vmfb.with_suffix(".json").read_text())
-    assert set(artifact.to_json()) | {"key", "sha256"} == set(record)
+    assert set(artifact.to_json()) | {"key", "bytes", "sha256"} == set(record)
     assert Artifact.from_record(artifact.vmfb, record, cached=True).problem == PROBLEM
