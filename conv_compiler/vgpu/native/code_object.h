@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "elf_file.h"
+#include "elf_image.h"
 #include "launch.h"
 #include "program.h"
 
@@ -12,7 +12,7 @@ namespace vgpu {
 
 class LoadedCode final : public CodeObject {
  public:
-  LoadedCode(const Elf& elf, ElfImage image, std::string chip, std::vector<KernelInfo> kernels, Program program);
+  LoadedCode(Elf elf, ElfImage image, std::string chip, std::vector<KernelInfo> kernels, Program program);
 
   const std::string& chip() const override { return chip_; }
   const std::vector<KernelInfo>& kernels() const override { return kernels_; }
@@ -22,10 +22,10 @@ class LoadedCode final : public CodeObject {
   const ElfImage& image() const { return image_; }
 
  private:
+  Elf elf_;
   ElfImage image_;
   std::string chip_;
   std::vector<KernelInfo> kernels_;
-  std::vector<ElfSymbol> symbols_;
   Program program_;
 };
 

@@ -116,7 +116,7 @@ struct Counters {
 // A code object (hsaco), read, decoded and ready to run. Shared, immutable.
 class CodeObject {
  public:
-  // Reads the ELF at `elf`; its length comes from its headers. `chip` is the device's ("gfx942").
+  // Reads the ELF at `elf`; where it ends comes from its headers. `chip` is the device's ("gfx942").
   // Throws Error::kCodeObject, kWrongChip ("code object is for gfx942, the device is gfx90a") or kDecode.
   static std::shared_ptr<const CodeObject> load(const void* elf, const std::string& chip);
   virtual ~CodeObject() = default;
@@ -127,9 +127,6 @@ class CodeObject {
   // Address of a global symbol's loaded bytes and its size, {nullptr, 0} when there is none.
   virtual std::pair<void*, size_t> symbol(const std::string& name) const = 0;
 };
-
-// Length of the ELF image at `elf` in bytes, from its headers. Throws Error::kCodeObject.
-size_t elf_size(const void* elf);
 
 // A wave ends when it has passed so many barriers, or gone back so many times; 0: where its code ends.
 struct Limits {
