@@ -138,7 +138,7 @@ def with_metadata(image: bytes, change: Callable[[dict[str, Any]], None]) -> byt
     at = 12 + (name_size + 3) // 4 * 4
     metadata = msgpack.unpackb(note[at : at + size])
     change(metadata)
-    return with_note(image, msgpack.packb(metadata))
+    return with_note(image, msgpack.packb(metadata, unicode_errors="surrogateescape"))
 
 
 def kernels(vmfb: bytes) -> dict[str, int]:

@@ -180,6 +180,12 @@ METADATA: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "waves of 32": (kernel_field(".wavefront_size", 32), "has waves of 32"),
     "waves of 2^31": (kernel_field(".wavefront_size", 1 << 31), "has waves of 2147483648"),
     "no name": (kernel_field(".name", ""), "has a kernel without a name"),
+    "name that is no text": (kernel_field(".name", "a\udcffb"), r"whose name is no text: a\\xffb"),
+    "control character": (kernel_field(".name", "a\nb"), r"whose name is no text: a\\x0ab"),
+    "chip that is no text": (
+        lambda metadata: metadata.update({"amdhsa.target": "amdgcn--gfx9\udcff"}),
+        r"is for gfx9\\xff, the device is",
+    ),
     "no descriptor": (kernel_field(".symbol", ""), "which is not in the ELF"),
     "other descriptor": (kernel_field(".symbol", "x.kd"), "names kernel descriptor x.kd"),
     "text for a number": (kernel_field(".vgpr_count", "8"), "where a number belongs"),

@@ -1,4 +1,4 @@
-// A kernel's argument segment, laid out as its metadata says. check_kernels() has made sure that every argument is inside.
+// A kernel's argument segment, laid out as its metadata says. read_object() has made sure that every argument is inside.
 #pragma once
 
 #include <cstdint>

@@ -13,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "text.h"
+
 namespace vgpu {
 
-// Why a load or a launch was refused or stopped; what() is meant for the user as it is.
+// Why a load or a launch was refused or stopped; what() is meant for the user as it is, whatever names it quotes.
 class Error : public std::runtime_error {
  public:
   enum class Kind {
@@ -26,7 +28,7 @@ class Error : public std::runtime_error {
     kExecution,    // a fault while the kernel ran (address not mapped, unknown operand)
     kCheck,        // a check of Checks found something
   };
-  Error(Kind kind, const std::string& text) : std::runtime_error(text), kind(kind) {}
+  Error(Kind kind, const std::string& text) : std::runtime_error(printable(text)), kind(kind) {}
   const Kind kind;
 };
 

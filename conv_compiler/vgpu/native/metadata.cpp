@@ -216,7 +216,9 @@ Metadata read_metadata(const Elf& elf, const ElfImage& image) {
     else if (key == "amdhsa.kernels")
       for (size_t n = pack.array(); n; --n) {
         Kernel kernel = read_kernel(pack);
-        if (kernel.info.name.empty()) refuse("has a kernel without a name");
+        const std::string& name = kernel.info.name;
+        if (name.empty()) refuse("has a kernel without a name");
+        if (printable(name) != name) refuse("has a kernel whose name is no text: " + name);
         read_descriptor(elf, image, kernel);
         metadata.kernels.push_back(std::move(kernel.info));
       }

@@ -1,6 +1,8 @@
-#include "kernel_checks.h"
+#include "object_file.h"
 
-#include <string>
+#include <utility>
+
+#include "metadata.h"
 
 namespace vgpu {
 namespace {
@@ -42,8 +44,6 @@ void check_arguments(const KernelInfo& kernel) {
   }
 }
 
-}  // namespace
-
 void check_kernels(const Metadata& metadata, const ChipInfo& chip) {
   for (const KernelInfo& kernel : metadata.kernels) {
     const uint32_t lanes = chip.family == 9 || !(kernel.properties & kWave32) ? 64 : 32;
@@ -55,6 +55,20 @@ void check_kernels(const Metadata& metadata, const ChipInfo& chip) {
       refuse(kernel, "has " + std::to_string(kernel.private_size) + " bytes of scratch a work-item, more than " + chip.name + " can");
     check_arguments(kernel);
   }
+}
+
+}  // namespace
+
+ObjectFile read_object(Elf elf, const std::string& chip) {
+  ElfImage image(elf);
+  Metadata metadata = read_metadata(elf, image);
+  const ChipInfo* info = chip_info(chip);
+  if (!info || metadata.chip != chip)
+    throw Error(Error::Kind::kWrongChip, "code object is for " + metadata.chip + ", the device is " + chip);
+  if (elf.machine() != info->elf_mach)
+    refuse_object("is for machine " + std::to_string(elf.machine()) + " in its header, for " + chip + " in its metadata");
+  check_kernels(metadata, *info);
+  return {std::move(elf), std::move(image), std::move(metadata.kernels)};
 }
 
 }  // namespace vgpu
