@@ -3,7 +3,7 @@
 //   fuzz_code_objects SEED FIRST COUNT CHIP CODE_OBJECT [CHIP CODE_OBJECT ...]
 //
 // Draw n is the same for the same SEED and objects, whatever FIRST is. Each is read twice: as a span of its length, and
-// from the end of readable memory without a length. Needs no more than a compiler (test_damaged_code_objects.py has the
+// from the end of readable memory without a length. Needs no more than a compiler (test_code_object_fuzz.py has the
 // command). Exit status 0 means every draw was read or refused with Error in time, in the same way both times.
 #include <sys/mman.h>
 #include <unistd.h>
