@@ -27,40 +27,7 @@ void put64(uint32_t* s, uint64_t value) {
   s[1] = static_cast<uint32_t>(value >> 32);
 }
 
-// The value of one hidden argument. `size` is its size in bytes.
-bool hidden_value(const std::string& kind, const LaunchConfig& c, uint64_t& value) {
-  const auto axis = [&](const char* prefix) {
-    const std::string p = prefix;
-    return kind.size() == p.size() + 1 && kind.compare(0, p.size(), p) == 0 ? kind.back() - 'x' : -1;
-  };
-  int a;
-  if ((a = axis("hidden_block_count_")) >= 0) value = c.grid[a];
-  else if ((a = axis("hidden_group_size_")) >= 0) value = c.block[a];
-  else if ((a = axis("hidden_remainder_")) >= 0) value = 0;
-  else if ((a = axis("hidden_global_offset_")) >= 0) value = 0;
-  else if (kind == "hidden_grid_dims") value = c.grid[2] * c.block[2] > 1 ? 3 : c.grid[1] * c.block[1] > 1 ? 2 : 1;
-  else if (kind == "hidden_dynamic_lds_size") value = c.dynamic_lds;
-  else if (kind == "hidden_none") value = 0;
-  else return false;
-  return true;
-}
-
 }  // namespace
-
-std::vector<uint8_t> fill_kernarg(const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config) {
-  // Loads may reach to the end of the last cache line.
-  std::vector<uint8_t> out((kernel.kernarg_size + 63u) / 64u * 64u + 64u, 0);
-  if (kernel.kernarg_size) memcpy(out.data(), kernarg, kernel.kernarg_size);
-  for (const Arg& arg : kernel.args) {
-    if (arg.kind != Arg::Kind::kHidden) continue;
-    uint64_t value = 0;
-    // Arguments for services of the runtime (printf, heap, ...) stay 0: a kernel that uses them fails at
-    // the access, one that only declares them runs.
-    hidden_value(arg.value_kind, config, value);
-    if (arg.offset + arg.size <= kernel.kernarg_size && arg.size <= 8) memcpy(out.data() + arg.offset, &value, arg.size);
-  }
-  return out;
-}
 
 std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& c) {
   // hsa_kernel_dispatch_packet_t: header, setup, workgroup sizes (u16), grid sizes in work-items (u32), segments.
