@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from dataclasses import dataclass, replace
@@ -11,12 +10,11 @@ from typing import Any
 
 from conv_compiler.errors import ConvError, InvalidArtifact
 from conv_compiler.facts import KernelFacts
+from conv_compiler.module_file import ModuleFile
 from conv_compiler.problem import ConvProblem
+from conv_compiler.record import Record, read_record, signed
 from conv_compiler.strategy import Strategy
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+from conv_compiler.targets import find_target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,17 +52,24 @@ class Artifact:
 
     @classmethod
     def from_record(cls, vmfb: Path, record: dict[str, Any], *, cached: bool) -> Artifact:
-        """The artifact a record describes."""
-        return cls(
-            problem=ConvProblem.from_json(record["problem"]),
-            target=record["target"],
-            strategy=Strategy.from_json(record["strategy"]),
-            vmfb=vmfb,
-            kernels=tuple(KernelFacts(**kernel) for kernel in record["kernels"]),
-            seconds=record["seconds"],
-            rejected=tuple(record["rejected"]),
-            cached=cached,
-        )
+        """The artifact a record describes.
+
+        Raises InvalidArtifact for one whose values are not those that `to_json` writes.
+        """
+        values = Record.of(record)
+        try:
+            return cls(
+                problem=ConvProblem.from_json(values.problem),
+                target=find_target(values.target).name,
+                strategy=Strategy.from_json(values.strategy),
+                vmfb=vmfb,
+                kernels=values.kernels,
+                seconds=values.seconds,
+                rejected=values.rejected,
+                cached=cached,
+            )
+        except ConvError as error:
+            raise InvalidArtifact(f"record: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Artifact:
@@ -73,21 +78,21 @@ class Artifact:
         Raises InvalidArtifact without its record, and where the record is of another module.
         """
         vmfb = Path(path)
+        beside = vmfb.with_suffix(".json")
         try:
-            record = json.loads(vmfb.with_suffix(".json").read_text())
-            artifact, written_for = cls.from_record(vmfb, record, cached=True), record["sha256"]
-            found = _sha256(vmfb)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, ConvError) as error:
+            text = beside.read_bytes()
+        except OSError as error:
             raise InvalidArtifact(
-                f"artifact {vmfb}: {vmfb.with_suffix('.json').name} beside it is missing or not a "
-                "record of ours; compile it with `conv-compiler compile -o`"
+                f"artifact {vmfb}: {beside.name} beside it is missing; "
+                "compile it with `conv-compiler compile -o`"
             ) from error
-        if found != written_for:
+        module = ModuleFile.read(vmfb)
+        try:
+            return cls.from_record(vmfb, read_record(text, module.data), cached=True)
+        except InvalidArtifact as error:
             raise InvalidArtifact(
-                f"artifact {vmfb}: not the module that {vmfb.with_suffix('.json').name} was "
-                "written for; compile it again"
-            )
-        return artifact
+                f"artifact {vmfb}: {beside.name} beside it is no record of it ({error})"
+            ) from error
 
     def save(self, path: str | Path) -> Artifact:
         """Copy the module to `path` and its record beside it; both or neither appear."""
@@ -95,7 +100,7 @@ class Artifact:
         with tempfile.TemporaryDirectory(dir=target.parent) as staging:
             module, record = Path(staging) / "module", Path(staging) / "record"
             module.write_bytes(self.vmfb.read_bytes())
-            values = {**self.to_json(), "sha256": _sha256(module)}
+            values = signed(self.to_json(), module.read_bytes())
             record.write_text(json.dumps(values, indent=1))
             module.replace(target)
             record.replace(target.with_suffix(".json"))

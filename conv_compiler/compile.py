@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, key_of
-from conv_compiler.errors import GivesWay
+from conv_compiler.errors import GivesWay, InvalidArtifact
 from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
@@ -40,15 +40,23 @@ def compile(
     problem = problem.for_kind(row.has_fnuz)
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
-    if found := cache.get(key):
-        return Artifact.from_record(*found, cached=True)
+    if found := _cached(cache, key):
+        return found
     chosen = choose(problem, row, strategy, split_k)
     with cache.lock(key), tempfile.TemporaryDirectory() as folder:
-        if found := cache.get(key):  # another process compiled it while we waited
-            return Artifact.from_record(*found, cached=True)
+        if found := _cached(cache, key):  # another process compiled it while we waited
+            return found
         artifact = _first_proved(problem, row, chosen, Path(folder))
         vmfb, record = cache.put(key, artifact.vmfb, artifact.to_json())
         return Artifact.from_record(vmfb, record, cached=False)
+
+
+def _cached(cache: Cache, key: str) -> Artifact | None:
+    """The artifact of a key; None where there is none, or its record is none of ours."""
+    try:
+        return Artifact.from_record(*found, cached=True) if (found := cache.get(key)) else None
+    except InvalidArtifact:
+        return None
 
 
 def _first_proved(

@@ -19,7 +19,7 @@ from conv_compiler.dtypes import (
 from conv_compiler.elementwise import Fused, parse
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout, find_layout
-from conv_compiler.problem_checks import check, settings_of
+from conv_compiler.problem_checks import check, check_texts, settings_of
 from conv_compiler.problem_text import fields_of, name_of
 
 # What each direction computes: (its two operands, its result); d_ stands for a gradient.
@@ -97,6 +97,7 @@ class ConvProblem:
         return hash((self.n, self.g, self.k, self.c, self.image, self.filter))
 
     def __post_init__(self) -> None:
+        check_texts(self)
         if self.direction not in DIRECTIONS:
             raise UnsupportedProblem(
                 f"direction {self.direction}: not built; known: {', '.join(DIRECTIONS)}"
@@ -315,4 +316,4 @@ class ConvProblem:
 
         Raises UnsupportedProblem for unknown or missing keys and for bad values.
         """
-        return cls(**fields_of(values, tuple(cls.__dataclass_fields__)))
+        return cls(**fields_of(values, ConvProblem))

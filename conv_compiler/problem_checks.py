@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import reprlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,21 @@ SIZES = ("n", "g", "k", "c")
 # What the spatial settings stand for where they are left out, and their least values.
 SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_high", 0))
 OPERAND_OPS = ("input", "weight", "output")
+TEXTS = (
+    *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute"),
+    *(f"{name}_op" for name in OPERAND_OPS),
+)
 MAX_INDEX = 2**62
 MAX_SIZE = 2**31 - 1
+
+
+def check_texts(problem: ConvProblem) -> None:
+    """Refuse anything but text in a field of text, by UnsupportedProblem."""
+    for name in TEXTS:
+        if not isinstance(value := getattr(problem, name), str):
+            raise UnsupportedProblem(
+                f"{name} {reprlib.repr(value)}: not text; give a name of its table"
+            )
 
 
 def settings_of(problem: ConvProblem) -> dict[str, Any]:

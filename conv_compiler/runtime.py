@@ -11,7 +11,6 @@ import os
 import re
 import statistics
 import time
-import zipfile
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import iree.runtime as iree
 import numpy as np
 
-from conv_compiler.cpu_needs import TILES, check_needs, needs_of
+from conv_compiler.cpu_needs import TILES, check_needs
 from conv_compiler.devices import DEVICES, find_device, open_device, reason
 from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import (
@@ -32,6 +31,7 @@ from conv_compiler.errors import (
     LaunchFailed,
 )
 from conv_compiler.host import host_architecture, host_flags
+from conv_compiler.module_file import ModuleFile
 from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
 from conv_compiler.tile_permission import ask_for_tiles
 from conv_compiler.waiting import batch_wait, may_wait_as_batch
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from conv_compiler.artifact import Artifact
 
 _LOADED_KERNELS = 64
+# What IREE's bindings raise for a module they do not take, and what a module without a function of
+# ours comes out as.
+_REFUSALS = (RuntimeError, ValueError, LookupError, AttributeError, TypeError)
 
 
 def _launch_reason(error: Exception) -> str:
@@ -137,7 +140,7 @@ class Kernel:
                 for number, tensor in enumerate(self.operands)
                 if stated and None in tensor.shape
             ]
-        except (RuntimeError, ValueError, KeyError, AttributeError) as error:
+        except _REFUSALS as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
                 f"({reason(error)}); compile it for that device"
@@ -215,24 +218,6 @@ class Kernel:
         return statistics.median(times)
 
 
-def _built_for(path: Path, data: bytes) -> tuple[str, str]:
-    """The device target and the chip a `.vmfb` names; InvalidArtifact where it is corrupt."""
-    try:
-        # iree-compile writes a zip archive around the module; its checksums tell cut-off files.
-        with zipfile.ZipFile(path) as archive:
-            broken = archive.testzip()
-    except Exception as error:  # a flipped bit can come out as any error of the reader
-        broken = str(error)
-    target = re.search(rb'#hal\.device\.target<"([\w-]+)"', data)
-    if broken or target is None:
-        why = broken or "it names no device"
-        raise InvalidArtifact(
-            f"artifact {path.name}: corrupt or not compiled code ({why}); compile it again"
-        )
-    chip = re.search(rb'(?:arch|target_triple) = "(\w+)', data)
-    return target[1].decode(), (chip or target)[1].decode()
-
-
 def _first_to_open(names: list[str], chip: str) -> str:
     """The first of the names whose device can be opened, or the last one."""
     for name in names[:-1]:
@@ -246,9 +231,8 @@ def _first_to_open(names: list[str], chip: str) -> str:
 
 @lru_cache(maxsize=_LOADED_KERNELS)
 def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
-    path = Path(file)
-    data = path.read_bytes()
-    built_for, chip = _built_for(path, data)
+    module = ModuleFile.read(Path(file))
+    path, built_for, chip = module.path, module.built_for, module.chip
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
     name = device or _first_to_open(fitting or [built_for], chip)
     if find_device(name).built_for != built_for:
@@ -256,11 +240,11 @@ def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
             f"artifact {path.name}: built for {chip}, which device {name} is not; "
             f"use {' or '.join(fitting) or 'another device'}, or compile it for {name}"
         )
-    if needs := needs_of(data):
+    if needs := module.needs:
         check_needs(path.name, needs, host_architecture(), host_flags())
         if TILES in needs.extensions:
             ask_for_tiles(path.name)
-    return Kernel(path, data, name, chip)
+    return Kernel(path, module.data, name, chip)
 
 
 def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
@@ -275,7 +259,7 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     path = os.fspath(artifact if isinstance(artifact, str | os.PathLike) else artifact.vmfb)
     try:
         stat = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         stat = None
     if stat is None or not S_ISREG(stat.st_mode):
         raise InvalidArtifact(f"artifact {path}: no such file; compile it first")

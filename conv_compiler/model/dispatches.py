@@ -65,13 +65,20 @@ def disassembly(vmfb: Path) -> str:
     if spec is None or not spec.submodule_search_locations:
         raise InvalidArtifact("iree-base-runtime: not installed; pip install iree-base-runtime")
     tool = Path(spec.submodule_search_locations[0]) / "iree-dump-module"
-    done = subprocess.run(
-        [str(tool), "--output=disassembly", str(vmfb)],
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+    command = [str(tool), "--output=disassembly", str(vmfb)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InvalidArtifact(
+            f"artifact {vmfb.name}: iree-dump-module is not done after {_SECONDS} s"
+        ) from error
     if done.returncode:
         raise InvalidArtifact(f"artifact {vmfb.name}: iree-dump-module cannot read it")
     return done.stdout
