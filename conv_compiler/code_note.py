@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 import msgspec
 from elftools.common.exceptions import ELFError
@@ -15,21 +15,26 @@ from conv_compiler.errors import InvalidArtifact
 DAMAGE = (ELFError, ValueError, LookupError, AttributeError, TypeError, ArithmeticError)
 
 
+# As the hardware has them: registers of a lane and of a wave, threads of a workgroup, bytes.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+Threads = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+
+
 class KernelNote(msgspec.Struct, frozen=True, rename=lambda name: f".{name}"):
     """A record of `amdhsa.kernels`."""
 
     name: str
     symbol: str
-    wavefront_size: int
-    max_flat_workgroup_size: int
-    vgpr_count: int
-    sgpr_count: int
-    vgpr_spill_count: int
-    sgpr_spill_count: int
-    group_segment_fixed_size: int
-    private_segment_fixed_size: int
-    agpr_count: int = 0
-    reqd_workgroup_size: tuple[int, int, int] | None = None
+    wavefront_size: Literal[32, 64]
+    max_flat_workgroup_size: Threads
+    vgpr_count: Count
+    sgpr_count: Count
+    vgpr_spill_count: Count
+    sgpr_spill_count: Count
+    group_segment_fixed_size: Count
+    private_segment_fixed_size: Count
+    agpr_count: Count = 0
+    reqd_workgroup_size: tuple[Threads, Threads, Threads] | None = None
 
     @property
     def spills(self) -> int:

@@ -80,6 +80,9 @@ def damage(data: bytes) -> str:
                 return f"{packed[0]} is compressed"
             if broken := archive.testzip():
                 return f"{broken} is altered"
+            # Python finds entries behind what was put in front of an archive, IREE does not.
+            if min((one.header_offset for one in entries), default=0):
+                return "it has bytes in front"
     except Exception as error:  # a flipped bit can come out as any error of the reader
         return " ".join(str(error).split()) or type(error).__name__
     return "" if entries else "it is empty"

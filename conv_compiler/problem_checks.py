@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.dtypes import check_pair, compute_text, default_weight_dtype
-from conv_compiler.elementwise import parse, parse_operand
+from conv_compiler.elementwise import Fused, parse, parse_operand
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import find_layout
 from conv_compiler.rounds import batch_is_outermost
@@ -32,7 +32,8 @@ MAX_SIZE = 2**31 - 1
 def check_texts(problem: ConvProblem) -> None:
     """Refuse anything but text in a field of text, by UnsupportedProblem."""
     for name in TEXTS:
-        if not isinstance(value := getattr(problem, name), str):
+        kinds = str | Fused if name == "elementwise" else str
+        if not isinstance(value := getattr(problem, name), kinds):
             raise UnsupportedProblem(
                 f"{name} {reprlib.repr(value)}: not text; give a name of its table"
             )

@@ -25,8 +25,8 @@ from conv_compiler.gpu_forms import INTERLEAVED_STAGES, PLAIN_STAGES, trips
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import LAST_PIXEL, ORDER, ORDERED, CompilationInfo, Schedule
-from conv_compiler.select import STRATEGIES
+from conv_compiler.schedule import LAST_PIXEL, NO_LOOP, ORDER, ORDERED, CompilationInfo, Schedule
+from conv_compiler.select import find_strategy
 from conv_compiler.strategy import CpuTiling, GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
 
@@ -66,7 +66,7 @@ def stage_texts(
     from conv_compiler.schedule import attach
 
     problem = problem.for_kind(target.has_fnuz)
-    row = STRATEGIES[strategy.name]
+    row = find_strategy(strategy.name)
     texts: dict[str, str] = {}
     try:
         with ir.Context(), ir.Location.unknown():
@@ -97,12 +97,28 @@ def stage_texts(
     if last == "scheduled":
         return texts
     flags = [*compiler_flags(target), *schedule.flags]
-    if schedule.behind:
-        run_around_passes(flags, schedule, work)
-    else:
-        run_compiler(flags, work)
+    try:
+        if schedule.behind:
+            run_around_passes(flags, schedule, work)
+        else:
+            run_compiler(flags, work)
+    except CompileFailed as error:
+        if strategy.script and NO_LOOP in str(error):
+            raise StrategyNotApplied(
+                f"schedule: of @{', @'.join(schedule.replaced)} the kernel has no main loop, where "
+                f"{strategy.text} has one; tile the contraction along gemm_k"
+            ) from error
+        raise
     check_applied(schedule.roles, work)
     return texts | dumped_texts(target, work)
+
+
+def replaced(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[str, ...]:
+    """The sequences of a schedule in whose place those of the user's script are."""
+    if not strategy.script:
+        return ()
+    whole = roles(problem.for_kind(target.has_fnuz))
+    return find_strategy(strategy.name).schedule(whole, target, strategy).replaced
 
 
 def _state(module: ir.Module, name: str, value: str) -> None:

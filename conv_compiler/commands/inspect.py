@@ -95,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.model.facts import chip_facts
     from conv_compiler.module_file import ModuleFile
     from conv_compiler.select import choose, passed_over
+    from conv_compiler.stages import replaced
     from conv_compiler.targets import find_target
 
     args.model |= args.look
@@ -126,12 +127,15 @@ def run(args: argparse.Namespace) -> int:
         needs = ModuleFile.read(artifact.vmfb).needs
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
+        facts["replaced"] = list(replaced(problem, find_target(target), strategy))
         facts["passed_over"] = list(passed_over(problem, find_target(target), strategy))
         print(json.dumps(facts, indent=1))
     else:
         print(f"problem   {problem.name}")
         print(f"target    {target}")
         print(f"strategy  {strategy.text}")
+        if names := replaced(problem, find_target(target), strategy):
+            print(f"replaced  {' '.join(f'@{name}' for name in names)}")
         print(f"file      {artifact.vmfb}")
         if needs := ModuleFile.read(artifact.vmfb).needs:
             print(f"needs     {needs.text}")

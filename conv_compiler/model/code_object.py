@@ -98,8 +98,6 @@ def _kernel(
     if not 0 <= start <= start + size <= len(text) or size % 4:
         raise ValueError(f"kernel {record.name} lies outside .text")
     lanes = record.wavefront_size
-    if lanes not in (32, 64):
-        raise ValueError(f"waves of {lanes} lanes")
     program = decode_text(chip, address, text[start : start + size], wave_size=lanes)
     rsrc1, rsrc2 = (struct.unpack_from("<I", descriptor, at)[0] for at in (_RSRC1, _RSRC2))
     return KernelCode(

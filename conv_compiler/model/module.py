@@ -222,5 +222,9 @@ def model_module(
                 estimate=estimate(counts, launch, target, alone=_alone(code, dispatch, launch)),
             )
         )
+    if not models:
+        raise InvalidArtifact(
+            f"artifact {vmfb.name}: its host program launches no kernel; compile it again"
+        )
     fills = tuple(one for one in launches if isinstance(one, Fill))
     return ModuleModel(target=target, kernels=tuple(models), fills=fills)

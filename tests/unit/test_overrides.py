@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,5 +133,9 @@ def test_a_script_breaks_no_promise():
       transform.yield
     }
     }"""
+    wanted = Wanted(name="implicit_gemm", script=text)
+    with pytest.raises(StrategyNotApplied, match="no main loop"):
+        compile(SMALL, "gfx942", wanted, 2)
+    one_trip = replace(SMALL, n=1, image=(3, 3), pad_low=(0, 0), pad_high=(0, 0))
     with pytest.raises(StrategyNotApplied, match=r"no v_mfma.* in its text"):
-        compile(SMALL, "gfx942", Wanted(name="implicit_gemm", script=text), 2)
+        compile(one_trip, "gfx942", wanted, 1)
