@@ -125,17 +125,22 @@ def test_the_cpu_has_no_script_to_replace(capsys, tmp_path):
 def test_a_script_breaks_no_promise():
     # Vector loops where matrix instructions were promised.
     text = """
-    module attributes { transform.with_named_sequence } {
-    transform.named_sequence @entry_k_loop(%f: !transform.any_op {transform.readonly}) {
+    module attributes {{ transform.with_named_sequence }} {{
+    transform.named_sequence @entry_k_loop(%f: !transform.any_op {{transform.readonly}}) {{
+      {loop}
       transform.yield
-    }
-    transform.named_sequence @entry_threads(%f: !transform.any_op {transform.readonly}) {
+    }}
+    transform.named_sequence @entry_threads(%f: !transform.any_op {{transform.readonly}}) {{
       transform.yield
-    }
-    }"""
-    wanted = Wanted(name="implicit_gemm", script=text)
-    with pytest.raises(StrategyNotApplied, match="no main loop"):
-        compile(SMALL, "gfx942", wanted, 2)
-    one_trip = replace(SMALL, n=1, image=(3, 3), pad_low=(0, 0), pad_high=(0, 0))
+    }}
+    }}"""
+    loop = """
+      %op = transform.structured.match ops{["linalg.generic"]} in %f
+        : (!transform.any_op) -> !transform.any_op
+      %tile, %loop = transform.structured.tile_using_for %op tile_sizes [0, 0, 16]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)"""
+    wanted = Wanted(name="implicit_gemm", script=text.format(loop=loop))
     with pytest.raises(StrategyNotApplied, match=r"no v_mfma.* in its text"):
-        compile(one_trip, "gfx942", wanted, 1)
+        compile(SMALL, "gfx942", wanted, 2)
+    with pytest.raises(StrategyNotApplied, match="no main loop"):
+        compile(SMALL, "gfx942", replace(wanted, script=text.format(loop="")), 2)
