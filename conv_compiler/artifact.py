@@ -6,11 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.embedded import read_record, save_with_record
+from conv_compiler.embedded import record_of, save_with_record
 from conv_compiler.errors import ConvError, InvalidArtifact
 from conv_compiler.facts import KernelFacts
+from conv_compiler.module_file import ModuleFile
 from conv_compiler.problem import ConvProblem
+from conv_compiler.record import Record
 from conv_compiler.strategy import Strategy
+from conv_compiler.targets import find_target
 
 if TYPE_CHECKING:
     from conv_compiler.cache import Entry
@@ -73,17 +76,24 @@ class Artifact:
 
     @classmethod
     def from_record(cls, vmfb: Path, record: dict[str, Any], *, cached: bool) -> Artifact:
-        """The artifact a record describes."""
-        return cls(
-            problem=ConvProblem.from_json(record["problem"]),
-            target=record["target"],
-            strategy=Strategy.from_json(record["strategy"]),
-            vmfb=vmfb,
-            kernels=tuple(KernelFacts(**kernel) for kernel in record["kernels"]),
-            seconds=record.get("seconds"),
-            rejected=tuple(record["rejected"]),
-            cached=cached,
-        )
+        """The artifact a record describes.
+
+        Raises InvalidArtifact for one whose values are not those that `to_json` writes.
+        """
+        values = Record.of(record)
+        try:
+            return cls(
+                problem=ConvProblem.from_json(values.problem),
+                target=find_target(values.target).name,
+                strategy=Strategy.from_json(values.strategy),
+                vmfb=vmfb,
+                kernels=values.kernels,
+                seconds=values.seconds,
+                rejected=values.rejected,
+                cached=cached,
+            )
+        except ConvError as error:
+            raise InvalidArtifact(f"record: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Artifact:
@@ -92,14 +102,11 @@ class Artifact:
         Raises InvalidArtifact for one without a record, and where it is of another module.
         """
         vmfb = Path(path)
-        record = read_record(vmfb)
+        module = ModuleFile.read(vmfb)
         try:
-            return cls.from_record(vmfb, record, cached=True)
-        except (ValueError, KeyError, TypeError, AttributeError, ConvError) as error:
-            raise InvalidArtifact(
-                f"artifact {vmfb}: its record is not one of ours; "
-                "compile it with `conv-compiler compile -o`"
-            ) from error
+            return cls.from_record(vmfb, record_of(module), cached=True)
+        except InvalidArtifact as error:
+            raise InvalidArtifact(f"artifact {vmfb}: {error}") from error
 
     def save(self, path: str | Path) -> Artifact:
         """Write the module with its record in it to `path`, whole or not at all.

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, Entry, key_of, passing_cache
-from conv_compiler.errors import CacheRefused, CompileFailed, CompilerRefused, GivesWay
+from conv_compiler.errors import (
+    CacheRefused,
+    CompileFailed,
+    CompilerRefused,
+    GivesWay,
+    InvalidArtifact,
+)
 from conv_compiler.host import host_cores
 from conv_compiler.leftovers import WORK, scratch, work_folder
 from conv_compiler.notices import warn_once
@@ -46,12 +52,12 @@ def compile(
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
     if found := _find(cache, key):
-        return Artifact.of_entry(found, cached=True)
+        return found
     chosen = choose(problem, row, strategy, split_k)
     try:
         with cache.lock(key), scratch(work_folder(), WORK) as folder:
-            if found := cache.get(key):  # another process compiled it while we waited
-                return Artifact.of_entry(found, cached=True)
+            if found := _found(cache, key):  # another process compiled it while we waited
+                return found
             artifact = _first_proved(problem, row, chosen, folder)
             return Artifact.of_entry(_keep(cache, key, artifact), cached=False)
     except OSError as error:
@@ -61,11 +67,11 @@ def compile(
         ) from error
 
 
-def _find(cache: Cache, key: str) -> Entry | None:
+def _find(cache: Cache, key: str) -> Artifact | None:
     """What is compiled under a key, in the cache or for this process alone."""
-    if found := cache.get(key):
+    if found := _found(cache, key):
         return found
-    return passing_cache().get(key) if passing_cache.cache_info().currsize else None
+    return _found(passing_cache(), key) if passing_cache.cache_info().currsize else None
 
 
 def _keep(cache: Cache, key: str, artifact: Artifact) -> Entry:
@@ -75,6 +81,14 @@ def _keep(cache: Cache, key: str, artifact: Artifact) -> Entry:
     except CacheRefused as refused:
         warn_once(f"{refused}; compiled code is kept until this process ends")
         return passing_cache().put(key, artifact.vmfb, artifact.to_json())
+
+
+def _found(cache: Cache, key: str) -> Artifact | None:
+    """The artifact of a key in a cache; None where there is none, or its record is none of ours."""
+    try:
+        return Artifact.of_entry(found, cached=True) if (found := cache.get(key)) else None
+    except InvalidArtifact:
+        return None
 
 
 def _first_proved(

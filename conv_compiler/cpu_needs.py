@@ -106,7 +106,7 @@ def needs_of(module: bytes, *, with_tiles: bool = False) -> Needs | None:
     found = _TARGET.search(module)
     if found is None:
         return None
-    cpu, features, architecture = (part.decode() for part in found.groups())
+    cpu, features, architecture = (part.decode("ascii", "replace") for part in found.groups())
     state = {word[1:]: word[0] == "+" for word in features.split(",") if word}  # the last one holds
     names = LINUX_NAMES.get(architecture, {})
     unused = () if with_tiles or STATED_TILES.encode() in module else TILE_EXTENSIONS

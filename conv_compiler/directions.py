@@ -25,7 +25,9 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import Layout
+from conv_compiler.phases import Line, Met
 from conv_compiler.problem import ConvProblem
 from conv_compiler.rounds import one_round
 
@@ -72,31 +74,24 @@ class Phases:
         Where a single phase meets any output pixel it is the only one computed: of a 1x1 filter
         with a stride the other input pixels get no gradient.
         """
-        stride, pad = problem.stride[axis], problem.pad_low[axis]
-        size, outs = problem.image[axis], problem.out_image[axis]
-        last = -(-size // stride) - 1
-        met = {
-            a: offsets
-            for a in range(min(stride, size))
-            if (
-                offsets := [
-                    reach // stride
-                    for reach in (
-                        a + pad - f * problem.dilation[axis] for f in range(problem.filter[axis])
-                    )
-                    if reach % stride == 0 and -last <= reach // stride < outs
-                ]
+        stride = problem.stride[axis]
+        met = Met.of(
+            Line(
+                size=problem.image[axis],
+                outs=problem.out_image[axis],
+                filter=problem.filter[axis],
+                stride=stride,
+                dilation=problem.dilation[axis],
+                pad=problem.pad_low[axis],
             )
-        }
-        found = sorted({offset for offsets in met.values() for offset in offsets}) or [0]
-        step = math.gcd(*(offset - found[0] for offset in found)) or 1
-        one = len(met) <= 1
+        )
+        step = met.step or 1
         return cls(
-            first=next(iter(met), 0) if one else 0,
-            count=1 if one else stride,
-            lowest=found[0],
+            first=met.first,
+            count=1 if met.phases <= 1 else stride,
+            lowest=met.lowest,
             step=step,
-            taps=(found[-1] - found[0]) // step + 1,
+            taps=(met.highest - met.lowest) // step + 1,
         )
 
 
@@ -192,8 +187,19 @@ _ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data})
 
 @lru_cache(maxsize=256)
 def as_weight_gradient(problem: ConvProblem) -> ConvProblem:
-    """The weight gradient that computes a problem: itself, where it is one."""
-    return _ROLES[problem.direction](problem) if problem.direction in _ROLES else problem
+    """The weight gradient that computes a problem: itself, where it is one.
+
+    Raises UnsupportedProblem where one of its sizes is too large.
+    """
+    if problem.direction not in _ROLES:
+        return problem
+    try:
+        return _ROLES[problem.direction](problem)
+    except UnsupportedProblem as error:
+        raise UnsupportedProblem(
+            f"problem {problem.name}: too large as the weight gradient that computes it ({error}); "
+            "shrink it"
+        ) from error
 
 
 def in_terms(problem: ConvProblem) -> ConvProblem:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from conv_compiler.schedule import MARK
 
@@ -25,7 +25,6 @@ _BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)", re.MULTILINE)
 # LLVM: a function with the group of its attributes, and such a group.
 _DEFINE = re.compile(r"^define [^@]*@(\w+)\(.* #(\d+) ", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{(.*)\}$", re.MULTILINE)
-_NOTE_KERNELS = "amdhsa.kernels"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,51 +97,31 @@ def kernel_marks(llvm: str) -> dict[str, dict[str, str]]:
     return {m[1]: found for m in _DEFINE.finditer(llvm) if (found := groups.get(m[2]))}
 
 
-def code_object_kernels(path: Path) -> list[dict[str, Any]]:
-    """The `amdhsa.kernels` records of an AMD code object (LLVM AMDGPU usage, code object V5)."""
-    with path.open("rb") as stream:
-        records: list[dict[str, Any]] = code_object_note(stream).get(_NOTE_KERNELS, [])
-    return records
-
-
-def code_object_note(stream: BinaryIO) -> dict[str, Any]:
-    """The metadata an AMD code object carries; empty where there is none."""
-    import msgpack
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import NoteSection
-
-    for section in ELFFile(stream).iter_sections():
-        if not isinstance(section, NoteSection):
-            continue
-        for note in section.iter_notes():
-            if note["n_name"] == "AMDGPU":
-                metadata: dict[str, Any] = msgpack.unpackb(note["n_descdata"])
-                return metadata
-    return {}
-
-
 def amd_facts(
     code_object: Path, assembly: str, llvm: str, roles: dict[str, str]
 ) -> list[KernelFacts]:
     """Facts of every kernel of one code object; `roles` names kernels by what they do."""
+    from conv_compiler.code_note import read_note
+
     marks = kernel_marks(llvm)
-    records = code_object_kernels(code_object)
-    names = [record[".name"] for record in records]
+    with code_object.open("rb") as stream:
+        records = read_note(stream).kernels
+    names = [record.name for record in records]
     mma, texts = mma_by_kernel(assembly, names), kernel_texts(assembly, names)
     return [
         KernelFacts(
-            name=record[".name"],
-            role=roles.get(record[".name"], "other"),
-            mma=mma.get(record[".name"], {}),
-            pipelined=is_pipelined(texts.get(record[".name"], "")),
-            marks=marks.get(record[".name"], {}),
-            vgprs=record[".vgpr_count"],
-            agprs=record.get(".agpr_count", 0),
-            sgprs=record[".sgpr_count"],
-            lds_bytes=record[".group_segment_fixed_size"],
-            scratch_bytes=record[".private_segment_fixed_size"],
-            spills=record[".vgpr_spill_count"] + record[".sgpr_spill_count"],
-            workgroup_size=record[".max_flat_workgroup_size"],
+            name=record.name,
+            role=roles.get(record.name, "other"),
+            mma=mma.get(record.name, {}),
+            pipelined=is_pipelined(texts.get(record.name, "")),
+            marks=marks.get(record.name, {}),
+            vgprs=record.vgpr_count,
+            agprs=record.agpr_count,
+            sgprs=record.sgpr_count,
+            lds_bytes=record.group_segment_fixed_size,
+            scratch_bytes=record.private_segment_fixed_size,
+            spills=record.spills,
+            workgroup_size=record.max_flat_workgroup_size,
         )
         for record in records
     ]

@@ -13,6 +13,7 @@ from conv_compiler.gpu_forms import (
     Form,
     filled_parts,
     k_multiple,
+    trips,
     with_stages,
 )
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
@@ -33,6 +34,8 @@ from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from iree.compiler import ir
 
     from conv_compiler.passes import Pass
@@ -238,12 +241,18 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         # Masks that are made otherwise stay: right, if slower.
         s.include("keep_last_pixel", may_fail=True)
 
-    def trips(s: Sequence) -> None:
+    def two_trips(s: Sequence) -> None:
         s.include("unroll_trips")
 
-    entries = {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads}
+    loop = loop_check(problem, tiling, strategy)
+    entries = {
+        "entry_workgroup": workgroup,
+        "entry_k_loop": k_loop,
+        **loop,
+        "entry_threads": threads,
+    }
     late = {"entry_reads": reads} if plain else {}
-    ordered = {"entry_trips": trips} if tiling.stages == INTERLEAVED_STAGES else {}
+    ordered = {"entry_trips": two_trips} if tiling.stages == INTERLEAVED_STAGES else {}
     pipeline = lowering(
         target.backend, tuple(entries), tiling.stages, reads=tuple(late), pipelined=tuple(ordered)
     )
@@ -253,9 +262,13 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         workgroup_size=(subgroups_m * subgroups_n * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
+    text, replaced = library(
+        ("common", "implicit_gemm"), entries | late | ordered, strategy.script, fixed=tuple(loop)
+    )
     return Schedule(
         roles=_roles(problem, target, strategy, info),
-        library=library(("common", "implicit_gemm"), entries | late | ordered, strategy.script),
+        library=text,
+        replaced=replaced,
         flags=PIPELINE_FLAGS.get(target.backend, ()) + ORDERED_FLAGS * bool(ordered),
         behind={"contraction": (Interleave(),)} if ordered else {},
     )
@@ -278,17 +291,28 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     def loop(s: Sequence) -> None:
         s.include("thread_loop", k)
 
-    entries = {"entry_parallel": parallel, "entry_loop": loop}
+    check = loop_check(problem, tiling, strategy)
+    entries = {"entry_parallel": parallel, "entry_loop": loop, **check}
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
         pipeline=lowering_vector(target.backend, tuple(entries)),
         workgroup_size=(waves * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
-    return Schedule(
-        roles=_roles(problem, target, strategy, info),
-        library=library(("common", "vector_gemm"), entries, strategy.script),
+    text, replaced = library(
+        ("common", "vector_gemm"), entries, strategy.script, fixed=tuple(check)
     )
+    return Schedule(roles=_roles(problem, target, strategy, info), library=text, replaced=replaced)
+
+
+def loop_check(
+    problem: ConvProblem, tiling: GpuTiling, strategy: Strategy
+) -> dict[str, Callable[[Sequence], None]]:
+    """The entry that fails where a user's script left the kernel without its main loop; none where
+    the script is ours, or the loop has one trip and is gone."""
+    if not strategy.script or trips(problem, tiling, strategy.split_k) == 1:
+        return {}
+    return {"entry_loop_check": lambda s: s.fail_without_loop()}
 
 
 def _roles(

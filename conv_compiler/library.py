@@ -15,13 +15,22 @@ from conv_compiler.script import Sequence
 Entry = Callable[[Sequence], None]
 
 
-def library(scripts: tuple[str, ...], entries: Mapping[str, Entry], own: str = "") -> str:
-    """The text of what the entries reach in the scripts `mlir/<name>.mlir`, with the entries.
+def library(
+    scripts: tuple[str, ...],
+    entries: Mapping[str, Entry],
+    own: str = "",
+    fixed: tuple[str, ...] = (),
+) -> tuple[str, tuple[str, ...]]:
+    """The text of what the entries reach in the scripts `mlir/<name>.mlir`, with the entries; and
+    the names of the user's sequences in it that are not as ours.
 
     A script declares what it takes from another one; the definition replaces the declaration. `own`
-    is the text of a user's module: a sequence it defines, an entry too, takes the place of ours.
-    Raises UnsupportedStrategy when it is no transform library or has a sequence that nothing runs.
+    is the text of a user's module: a sequence it defines, an entry too, takes the place of ours,
+    but not that of a `fixed` entry.
+    Raises UnsupportedStrategy when it is no transform library, has a sequence that nothing runs or
+    none that differs from ours.
     """
+    ours = library(scripts, entries)[0] if own else ""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse("module attributes { transform.with_named_sequence } {}")
         sources = [ir.Module.parse((SCRIPTS / f"{script}.mlir").read_text()) for script in scripts]
@@ -29,7 +38,7 @@ def library(scripts: tuple[str, ...], entries: Mapping[str, Entry], own: str = "
         defined: set[str] = set()
         for source in ([users] if users else []) + sources:
             for name, op in _definitions(source):
-                if name not in defined:
+                if name not in defined and not (source is users and name in fixed):
                     defined.add(name)
                     module.body.append(op.clone())
         with ir.InsertionPoint(module.body):
@@ -41,7 +50,24 @@ def library(scripts: tuple[str, ...], entries: Mapping[str, Entry], own: str = "
             module.operation.verify()
         except ir.MLIRError as error:
             raise (_refused(error) if users else error) from None
-        return str(module)
+        return str(module), _replaced(users, ours, fixed) if users else ()
+
+
+def _replaced(users: ir.Module, ours: str, fixed: tuple[str, ...]) -> tuple[str, ...]:
+    """The sequences of a user's module that our library has otherwise, or not at all."""
+    library_ = ir.Module.parse(ours)
+    as_ours = {name: str(op) for name, op in _definitions(library_)}
+    found = tuple(
+        name
+        for name, op in _definitions(users)
+        if name not in fixed and as_ours.get(name) != str(op)
+    )
+    if not found:
+        raise UnsupportedStrategy(
+            "schedule: replaces nothing, for it has no sequence that differs from ours; "
+            "change one of those that `inspect --stage schedule` prints, or leave it out"
+        )
+    return found
 
 
 def _write_entry(name: str, write: Entry) -> None:

@@ -317,4 +317,4 @@ class ConvProblem:
 
         Raises UnsupportedProblem for unknown or missing keys and for bad values.
         """
-        return cls(**fields_of(values, tuple(cls.__dataclass_fields__)))
+        return cls(**fields_of(values, ConvProblem))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+import reprlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.dtypes import check_pair, compute_text, default_weight_dtype, name_of_dtype
-from conv_compiler.elementwise import parse, parse_operand
+from conv_compiler.elementwise import Fused, parse, parse_operand
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import find_layout
 from conv_compiler.rounds import batch_is_outermost
@@ -21,10 +22,9 @@ SIZES = {"n": 0, "g": 1, "k": 1, "c": 1}
 # What the spatial settings stand for where they are left out, and their least values.
 SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_high", 0))
 OPERAND_OPS = ("input", "weight", "output")
-# Fields that are looked up or taken apart as texts; `layout` and `dtype` are looked up whatever
-# they are.
+# Fields of text, or of what stands for one: a numpy type, an op.
 TEXTS = (
-    *("direction", "weight_dtype", "elementwise", "compute"),
+    *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute"),
     *(f"{name}_op" for name in OPERAND_OPS),
 )
 MAX_INDEX = 2**62
@@ -32,11 +32,13 @@ MAX_SIZE = 2**31 - 1
 
 
 def check_texts(problem: ConvProblem) -> None:
-    """Refuse, by UnsupportedProblem, a field that is not the text it is to be."""
+    """Refuse anything but text in a field of text, by UnsupportedProblem."""
     for name in TEXTS:
-        if not isinstance(value := name_of_dtype(getattr(problem, name)), str):
+        kinds = str | Fused if name == "elementwise" else str
+        if not isinstance(value := name_of_dtype(getattr(problem, name)), kinds):
             raise UnsupportedProblem(
-                f"{name.replace('_', ' ')} {value!r}: not a text; give one, or leave it out"
+                f"{name.replace('_', ' ')} {reprlib.repr(value)}: not a text; "
+                "give a name of its table, or leave it out"
             )
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.dtypes import default_weight_dtype
 from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.typed import fields
 
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
 _NEEDED = frozenset({"n", "k", "c", "image", "filter"})
+_SPATIAL = ("image", "filter", "stride", "dilation", "pad_low", "pad_high")
 _OPERAND_OPS = ("input_op", "weight_op", "output_op")
 # Of an elementwise op's text, as file names may have them.
 _NAME_CHARACTERS = str.maketrans("(,:", "---", ")")
@@ -50,15 +52,19 @@ def name_of(problem: ConvProblem) -> str:
     return "_".join(parts)
 
 
-def fields_of(values: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """The fields that a JSON object states, lists as tuples.
+def fields_of(values: Any, kind: type[ConvProblem]) -> dict[str, Any]:
+    """The fields that a JSON object states, lists as tuples; a lone number stands for a list.
 
-    Raises UnsupportedProblem for anything but an object, and for unknown or missing keys.
+    Raises UnsupportedProblem for anything but an object, for unknown or missing keys and for values
+    of other types.
     """
     if not isinstance(values, dict):
-        raise UnsupportedProblem(f"problem {values!r}: not a JSON object; give name: value pairs")
+        shown = reprlib.repr(values)
+        raise UnsupportedProblem(f"problem {shown}: not a JSON object; give name: value pairs")
+    known = tuple(kind.__dataclass_fields__)
     if unknown := sorted(set(values) - set(known)):
         raise UnsupportedProblem(f"key {unknown[0]}: not of a problem; known: {', '.join(known)}")
     if missing := sorted(_NEEDED - set(values)):
         raise UnsupportedProblem(f"problem: {missing[0]} is missing; every size must be given")
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    lists = dict.fromkeys(_SPATIAL, int | tuple[int, ...])
+    return fields(values, kind, "", UnsupportedProblem, **lists)

@@ -23,6 +23,9 @@ BUFFER_BYTES = 2**31
 # A kernel may take it that its operands start at a multiple of so many bytes (IREE's alignment of
 # bindings).
 ALIGNMENT = 64
+# Rounds of which the host program has a copy each; more are a loop, for the compiler takes a tenth
+# of a second for each.
+MOST_WRITTEN_OUT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +90,15 @@ def _rounds_of_groups(problem: ConvProblem, most_bytes: int) -> Rounds | None:
     row = problem.layout_row
     if any(letters[0] != "G" for letters in (row.input, row.weight, row.output)):
         return None
-    counts = (n for n in range(2, problem.g + 1) if problem.g % n == 0)
-    fitting = (n for n in counts if most_bytes // n < BUFFER_BYTES)
+    fitting = (n for n in divisors(problem.g) if n > 1 and most_bytes // n < BUFFER_BYTES)
     count = next(fitting, problem.g)
     return Rounds(axis="G", length=problem.g // count, count=count)
+
+
+def divisors(number: int) -> list[int]:
+    """The divisors of a number, smallest first, in time of its square root."""
+    low = [n for n in range(1, math.isqrt(number) + 1) if number % n == 0]
+    return [*low, *(number // n for n in reversed(low) if n * n != number)]
 
 
 def tensor_bytes(problem: ConvProblem) -> tuple[int, int]:

@@ -7,12 +7,10 @@ and the shapes of its `@main`, and its archive carries checksums, so a file from
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import statistics
 import time
-import zipfile
 from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +23,7 @@ import numpy as np
 from conv_compiler import forks
 from conv_compiler.arrays import Tensor, check_device, keeping, place
 from conv_compiler.arrays import to_numpy as to_numpy
-from conv_compiler.cpu_needs import TILES, check_needs, needs_of
+from conv_compiler.cpu_needs import TILES, check_needs
 from conv_compiler.devices import DEVICES, find_device, open_device, reason, targets_of
 from conv_compiler.errors import (
     DeviceUnavailable,
@@ -34,6 +32,7 @@ from conv_compiler.errors import (
     LaunchFailed,
 )
 from conv_compiler.host import host_architecture, host_flags
+from conv_compiler.module_file import ModuleFile
 from conv_compiler.problem import DIRECTIONS, STATED_DIRECTION
 from conv_compiler.tile_permission import ask_for_tiles
 from conv_compiler.waiting import batch_wait, may_wait_as_batch
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
     from conv_compiler.artifact import Artifact
 
 _LOADED_KERNELS = 64
+# What IREE's bindings raise for a module they do not take, and what a module without a function of
+# ours comes out as.
+_REFUSALS = (RuntimeError, ValueError, LookupError, AttributeError, TypeError)
 
 
 def _launch_reason(error: Exception) -> str:
@@ -101,7 +103,7 @@ class Kernel:
                 for number, tensor in enumerate(self.operands)
                 if stated and None in tensor.shape
             ]
-        except (RuntimeError, ValueError, KeyError, AttributeError) as error:
+        except _REFUSALS as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
                 f"({reason(error)}); compile it for {targets_of(device)}"
@@ -189,24 +191,6 @@ class Kernel:
         return statistics.median(times)
 
 
-def _built_for(path: Path, data: bytes) -> tuple[str, str]:
-    """The device target and the chip a `.vmfb` names; InvalidArtifact where it is corrupt."""
-    try:
-        # iree-compile writes a zip archive around the module; its checksums tell cut-off files.
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            broken = archive.testzip()
-    except Exception as error:  # a flipped bit can come out as any error of the reader
-        broken = str(error)
-    target = re.search(rb'#hal\.device\.target<"([\w-]+)"', data)
-    if broken or target is None:
-        why = broken or "it names no device"
-        raise InvalidArtifact(
-            f"artifact {path.name}: corrupt or not compiled code ({why}); compile it again"
-        )
-    chip = re.search(rb'(?:arch|target_triple) = "(\w+)', data)
-    return target[1].decode(), (chip or target)[1].decode()
-
-
 def _first_to_open(names: list[str], chip: str) -> str:
     """The first of the names whose device can be opened, or the last one."""
     for name in names[:-1]:
@@ -221,17 +205,13 @@ def _first_to_open(names: list[str], chip: str) -> str:
 @lru_cache(maxsize=_LOADED_KERNELS)
 def _read(file: str, _stamp: tuple[int, ...]) -> bytes:
     """The bytes of a file, which is not read again while its stamp is the same."""
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise InvalidArtifact(
-            f"artifact {file}: {error.strerror or error}; see that it may be read"
-        ) from error
+    return ModuleFile.read(Path(file)).data
 
 
 @lru_cache(maxsize=_LOADED_KERNELS)
 def _load(path: Path, data: bytes, device: str | None) -> Kernel:
-    built_for, chip = _built_for(path, data)
+    module = ModuleFile.of(path, data)
+    built_for, chip = module.built_for, module.chip
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
     name = _first_to_open(fitting or [built_for], chip) if device is None else device
     if find_device(name).built_for != built_for:
@@ -239,11 +219,11 @@ def _load(path: Path, data: bytes, device: str | None) -> Kernel:
             f"artifact {path.name}: built for {chip}, which device {name} is not; "
             f"use {' or '.join(fitting) or 'another device'}, or compile it for {targets_of(name)}"
         )
-    if needs := needs_of(data):
+    if needs := module.needs:
         check_needs(path.name, needs, host_architecture(), host_flags())
         if TILES in needs.extensions:
             ask_for_tiles(path.name)
-    return Kernel(path, data, name, chip)
+    return Kernel(path, module.data, name, chip)
 
 
 def _drop_devices() -> None:

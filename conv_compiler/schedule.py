@@ -25,6 +25,8 @@ ORDER, ORDERED, LAST_PIXEL = f"{MARK}order", "ordered", f"{MARK}last-pixel"
 # no room for those of two trips.
 MOST_FRAGMENTS = 32
 PASS_PIPELINE = "#iree_codegen.pass_pipeline<"
+# What the transform interpreter says where `Sequence.fail_without_loop` finds none.
+NO_LOOP = "expected parameter to be greater than 0, got 0"
 SCRIPTS = Path(__file__).parent / "mlir"
 
 
@@ -72,13 +74,14 @@ class Schedule:
     """Configurations by role, the transform library they enter, and extra compiler flags.
 
     `behind` are passes over a role's kernel that run when the pipeline of its configuration is
-    through.
+    through. `replaced` are the sequences in whose place a user's own are.
     """
 
     roles: Mapping[str, CompilationInfo]
     library: str = ""
     flags: tuple[str, ...] = field(default=())
     behind: Mapping[str, tuple[Pass, ...]] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

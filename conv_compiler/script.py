@@ -36,6 +36,13 @@ class Sequence:
         op = transform.IncludeOp([self.any_op] * results, name, mode, [self.func, *values])
         return list(op.results)
 
+    def fail_without_loop(self) -> None:
+        """Fail, with the words of schedule.NO_LOOP, unless the function has a loop."""
+        loops = self.match("scf.for")
+        count = self.op("transform.num_associations", [loops], "!transform.param<i64>")
+        greater = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4)
+        transform.MatchParamCmpIOp(count, self.constant(0), greater)
+
     def tile_to_threads(self, target: ir.Value, sizes: list[int]) -> ir.Value:
         """Tile an op over the workgroup's threads, last dimension fastest; returns the loop."""
         mapping = [f"#gpu.thread<linear_dim_{i}>" for i in reversed(range(len(sizes)))]

@@ -190,7 +190,7 @@ def _candidates(
     """`candidates` of the weight gradient that computes what was asked for."""
     rows = [row for row in STRATEGIES.values() if target.backend in row.backends]
     if strategy:
-        rows = [row for row in rows if row.name == _row(strategy).name]
+        rows = [row for row in rows if row.name == find_strategy(strategy).name]
         if not rows:
             fitting = [r.name for r in STRATEGIES.values() if target.backend in r.backends]
             raise UnsupportedStrategy(
@@ -259,14 +259,14 @@ def choose(
             first = next((one for one in found if one.name in with_script), found[0])
             found = (replace(first, script=wanted.script),)
     for one in found:
-        if _row(one.name).name not in with_script and one.script:
+        if find_strategy(one.name).name not in with_script and one.script:
             raise UnsupportedStrategy(
                 f"schedule: {one.name} on {target.name} has no script to replace; "
                 f"only {' and '.join(with_script)} have"
             )
 
     def parts(one: Strategy) -> int:
-        row = _row(one.name)
+        row = find_strategy(one.name)
         if split_k == "occupancy":
             wanted = _occupancy(problem, target, one)
         else:
@@ -308,7 +308,8 @@ def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple
     return tuple(found)
 
 
-def _row(name: str) -> StrategyRow:
+def find_strategy(name: str) -> StrategyRow:
+    """The row of a name; UnsupportedStrategy where there is none."""
     if row := STRATEGIES.get(name):
         return row
     raise UnsupportedStrategy(f"strategy {name}: not in the table; known: {', '.join(STRATEGIES)}")

@@ -26,8 +26,8 @@ from conv_compiler.gpu_forms import INTERLEAVED_STAGES, PLAIN_STAGES, trips
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.host import TILE_INSTRUCTIONS
 from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import LAST_PIXEL, ORDER, ORDERED, CompilationInfo, Schedule
-from conv_compiler.select import STRATEGIES
+from conv_compiler.schedule import LAST_PIXEL, NO_LOOP, ORDER, ORDERED, CompilationInfo, Schedule
+from conv_compiler.select import find_strategy
 from conv_compiler.strategy import CpuTiling, GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from iree.compiler import ir
 
 STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa", "vmfb")
+# Main-loop trips of which LLVM may leave no loop: it unrolls to 2700 instructions at most, and no
+# trip has as few as 22. Of nine trips it always left one.
+MOST_UNROLLED = 128
 # A kernel takes about a second; one that takes minutes has sent a pass into a loop.
 _COMPILE_SECONDS = 300
 
@@ -67,7 +70,7 @@ def stage_texts(
     from conv_compiler.schedule import attach
 
     problem = problem.for_kind(target.has_fnuz)
-    row = STRATEGIES[strategy.name]
+    row = find_strategy(strategy.name)
     texts: dict[str, str] = {}
     try:
         with ir.Context(), ir.Location.unknown():
@@ -99,12 +102,28 @@ def stage_texts(
     if last == "scheduled":
         return texts
     flags = [*compiler_flags(target), *schedule.flags]
-    if schedule.behind:
-        run_around_passes(flags, schedule, work)
-    else:
-        run_compiler(flags, work)
+    try:
+        if schedule.behind:
+            run_around_passes(flags, schedule, work)
+        else:
+            run_compiler(flags, work)
+    except CompileFailed as error:
+        if strategy.script and NO_LOOP in str(error):
+            raise StrategyNotApplied(
+                f"schedule: of @{', @'.join(schedule.replaced)} the kernel has no main loop, where "
+                f"{strategy.text} has one; tile the contraction along gemm_k"
+            ) from error
+        raise
     check_applied(schedule.roles, work)
     return texts | dumped_texts(target, work)
+
+
+def replaced(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[str, ...]:
+    """The sequences of a schedule in whose place those of the user's script are."""
+    if not strategy.script:
+        return ()
+    whole = roles(problem.for_kind(target.has_fnuz))
+    return find_strategy(strategy.name).schedule(whole, target, strategy).replaced
 
 
 def _state(module: ir.Module, name: str, value: str) -> None:
@@ -260,9 +279,16 @@ def prove(
     if not isinstance(tiling, GpuTiling):
         return
     # IREE pipelines no loop of as few trips as stages; one of a few more has no loop left.
-    if tiling.stages > 1 and trips(roles(problem), tiling, strategy.split_k) > tiling.stages:
+    count = trips(roles(problem), tiling, strategy.split_k)
+    if tiling.stages > 1 and count > tiling.stages:
         for kernel in main:
             _prove_loop(kernel, strategy, tiling)
+    for kernel in main:
+        if target.backend == "rocm" and kernel.pipelined is None and count > MOST_UNROLLED:
+            raise StrategyNotApplied(
+                f"kernel {kernel.name}: its matrix instructions are in no loop, where "
+                f"{strategy.text} has one of {count} trips; it was lost while lowering"
+            )
     if not strategy.script and unmasked_operand(roles(problem), target, tiling, strategy.split_k):
         for kernel in main:
             if LAST_PIXEL not in kernel.marks:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
-from dataclasses import fields as dataclass_fields
 from typing import Any
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.typed import fields, typed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,16 +138,22 @@ class Strategy:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Strategy:
-        """The strategy `to_json` wrote."""
-        fields: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in values["tiling"].items()
-        }
+        """The strategy `to_json` wrote.
+
+        Raises UnsupportedStrategy for values of other types, and for a tiling of no kind.
+        """
+        named = fields(values, cls, "strategy ", UnsupportedStrategy, tiling=dict[str, Any])
+        tiling = named.get("tiling", {})
+        kinds = (GpuTiling, DepthwiseTiling, CpuTiling)
         kind = next(
-            kind
-            for kind in (GpuTiling, DepthwiseTiling, CpuTiling)
-            if set(fields) <= {field.name for field in dataclass_fields(kind)}
+            (kind for kind in kinds if tiling.keys() <= kind.__dataclass_fields__.keys()), None
         )
-        return cls(**{**values, "tiling": kind(**fields)})
+        if kind is None or set(named) != set(cls.__dataclass_fields__):
+            raise UnsupportedStrategy(
+                f"strategy {', '.join(named)}: not the numbers of one; take those of to_json"
+            )
+        made = typed(tiling, kind, "tiling", UnsupportedStrategy)
+        return cls(**{**named, "tiling": made})
 
 
 @dataclass(frozen=True, kw_only=True)

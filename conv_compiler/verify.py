@@ -7,6 +7,8 @@ problem only: every split factor, strategy and target is held to the same figure
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from conv_compiler.strategy import Strategy, Wanted
 
     Array = NDArray[Any]
+
+# Times that a kernel is run to see whether its bits are the same; more would find no more.
+MOST_RUNS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +182,7 @@ def verify_artifact(
     `budget` seconds go to timing it; with none its time is 0.
     """
     problem = artifact.problem
+    check_size(problem, runs)
     kernel = load(artifact, device)
     batches = batches_of(problem)
     keeps = not flushes_denormals(artifact)
@@ -202,6 +208,21 @@ def verify_artifact(
         artifact=artifact,
         batches=batches,
     )
+
+
+def check_size(problem: ConvProblem, runs: int) -> None:
+    """Refuse what would not end: more than MOST_RUNS, and operands that are in float64, as the
+    reference takes them, more than this machine's memory."""
+    if type(runs) is not int or not 1 <= runs <= MOST_RUNS:
+        raise InvalidArray(f"runs {runs}: not a number of runs; use 1 to {MOST_RUNS}")
+    largest = problem.with_batch(max(batches_of(problem)))
+    needed = 8 * sum(map(math.prod, largest.operand_shapes))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        raise InvalidArray(
+            f"operands of {problem.name}: {needed >> 30} GiB in the reference's float64, and this "
+            f"machine has {memory >> 30} GiB; verify a smaller batch"
+        )
 
 
 def flushes_denormals(artifact: Artifact) -> bool:
@@ -289,5 +310,6 @@ def verify(
     """
     from conv_compiler.compile import compile
 
+    check_size(problem, runs)  # before it is compiled
     artifact = compile(problem, target, strategy, split_k)
     return verify_artifact(artifact, data, seed, device, runs, budget)

@@ -23,7 +23,15 @@ from iree.compiler.dialects import arith, flow, func, hal, scf, tensor
 from conv_compiler.build import ops
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
 from conv_compiler.problem import ConvProblem
-from conv_compiler.rounds import ALIGNMENT, Rounds, a_round, cut_axis, rounds_of, sums_rounds
+from conv_compiler.rounds import (
+    ALIGNMENT,
+    MOST_WRITTEN_OUT,
+    Rounds,
+    a_round,
+    cut_axis,
+    rounds_of,
+    sums_rounds,
+)
 
 # Known when compiling, or not.
 Size: TypeAlias = "int | ir.Value"
@@ -56,7 +64,6 @@ def build_rounds(
 
     def slices(start: Size, count: Size) -> list[ir.Value | Group]:
         if nested:
-            assert isinstance(start, int)
             return [Group(value=slices.value, index=start) for slices in tensors if slices]
         return [
             operand if slices is None else slices.read(start, count, cut.length)
@@ -176,16 +183,16 @@ def _every_round(
 ) -> ir.Value:
     """`state` after `step(state, first, number)` of the images or groups of each round in order."""
     if isinstance(length, int):
-        for start in range(0, length, cut.length):
+        full = length // cut.length
+        if full > MOST_WRITTEN_OUT:
+            state = _loop(_index(full), cut.length, state, step)
+        begin = full * cut.length if full > MOST_WRITTEN_OUT else 0
+        for start in range(begin, length, cut.length):
             state = step(state, start, min(cut.length, length - start))
         return state
-    zero, one, round_ = _index(0), _index(1), _index(cut.length)
+    zero, round_ = _index(0), _index(cut.length)
     full = arith.DivUIOp(length, round_).result
-    loop = scf.ForOp(zero, full, one, [state])
-    with ir.InsertionPoint(loop.body):
-        start = arith.MulIOp(loop.induction_variable, round_).result
-        scf.YieldOp([step(loop.inner_iter_args[0], start, cut.length)])
-    state = loop.results[0]
+    state = _loop(full, cut.length, state, step)
     start = arith.MulIOp(full, round_).result
     left = arith.SubIOp(length, start).result
     some = arith.CmpIOp(arith.CmpIPredicate.ne, left, zero).result
@@ -195,6 +202,20 @@ def _every_round(
     with ir.InsertionPoint(last.else_block):
         scf.YieldOp([state])
     return last.results[0]
+
+
+def _loop(
+    rounds: ir.Value,
+    length: int,
+    state: ir.Value,
+    step: Callable[[ir.Value, Size, Size], ir.Value],
+) -> ir.Value:
+    """`state` after so many rounds of `length` images or groups."""
+    loop = scf.ForOp(_index(0), rounds, _index(1), [state])
+    with ir.InsertionPoint(loop.body):
+        start = arith.MulIOp(loop.induction_variable, _index(length)).result
+        scf.YieldOp([step(loop.inner_iter_args[0], start, length)])
+    return loop.results[0]
 
 
 def _index(value: Size) -> ir.Value:
@@ -212,7 +233,7 @@ class Group:
     """One group of a caller's tensor in which groups lie outermost."""
 
     value: ir.Value
-    index: int
+    index: Size
 
     def read(self) -> ir.Value:
         """A tensor of it alone."""
@@ -227,7 +248,7 @@ class _Slices:
     value: ir.Value
     axis: int
     length: Size
-    group: int = 0
+    group: Size = 0
 
     @classmethod
     def of(cls, operand: ir.Value | Group, axis: int, length: Size) -> _Slices:
@@ -252,7 +273,7 @@ class _Slices:
         shape = [size if isinstance(size, int) else dynamic for size in self.shape(length)]
         return ir.RankedTensorType.get(shape, ops.element_of(self.value))
 
-    def starts(self, first: Size, group: int = 0) -> list[ir.Value]:
+    def starts(self, first: Size, group: Size = 0) -> list[ir.Value]:
         """The index of the first element of one."""
         inner = ops.shape_of(self.value)[self.axis + 1 :]
         return [_index(i) for i in (*[group] * self.axis, first, *[0] * len(inner))]
@@ -269,17 +290,24 @@ class _Slices:
         ).result
 
     @property
-    def before(self) -> int:
-        """Bytes of the groups before this one."""
+    def group_bytes(self) -> int:
+        """Bytes from one group to the next, 0 where this is in the first."""
         if self.group == 0:
             return 0
         assert isinstance(self.length, int)
-        return self.group * self.length * self.one_bytes
+        return self.length * self.one_bytes
+
+    @property
+    def starts_aligned(self) -> bool:
+        """Whether the group starts where kernels may take operands to start, if it is in a loop
+        wherever that is."""
+        before = self.group_bytes * (self.group if isinstance(self.group, int) else 1)
+        return before % ALIGNMENT == 0
 
     def read(self, start: Size, count: Size, whole: int) -> ir.Value:
         """Those from `start` on: `count`, and zeros behind them to make a `whole` round."""
-        aligned = all(size % ALIGNMENT == 0 for size in (self.before, whole * self.one_bytes))
-        if count == whole and aligned:
+        aligned = whole * self.one_bytes % ALIGNMENT == 0
+        if count == whole and aligned and self.starts_aligned:
             return self._in_place(start, whole)
         part = self.part(start, count)
         if count == whole:
@@ -307,8 +335,9 @@ class _Slices:
     def _in_place(self, start: Size, count: int) -> ir.Value:
         buffer = ir.Type.parse("!hal.buffer")
         offset = arith.MulIOp(_index(start), _index(self.one_bytes)).result
-        if self.before:
-            offset = arith.AddIOp(offset, _index(self.before)).result
+        if self.group_bytes:
+            before = arith.MulIOp(_index(self.group), _index(self.group_bytes)).result
+            offset = arith.AddIOp(offset, before).result
         span = hal.BufferSubspanOp(
             buffer,
             hal.BufferViewBufferOp(buffer, self.view(self.length)).result,

@@ -49,16 +49,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _row(cache: Any, key: str, size: int, used: float) -> dict[str, Any]:
     from conv_compiler.cache import RECORD_BYTES
+    from conv_compiler.errors import ConvError, InvalidArtifact
     from conv_compiler.private_folder import read_private
     from conv_compiler.problem import ConvProblem
+    from conv_compiler.record import Record
+    from conv_compiler.typed import decoded
 
     vmfb, record = cache.paths(key)
     row: dict[str, Any] = {"key": key, "bytes": size, "vmfb": str(vmfb)}
     row["used"] = datetime.fromtimestamp(used).isoformat(sep=" ", timespec="seconds")
     try:
-        facts = json.loads(read_private(record, RECORD_BYTES)[0])
-        row["name"] = ConvProblem.from_json(facts["problem"]).name
-        row["target"] = facts["target"]
-    except Exception:  # a damaged record is shown without them; the next compile rebuilds it
+        text = read_private(record, RECORD_BYTES)[0]
+        facts = Record.of(decoded(text, "record", InvalidArtifact))
+        row["name"], row["target"] = ConvProblem.from_json(facts.problem).name, facts.target
+    # A damaged record is shown without them; the next compile rebuilds it.
+    except (OSError, ConvError):
         row["name"] = row["target"] = None
     return row

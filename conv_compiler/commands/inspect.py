@@ -92,9 +92,10 @@ def run(args: argparse.Namespace) -> int:
     """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
     from conv_compiler.artifact import Artifact
     from conv_compiler.compile import compile
-    from conv_compiler.cpu_needs import needs_of
     from conv_compiler.model.facts import chip_facts
+    from conv_compiler.module_file import ModuleFile
     from conv_compiler.select import choose, passed_over
+    from conv_compiler.stages import replaced
     from conv_compiler.targets import find_target
 
     args.model |= args.look
@@ -123,17 +124,20 @@ def run(args: argparse.Namespace) -> int:
     if args.stage:
         _print_stages(args, problem, find_target(target), strategy)
     elif args.json:
-        needs = needs_of(artifact.module)
+        needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
+        facts["replaced"] = list(replaced(problem, find_target(target), strategy))
         facts["passed_over"] = list(passed_over(problem, find_target(target), strategy))
         print(json.dumps(facts, indent=1))
     else:
         print(f"problem   {problem.name}")
         print(f"target    {target}")
         print(f"strategy  {strategy.text}")
+        if names := replaced(problem, find_target(target), strategy):
+            print(f"replaced  {' '.join(f'@{name}' for name in names)}")
         print(f"file      {artifact.vmfb}")
-        if needs := needs_of(artifact.module):
+        if needs := ModuleFile.of(artifact.vmfb, artifact.module).needs:
             print(f"needs     {needs.text}")
         for reason in passed_over(problem, find_target(target), strategy):
             print(f"not used  {reason}")
@@ -146,10 +150,7 @@ def run(args: argparse.Namespace) -> int:
 def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
     """Model a module's kernels, from a run's counts where one was asked for."""
     from conv_compiler.commands.model_table import model, print_model
-    from conv_compiler.errors import InvalidArtifact
 
-    if not vmfb.is_file():
-        raise InvalidArtifact(f"artifact {vmfb}: no such file; give a .vmfb")
     source = "virtual" if args.counts else "look" if args.look else "static"
     print_model(model(vmfb, source), args.json)
     return 0

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends import ck_examples, ckprofiler, flags, miopen
 from conv_compiler.frontends.request import Request, parse_split_k
 from conv_compiler.problem import ConvProblem
+from conv_compiler.typed import decoded, typed
 
+# What an object may state beside its problem.
+_OWN: MappingProxyType[str, Any] = MappingProxyType(
+    {"split_k": int | str | tuple[int | str, ...], "label": str | int}
+)
 # A comment starts at a word's beginning: `-# 2` is MIOpenDriver's depth stride.
 _COMMENT = re.compile(r"(?:^|\s)#\s*(.*)$")
 
@@ -65,24 +70,22 @@ def parse_line(text: str) -> tuple[Request, ...]:
 
 def parse_json(text: str) -> tuple[Request, ...]:
     """The requests of a JSON object or list; `split_k` and `label` may stand in each object."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UnsupportedProblem(f"JSON: {error}; mend it") from None
+    value = decoded(text, "JSON", UnsupportedProblem)
     return tuple(_from_object(item) for item in (value if isinstance(value, list) else [value]))
 
 
 def _from_object(item: Any) -> Request:
     values = dict(item) if isinstance(item, dict) else item
-    split_k: Any = None
-    label = ""
-    if isinstance(values, dict):
-        split_k = values.pop("split_k", None)
-        label = str(values.pop("label", ""))
+    split_k, label = (
+        typed(values.pop(name), hint, name, UnsupportedProblem)
+        if isinstance(values, dict) and name in values
+        else None
+        for name, hint in _OWN.items()
+    )
     return Request(
         problem=ConvProblem.from_json(values),
         split_k=() if split_k is None else parse_split_k(split_k, "split_k"),
-        label=label,
+        label="" if label is None else str(label),
     )
 
 

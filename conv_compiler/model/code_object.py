@@ -7,16 +7,21 @@ import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from conv_compiler.errors import InvalidArtifact
-from conv_compiler.facts import code_object_note
 from conv_compiler.model.instructions import Instruction, from_records
+
+if TYPE_CHECKING:
+    from conv_compiler.code_note import KernelNote
 
 _ELF = b"\x7fELF\x02\x01"
 _EM_AMDGPU = 224
 # Bits of a kernel descriptor (LLVM AMDGPU usage, "Kernel Descriptor").
 _RSRC1, _RSRC2 = 48, 52
+_HEADER_BYTES = 64
+# Address, size and bytes.
+_Symbol: TypeAlias = tuple[int, int, bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +55,7 @@ class KernelCode:
 def code_objects(data: bytes) -> Iterator[bytes]:
     """The AMD code objects in a `.vmfb`, or the one that `data` is."""
     at = data.find(_ELF)
-    while at >= 0:
+    while 0 <= at <= len(data) - _HEADER_BYTES:
         if struct.unpack_from("<H", data, at + 18)[0] == _EM_AMDGPU:
             (table,) = struct.unpack_from("<Q", data, at + 40)
             size, count = struct.unpack_from("<HH", data, at + 58)
@@ -59,44 +64,56 @@ def code_objects(data: bytes) -> Iterator[bytes]:
 
 
 def kernels(elf: bytes) -> tuple[KernelCode, ...]:
-    """Every kernel of a code object, decoded. Raises InvalidArtifact for a chip not known here."""
-    from conv_compiler.vgpu.decode import decode_text, text_section
+    """Every kernel of a code object, decoded.
+
+    Raises InvalidArtifact for a chip not known here, and for a damaged object.
+    """
+    from conv_compiler.code_note import DAMAGE, read_note
+    from conv_compiler.vgpu.decode import text_section
     from conv_compiler.vgpu.formats import FAMILIES
 
-    note = code_object_note(io.BytesIO(elf))
-    chip = note["amdhsa.target"].rpartition("-")[2].split(":")[0]
-    if chip not in FAMILIES:
-        raise InvalidArtifact(f"code object for {chip}: not decoded; known: {', '.join(FAMILIES)}")
-    records = note["amdhsa.kernels"]
-    lanes = records[0][".wavefront_size"]
-    base, text = text_section(elf)
-    symbols = _symbols(elf)
-    found = []
-    for record in records:
-        address, size, _ = symbols[record[".name"]]
-        descriptor = symbols[record[".symbol"]][2]
-        start = address - base
-        program = decode_text(chip, address, text[start : start + size], wave_size=lanes)
-        rsrc1, rsrc2 = (struct.unpack_from("<I", descriptor, at)[0] for at in (_RSRC1, _RSRC2))
-        found.append(
-            KernelCode(
-                name=record[".name"],
-                chip=chip,
-                lanes=lanes,
-                workgroup_size=math.prod(
-                    record.get(".reqd_workgroup_size", (record[".max_flat_workgroup_size"],))
-                ),
-                vgprs=((rsrc1 & 63) + 1) * 8,
-                used_vgprs=record[".vgpr_count"],
-                sgprs=record[".sgpr_count"],
-                lds_bytes=record[".group_segment_fixed_size"],
-                scratch_bytes=record[".private_segment_fixed_size"],
-                spills=record[".vgpr_spill_count"] + record[".sgpr_spill_count"],
-                workgroup_id=_workgroup_id(chip, rsrc2),
-                code=from_records(program.records, address),
-            )
-        )
-    return tuple(found)
+    note = read_note(io.BytesIO(elf))
+    if note.chip not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise InvalidArtifact(f"code object for {note.chip}: not decoded; known: {known}")
+    try:
+        base, text = text_section(elf)
+        symbols = _symbols(elf)
+        return tuple(_kernel(record, note.chip, base, text, symbols) for record in note.kernels)
+    except (*DAMAGE, struct.error) as error:
+        raise InvalidArtifact(
+            f"code object: its sections or symbols are damaged ({error}); compile it again"
+        ) from error
+
+
+def _kernel(
+    record: KernelNote, chip: str, base: int, text: bytes, symbols: dict[str, _Symbol]
+) -> KernelCode:
+    """The kernel of a record, decoded."""
+    from conv_compiler.vgpu.decode import decode_text
+
+    address, size, _ = symbols[record.name]
+    descriptor = symbols[record.symbol][2]
+    start = address - base
+    if not 0 <= start <= start + size <= len(text) or size % 4:
+        raise ValueError(f"kernel {record.name} lies outside .text")
+    lanes = record.wavefront_size
+    program = decode_text(chip, address, text[start : start + size], wave_size=lanes)
+    rsrc1, rsrc2 = (struct.unpack_from("<I", descriptor, at)[0] for at in (_RSRC1, _RSRC2))
+    return KernelCode(
+        name=record.name,
+        chip=chip,
+        lanes=lanes,
+        workgroup_size=math.prod(record.reqd_workgroup_size or (record.max_flat_workgroup_size,)),
+        vgprs=((rsrc1 & 63) + 1) * 8,
+        used_vgprs=record.vgpr_count,
+        sgprs=record.sgpr_count,
+        lds_bytes=record.group_segment_fixed_size,
+        scratch_bytes=record.private_segment_fixed_size,
+        spills=record.spills,
+        workgroup_id=_workgroup_id(chip, rsrc2),
+        code=from_records(program.records, address),
+    )
 
 
 def _workgroup_id(chip: str, rsrc2: int) -> tuple[str, ...]:
@@ -113,12 +130,12 @@ def _workgroup_id(chip: str, rsrc2: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _symbols(elf: bytes) -> dict[str, tuple[int, int, bytes]]:
+def _symbols(elf: bytes) -> dict[str, _Symbol]:
     """Address, size and bytes of each dynamic symbol."""
     from elftools.elf.elffile import ELFFile
 
     file = ELFFile(io.BytesIO(elf))
-    found: dict[str, tuple[int, int, bytes]] = {}
+    found: dict[str, _Symbol] = {}
     symbol: Any
     for symbol in file.get_section_by_name(".dynsym").iter_symbols():
         index = symbol["st_shndx"]

@@ -65,13 +65,20 @@ def disassembly(vmfb: Path) -> str:
     if spec is None or not spec.submodule_search_locations:
         raise InvalidArtifact("iree-base-runtime: not installed; pip install iree-base-runtime")
     tool = Path(spec.submodule_search_locations[0]) / "iree-dump-module"
-    done = subprocess.run(
-        [str(tool), "--output=disassembly", str(vmfb)],
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+    command = [str(tool), "--output=disassembly", str(vmfb)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InvalidArtifact(
+            f"artifact {vmfb.name}: iree-dump-module is not done after {_SECONDS} s"
+        ) from error
     if done.returncode:
         raise InvalidArtifact(f"artifact {vmfb.name}: iree-dump-module cannot read it")
     return done.stdout
@@ -80,8 +87,8 @@ def disassembly(vmfb: Path) -> str:
 def dispatches(text: str) -> tuple[Dispatch | Fill, ...]:
     """The launches of a disassembled host program, in program order.
 
-    Raises ModelRefused when a grid is not a constant, as with dynamic shapes, or a kernel may be
-    launched in a loop.
+    Raises InvalidArtifact for a call that cannot be read, and ModelRefused when a grid is not a
+    constant, as with dynamic shapes, or a kernel may be launched in a loop.
     """
     rodata = {int(number): bytes.fromhex(data) for number, data in _RODATA.findall(text)}
     values: dict[str, int | None] = {}
@@ -100,7 +107,14 @@ def dispatches(text: str) -> tuple[Dispatch | Fill, ...]:
             functions[match[1]] = names.get("r" + match[2].lstrip("rR"), "")
             values[match[1]] = None
         elif match := _CALL.search(line):
-            if launch := _launch(match[1], line[match.end() :], values, functions):
+            try:
+                launch = _launch(match[1], line[match.end() :], values, functions)
+            except (ValueError, LookupError) as error:
+                raise InvalidArtifact(
+                    f"host program: its call of {match[1]} is none that IREE 3.13 writes; "
+                    "compile it again"
+                ) from error
+            if launch:
                 found.append(launch)
         elif match := re.match(r"\s*%(i\d+)(?::\d+)? = ", line):
             values[match[1]] = None

@@ -21,6 +21,7 @@ from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
 from conv_compiler.model.facts import chip_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.model.static import alone, static_counts
+from conv_compiler.module_file import ModuleFile
 from conv_compiler.targets import Target, find_target
 from conv_compiler.vgpu.counters import KernelCounters
 
@@ -183,7 +184,7 @@ def model_module(
     Raises UnsupportedTarget for chips without facts, InvalidArtifact for files without AMD code,
     and ModelRefused where a trip count or a grid is not a constant.
     """
-    images = list(code_objects(vmfb.read_bytes()))
+    images = list(code_objects(ModuleFile.read(vmfb).data))
     if not images:
         raise InvalidArtifact(
             f"artifact {vmfb.name}: holds no AMD code object; the model reads AMD machine code only"
@@ -198,7 +199,11 @@ def model_module(
     for dispatch in launches:
         if isinstance(dispatch, Fill):
             continue
-        code = codes[dispatch.kernel]
+        if (code := codes.get(dispatch.kernel)) is None:
+            raise InvalidArtifact(
+                f"artifact {vmfb.name}: launches {dispatch.kernel or 'a kernel without a name'}, "
+                "which it does not hold; compile it again"
+            )
         launch = launch_of(code, dispatch, written)
         written |= set(dispatch.buffers[-1:])
         counts = sampled_counts(code, dispatch)
@@ -216,6 +221,10 @@ def model_module(
                 counts=counts,
                 estimate=estimate(counts, launch, target, alone=_alone(code, dispatch, launch)),
             )
+        )
+    if not models:
+        raise InvalidArtifact(
+            f"artifact {vmfb.name}: its host program launches no kernel; compile it again"
         )
     fills = tuple(one for one in launches if isinstance(one, Fill))
     return ModuleModel(target=target, kernels=tuple(models), fills=fills)

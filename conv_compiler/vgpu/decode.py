@@ -25,12 +25,17 @@ def text_section(elf: bytes) -> tuple[int, bytes]:
     """Address and bytes of .text. Raises ValueError when `elf` has none."""
     if elf[:5] != b"\x7fELF\x02":
         raise ValueError("not a 64-bit ELF")
-    (table,) = struct.unpack_from("<Q", elf, 40)
-    count, names_index = struct.unpack_from("<HH", elf, 60)
-    headers = [struct.unpack_from("<IIQQQQ", elf, table + 64 * i) for i in range(count)]
-    names = headers[names_index][4]
+    try:
+        (table,) = struct.unpack_from("<Q", elf, 40)
+        count, names_index = struct.unpack_from("<HH", elf, 60)
+        headers = [struct.unpack_from("<IIQQQQ", elf, table + 64 * i) for i in range(count)]
+        names = headers[names_index][4]
+    except (struct.error, OverflowError, IndexError) as error:
+        raise ValueError(f"section headers outside the file ({error})") from error
     for name, kind, _, address, offset, size in headers:
         if kind == _SHT_PROGBITS and elf[names + name :].startswith(b".text\0"):
+            if offset + size > len(elf):
+                raise ValueError("a .text that ends outside the file")
             return address, elf[offset : offset + size]
     raise ValueError("no .text section")
 

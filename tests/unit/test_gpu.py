@@ -231,7 +231,7 @@ def test_libraries_link_what_a_script_declares():
         grid = sequence.tile_to_workgroups(sequence.match("linalg.generic"), [1, 1, 1, 1, 0])
         sequence.include("workgroup_tile", grid)
 
-    text = library(("common", "implicit_gemm"), {"entry": entry})
+    text, _ = library(("common", "implicit_gemm"), {"entry": entry})
     assert "named_sequence private" not in text
     assert text.count("@cleanup(%") == 1
     assert text.count("@slices_to_producers(%") == 1

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from conv_compiler import ConvProblem, compile
 from conv_compiler.cli import main
 from conv_compiler.errors import InvalidArtifact, ModelRefused
 from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
@@ -132,8 +133,11 @@ def test_sampled_workgroups_are_of_the_grid():
 def test_files_without_amd_code_are_refused(tmp_path):
     path = tmp_path / "x.vmfb"
     path.write_bytes(b"nothing")
-    with pytest.raises(InvalidArtifact, match="no AMD code object"):
+    with pytest.raises(InvalidArtifact, match="not compiled code"):
         model_module(path)
+    for_cpu = compile(ConvProblem(n=1, k=4, c=4, image=(5,), filter=(3,)), "cpu")
+    with pytest.raises(InvalidArtifact, match="no AMD code object"):
+        model_module(for_cpu.vmfb)
 
 
 def test_inspect_model_of_a_file(artifact, tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,13 +125,22 @@ def test_the_cpu_has_no_script_to_replace(capsys, tmp_path):
 def test_a_script_breaks_no_promise():
     # Vector loops where matrix instructions were promised.
     text = """
-    module attributes { transform.with_named_sequence } {
-    transform.named_sequence @entry_k_loop(%f: !transform.any_op {transform.readonly}) {
+    module attributes {{ transform.with_named_sequence }} {{
+    transform.named_sequence @entry_k_loop(%f: !transform.any_op {{transform.readonly}}) {{
+      {loop}
       transform.yield
-    }
-    transform.named_sequence @entry_threads(%f: !transform.any_op {transform.readonly}) {
+    }}
+    transform.named_sequence @entry_threads(%f: !transform.any_op {{transform.readonly}}) {{
       transform.yield
-    }
-    }"""
+    }}
+    }}"""
+    loop = """
+      %op = transform.structured.match ops{["linalg.generic"]} in %f
+        : (!transform.any_op) -> !transform.any_op
+      %tile, %loop = transform.structured.tile_using_for %op tile_sizes [0, 0, 16]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)"""
+    wanted = Wanted(name="implicit_gemm", script=text.format(loop=loop))
     with pytest.raises(StrategyNotApplied, match=r"no v_mfma.* in its text"):
-        compile(SMALL, "gfx942", Wanted(name="implicit_gemm", script=text), 2)
+        compile(SMALL, "gfx942", wanted, 2)
+    with pytest.raises(StrategyNotApplied, match="no main loop"):
+        compile(SMALL, "gfx942", replace(wanted, script=text.format(loop="")), 2)

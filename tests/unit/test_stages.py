@@ -183,6 +183,19 @@ def test_a_lost_order_is_an_error():
     prove(problem, TARGET, plain, [replace(MAIN, pipelined=True)])
 
 
+def test_a_lost_loop_is_an_error():
+    for n, refusal in (
+        (256, nullcontext()),
+        (512, pytest.raises(StrategyNotApplied, match="in no loop")),
+    ):
+        problem = ConvProblem(n=n, k=32, c=32, image=(3, 3), filter=(1, 1))
+        wanted = Wanted(name="implicit_gemm", tile=(32, 32, 32))
+        found = choose(problem, TARGET, wanted, 1)
+        strategy = next(one for one in found if one.mma == MFMA_16.mma)
+        with refusal:  # 144 trips, of which LLVM always leaves a loop
+            prove(problem, TARGET, strategy, [replace(MAIN, pipelined=None)])
+
+
 def test_zeros_that_were_to_go_are_an_error():
     problem = ConvProblem(n=32, k=64, c=64, image=(9, 9), filter=(3, 3), pad_low=(1, 1))
     found = choose(problem, TARGET, Wanted(name="implicit_gemm", tile=(64, 64, 32)), 5)
