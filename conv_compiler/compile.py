@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, key_of
+from conv_compiler.compute import for_target
 from conv_compiler.errors import GivesWay
 from conv_compiler.host import host_cores
 from conv_compiler.problem import ConvProblem
@@ -32,7 +33,7 @@ def compile(
     a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
     scratch memory, spill, lose its software pipeline or the order of its main loop, or keep zeros
     that were to go, gives way to the next, and the artifact has it among the rejected. Where
-    `compute` leaves the kind of 8-bit floats to the chip, the artifact's problem names it. Raises
+    `compute` leaves to the chip what is multiplied, the artifact's problem names it. Raises
     UnsupportedTarget, UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine
     code is what its strategy promises.
     """
@@ -43,6 +44,7 @@ def compile(
     if found := cache.get(key):
         return Artifact.from_record(*found, cached=True)
     chosen = choose(problem, row, strategy, split_k)
+    problem = for_target(problem, row, by_matrix=bool(chosen[0].mma))
     with cache.lock(key), tempfile.TemporaryDirectory() as folder:
         if found := cache.get(key):  # another process compiled it while we waited
             return Artifact.from_record(*found, cached=True)

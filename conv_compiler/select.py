@@ -17,6 +17,7 @@ from conv_compiler import (
     gpu_predict,
     gpu_tiles,
 )
+from conv_compiler.compute import for_target
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.split_k import check_split_k, occupancy_split_k
@@ -217,7 +218,18 @@ def choose(
     -1, as Composable Kernel writes it), or "occupancy" for Composable Kernel's own rule. There is
     one to try if it was given whole or has a script of the user's: that was written for one tile.
     """
-    whole = problem.for_kind(target.has_fnuz)
+    whole = for_target(problem, target)
+    found = _chosen(whole, target, strategy, split_k)
+    as_vectors = for_target(problem, target, by_matrix=False)
+    if as_vectors != whole and not found[0].mma:
+        found = _chosen(as_vectors, target, strategy, split_k)
+    return found
+
+
+def _chosen(
+    whole: ConvProblem, target: Target, strategy: Strategy | Wanted | str | None, split_k: int | str
+) -> tuple[Strategy, ...]:
+    """`choose` of a problem that leaves nothing to the target."""
     problem = roles(whole)
     with_script = [row.name for row in STRATEGIES.values() if row.has_script]
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
@@ -248,7 +260,7 @@ def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple
 
     Of a CPU's strategies, which are taken in order; those of GPUs are ranked by the model.
     """
-    problem = roles(problem.for_kind(target.has_fnuz))
+    problem = roles(for_target(problem, target, by_matrix=bool(chosen.mma)))
     found = []
     for row in STRATEGIES.values():
         if row.name == chosen.name:

@@ -133,6 +133,8 @@ class Target:
     NVIDIA), `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation
     registers), and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma
     counts two). `flushed` are the data types of which its matrix instructions take denormals as 0.
+    `gradients_as` names for such types what gradients of them are computed in where the problem
+    leaves it open (dtypes.CONVERSIONS).
     `pipeline_stages` is the depth of a matrix kernel's software pipeline: of 3, whose trips
     `passes/interleave.py` orders, where that is faster by the model.
     """
@@ -150,6 +152,7 @@ class Target:
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
     flushed: tuple[str, ...] = ()
+    gradients_as: tuple[tuple[str, str], ...] = ()
     pipeline_stages: int = 2
     processor: Processor | None = None
 
@@ -284,6 +287,8 @@ TARGETS = MappingProxyType(
                 mma=_GFX90A_MMA,
                 # AMD's MIOpen documentation, "MI200 MFMA behavior specifics".
                 flushed=("f16", "bf16"),
+                # As MIOpen does there unless it is told not to (the same page).
+                gradients_as=(("f16", "bf16"),),
             ),
             Target(
                 name="gfx942",

@@ -1,0 +1,26 @@
+"""What a target makes of what a problem's `compute` leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem import DIRECTIONS
+
+if TYPE_CHECKING:
+    from conv_compiler.problem import ConvProblem
+    from conv_compiler.targets import Target
+
+
+def for_target(problem: ConvProblem, target: Target, by_matrix: bool = True) -> ConvProblem:
+    """The problem with `compute` as a target has it: the problem itself where it says all.
+
+    `bf8` and `fp8` become the 8-bit floats of the chip. A gradient whose data the chip's matrix
+    instructions would flush is computed in what the chip's row names, but not in vector code
+    (`by_matrix` false), which flushes nothing.
+    """
+    result = DIRECTIONS[problem.direction][1]
+    instead = dict(target.gradients_as).get(problem.dtype, "") if by_matrix else ""
+    if instead and not problem.compute and result.startswith("d_"):
+        return replace(problem, compute=instead)
+    return problem.for_kind(target.has_fnuz)
