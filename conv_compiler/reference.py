@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _BLOCK_ELEMENTS = 2**23
 
 
-def _axes(letters: str, ndim: int) -> list[str]:
+def axes_of(letters: str, ndim: int) -> list[str]:
     """One name an axis; `*` stands for the spatial axes s0, s1, ..."""
     names: list[str] = []
     for letter in letters:
@@ -39,8 +40,8 @@ def _axes(letters: str, ndim: int) -> list[str]:
 
 def reorder(array: Array, letters: str, order: str, ndim: int) -> Array:
     """The view of an array whose axes are `letters` with its axes in `order`."""
-    names = _axes(letters, ndim)
-    return array.transpose([names.index(name) for name in _axes(order, ndim)])
+    names = axes_of(letters, ndim)
+    return array.transpose([names.index(name) for name in axes_of(order, ndim)])
 
 
 def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array:
@@ -73,6 +74,11 @@ def multiplicand(problem: ConvProblem, number: int, array: Array) -> Array:
     elif row.is_f8:
         array = array.clip(-row.largest, row.largest)
     return array.astype(row.to_numpy())
+
+
+def as_multiplied(problem: ConvProblem) -> ConvProblem:
+    """The problem whose operands are those of another as they are multiplied."""
+    return replace(problem, compute="", input_op="", weight_op="", output_op="")
 
 
 def _tensors(

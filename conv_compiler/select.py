@@ -220,16 +220,15 @@ def choose(
     """
     whole = for_target(problem, target)
     found = _chosen(whole, target, strategy, split_k)
-    as_vectors = for_target(problem, target, by_matrix=False)
-    if as_vectors != whole and not found[0].mma:
-        found = _chosen(as_vectors, target, strategy, split_k)
-    return found
+    by_vectors = for_target(problem, target, by_matrix=False)
+    again = by_vectors != whole and not found[0].mma
+    return _chosen(by_vectors, target, strategy, split_k) if again else found
 
 
 def _chosen(
     whole: ConvProblem, target: Target, strategy: Strategy | Wanted | str | None, split_k: int | str
 ) -> tuple[Strategy, ...]:
-    """`choose` of a problem that leaves nothing to the target."""
+    """Those of a problem that leaves nothing to the target."""
     problem = roles(whole)
     with_script = [row.name for row in STRATEGIES.values() if row.has_script]
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)

@@ -132,9 +132,9 @@ class Target:
     `compute_units` counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on
     NVIDIA), `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation
     registers), and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma
-    counts two). `flushed` are the data types of which its matrix instructions take denormals as 0.
-    `gradients_as` names for such types what gradients of them are computed in where the problem
-    leaves it open (dtypes.CONVERSIONS).
+    counts two). `flushed` are the data types of which its matrix instructions (a CPU's whole code)
+    take denormals as 0, and `gradients_as` names for such types what gradients are computed in
+    where the problem leaves it open (dtypes.CONVERSIONS).
     `pipeline_stages` is the depth of a matrix kernel's software pipeline: of 3, whose trips
     `passes/interleave.py` orders, where that is faster by the model.
     """
@@ -263,13 +263,23 @@ _GFX950_MMA = (
     *_mfma_f8(_F8_OCP),
 )
 
+# IREE's worker threads set FTZ and DAZ (`iree_task_worker_main`). What converts f16 ignores both,
+# and what multiplies pairs or tiles of bf16 flushes whatever they are.
+_CPU_FLUSHED = ("f32", "f64", "bf16")
+
 TARGETS = MappingProxyType(
     {
         row.name: row
         for row in (
-            Target(name="cpu", backend="llvm-cpu", chip="host"),
+            Target(name="cpu", backend="llvm-cpu", chip="host", flushed=_CPU_FLUSHED),
             *(
-                Target(name=f"cpu-{name}", backend="llvm-cpu", chip=name, processor=row)
+                Target(
+                    name=f"cpu-{name}",
+                    backend="llvm-cpu",
+                    chip=name,
+                    processor=row,
+                    flushed=_CPU_FLUSHED,
+                )
                 for name, row in PROCESSORS.items()
             ),
             Target(
