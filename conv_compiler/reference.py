@@ -22,6 +22,8 @@ from conv_compiler.errors import InvalidArray
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from conv_compiler.dtypes import DType
+    from conv_compiler.elementwise import Fused
     from conv_compiler.problem import ConvProblem
 
     Array = NDArray[Any]
@@ -65,6 +67,12 @@ def multiplicand(problem: ConvProblem, number: int, array: Array) -> Array:
     row, op = DTYPES[problem.operand_dtypes[1 - number]], problem.operand_ops[number]
     if op is None and (problem.terms or not problem.compute):
         return array
+    # Infinities and NaN are among what there may be.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _converted(problem, op, row, array)
+
+
+def _converted(problem: ConvProblem, op: Fused | None, row: DType, array: Array) -> Array:
     if op is not None:
         wide = DTYPES[problem.accumulator_type.elementwise].to_numpy()
         array = op.on_arrays(array.astype(wide))

@@ -28,6 +28,7 @@ from conv_compiler.tolerance import (
     after_elementwise,
     after_operand_ops,
     below_normal,
+    lost_in_sums,
     tolerance,
 )
 
@@ -84,11 +85,21 @@ class Report:
         """The outcome in a few words."""
         found = self.comparison
         if found.wrong:
-            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}"
+            why = self._flushed_data
+            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}{why}"
         if not self.repeatable:
             return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.elements} elements"
         how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
         return f"right ({how})"
+
+    @property
+    def _flushed_data(self) -> str:
+        """What to do about denormals of f16 that were taken as 0, where data have them."""
+        flushed = flushed_types(self.artifact)
+        lost = {*self.problem.operand_dtypes} & {*flushed} - {*lost_in_sums(self.problem, flushed)}
+        if self.data != "denormal" or not lost:
+            return ""
+        return f"; {self.target} takes denormals of {' and '.join(lost)} as 0, --compute bf16 none"
 
     @property
     def text(self) -> str:
