@@ -20,7 +20,7 @@ from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 
 EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
-FEW = ("cpu", "gfx90a", "gfx1201")
+FEW = ("cpu", "gfx90a")
 SPREAD = [
     pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name) for name in EXECUTED
 ]
@@ -40,8 +40,8 @@ PROBLEM = ConvProblem(
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("target", SPREAD)
 def test_every_direction(target, direction):
-    problem = replace(PROBLEM, direction=direction, n=16, k=16)
-    report = check(problem, target)
+    problem = replace(PROBLEM, direction=direction)
+    report = check(problem, target, strategy=None if target == "cpu" else "implicit_gemm")
     verify_artifact(report.artifact, data="denormal").require()
     found = " ".join(report.artifact.main_kernel.mma)
     if target == "cpu":
@@ -65,7 +65,8 @@ def test_every_value(target, side):
     values = codes.reshape(problem.output_shape if side == 0 else problem.input_shape)
     operands = (ones, values) if side == 0 else (values, ones)
     kernel = load(compile(problem, target), None if target == "cpu" else "vgpu")
-    want = codes.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # NaN
+        want = codes.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
     np.testing.assert_array_equal(kernel(*operands).reshape(-1), want)
 
 
@@ -87,7 +88,7 @@ def test_with_everything_else(target, fields):
 
 @pytest.mark.parametrize("target", ["cpu", "gfx90a"])
 def test_some_random_problems(target):
-    @for_drawn(problems_with_split(types=("f16", "f16")), 4, f"bf16 {target}")
+    @for_drawn(problems_with_split(types=("f16", "f16")), 3, f"bf16 {target}")
     def run(drawn):
         problem, split_k = drawn
         check(replace(problem, compute="bf16"), target, split_k)

@@ -16,6 +16,10 @@ from conv_compiler.verify import verify
 from tests.problems import for_drawn, of_any_kind, tiny_problems
 
 EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
+FEW = ("cpu", "gfx90a", "gfx1201")
+SPREAD = [
+    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name) for name in EXECUTED
+]
 STRIDED = ConvProblem(
     n=2, g=2, k=5, c=3, image=(9, 8), filter=(3, 2), stride=(2, 3), pad_low=(2, 1)
 )
@@ -32,13 +36,13 @@ def check_special(problem, target, split_k="auto", strategy=None):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("dtype", ["f16", "f32", "bf16"])
-@pytest.mark.parametrize("target", EXECUTED)
+@pytest.mark.parametrize("dtype", ["f16", "f32", pytest.param("bf16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("target", SPREAD)
 def test_every_direction(target, dtype, direction):
     check_special(replace(STRIDED, dtype=dtype, weight_dtype="", direction=direction), target)
 
 
-@pytest.mark.parametrize("target", EXECUTED)
+@pytest.mark.parametrize("target", SPREAD)
 def test_pixels_that_no_output_reads(target):
     """Taps in rows multiply them by 0: of another output's pixel in the same image and group."""
     problem = ConvProblem(
@@ -60,9 +64,9 @@ def random_problems(target, examples):
         check_special(drawn[0], target, drawn[1])
 
 
-@pytest.mark.parametrize("target", EXECUTED)
+@pytest.mark.parametrize("target", SPREAD)
 def test_some_random_problems(target):
-    random_problems(target, 4)
+    random_problems(target, 3)
 
 
 @pytest.mark.slow
