@@ -44,7 +44,7 @@ def compile(
     if found := cache.get(key):
         return Artifact.from_record(*found, cached=True)
     chosen = choose(problem, row, strategy, split_k)
-    problem = for_target(problem, row, by_matrix=bool(chosen[0].mma))
+    problem = for_target(problem, row, chosen[0].mma)
     with cache.lock(key), tempfile.TemporaryDirectory() as folder:
         if found := cache.get(key):  # another process compiled it while we waited
             return Artifact.from_record(*found, cached=True)

@@ -152,7 +152,8 @@ def candidates(
     unknown name, one of another backend, one that has no tiling for the problem, and a tile that
     none has; UnsupportedTarget when nothing at all fits.
     """
-    return _candidates(problem, roles(problem), target, strategy, split_k, tile)
+    whole = for_target(problem, target)
+    return _candidates(whole, roles(whole), target, strategy, split_k, tile)
 
 
 def _candidates(
@@ -220,15 +221,13 @@ def choose(
     """
     whole = for_target(problem, target)
     found = _chosen(whole, target, strategy, split_k)
-    by_vectors = for_target(problem, target, by_matrix=False)
-    again = by_vectors != whole and not found[0].mma
-    return _chosen(by_vectors, target, strategy, split_k) if again else found
+    as_found = for_target(problem, target, found[0].mma)
+    return found if as_found == whole else _chosen(as_found, target, strategy, split_k)
 
 
 def _chosen(
     whole: ConvProblem, target: Target, strategy: Strategy | Wanted | str | None, split_k: int | str
 ) -> tuple[Strategy, ...]:
-    """Those of a problem that leaves nothing to the target."""
     problem = roles(whole)
     with_script = [row.name for row in STRATEGIES.values() if row.has_script]
     asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
@@ -259,7 +258,7 @@ def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple
 
     Of a CPU's strategies, which are taken in order; those of GPUs are ranked by the model.
     """
-    problem = roles(for_target(problem, target, by_matrix=bool(chosen.mma)))
+    problem = roles(for_target(problem, target, chosen.mma))
     found = []
     for row in STRATEGIES.values():
         if row.name == chosen.name:

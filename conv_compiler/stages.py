@@ -66,7 +66,7 @@ def stage_texts(
     from conv_compiler.build import build
     from conv_compiler.schedule import attach
 
-    problem = for_target(problem, target, by_matrix=bool(strategy.mma))
+    problem = for_target(problem, target, strategy.mma)
     row = STRATEGIES[strategy.name]
     texts: dict[str, str] = {}
     try:

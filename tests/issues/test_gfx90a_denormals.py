@@ -20,6 +20,8 @@ from conv_compiler.data import inputs, without_denormals
 from conv_compiler.errors import Mismatch
 from conv_compiler.reference import reference
 from conv_compiler.runtime import load
+from conv_compiler.select import candidates, choose
+from conv_compiler.targets import find_target
 from conv_compiler.verify import verify_artifact
 
 PROBLEM = ConvProblem(
@@ -124,3 +126,16 @@ def test_denormals_that_an_op_makes() -> None:
     assert np.count_nonzero((drawn[0] != flushed[0]) & normal) > 10
     kernel = load(artifact, "vgpu")
     assert np.array_equal(kernel(*drawn), kernel(*flushed))
+
+
+def test_a_strategy_given_whole_says_what_is_multiplied() -> None:
+    """One of f16 instructions, as a record of another day may have it, is compiled as such."""
+    target = find_target("gfx90a")
+    as_f16 = choose(PROBLEM, target, "implicit_gemm", 1)[0]
+    as_bf16 = choose(LEFT_OPEN, target, "implicit_gemm", 1)[0]
+    for strategy, compute in ((as_f16, ""), (as_bf16, "bf16")):
+        report = conv_compiler.verify(LEFT_OPEN, "gfx90a", strategy, budget=0.0).require()
+        assert report.artifact.problem.compute == compute
+    assert {one.mma for one in candidates(LEFT_OPEN, target, "implicit_gemm")} <= {
+        row.name for row in target.mma_for("bf16")
+    }
