@@ -74,8 +74,8 @@ def record_of(module: ModuleFile) -> dict[str, Any]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:  # of entries that are whole
         place = archive.NameToInfo.get(NAME)
         text = archive.read(place) if place and place.file_size <= MOST_BYTES else b""
-    if place is None or not text:
-        raise InvalidArtifact("holds no record of ours; compile it with `conv-compiler compile -o`")
     if not data[-END_BYTES:].startswith(END):
         raise InvalidArtifact("corrupt (bytes behind its end); compile it again")
+    if place is None or not text:
+        raise InvalidArtifact("holds no record of ours; compile it with `conv-compiler compile -o`")
     return read_record(text, data[: place.header_offset])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conv_compiler.compute import for_target
 from conv_compiler.cpu_needs import STATED_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import (
@@ -69,7 +70,7 @@ def stage_texts(
     from conv_compiler.build import build
     from conv_compiler.schedule import attach
 
-    problem = problem.for_kind(target.has_fnuz)
+    problem = for_target(problem, target, strategy.mma)
     row = find_strategy(strategy.name)
     texts: dict[str, str] = {}
     try:
@@ -122,7 +123,7 @@ def replaced(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[
     """The sequences of a schedule in whose place those of the user's script are."""
     if not strategy.script:
         return ()
-    whole = roles(problem.for_kind(target.has_fnuz))
+    whole = roles(for_target(problem, target, strategy.mma))
     return find_strategy(strategy.name).schedule(whole, target, strategy).replaced
 
 
