@@ -113,9 +113,7 @@ def test_a_module_without_our_record_is_refused(artifact, tmp_path, record):
     if record is not None:
         with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("conv_compiler.json", record)
-    with pytest.raises(
-        InvalidArtifact, match=r"artifact .*x.vmfb: (holds no )?record"
-    ):
+    with pytest.raises(InvalidArtifact, match=r"artifact .*x.vmfb: (holds no )?record"):
         Artifact.load(path)
 
 
@@ -133,9 +131,7 @@ def test_the_record_of_another_module_is_refused(artifact, tmp_path):
     ):
         Artifact.load(path)
     path.write_bytes(artifact.vmfb.read_bytes() + b"x")
-    with pytest.raises(
-        InvalidArtifact, match=r"corrupt \(bytes behind its end"
-    ):
+    with pytest.raises(InvalidArtifact, match=r"corrupt \(bytes behind its end"):
         Artifact.load(path)
     path.unlink()
     with pytest.raises(InvalidArtifact, match=r"x.vmfb: no such file"):
