@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,11 +31,12 @@ CHANNELS = st.one_of(st.integers(1, 9), st.sampled_from([16, 17, 31, 32, 48, 64,
 GROUPS = st.one_of(st.just(1), st.integers(2, 5), st.sampled_from([8, 16, 24]))
 STRIDES = st.sampled_from([1, 1, 1, 2, 3, 5])
 DILATIONS = st.sampled_from([1, 1, 1, 2, 3])
-# Some are wider than most filters: whole windows of zeros.
-PADS = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 6])
-# How images are drawn: with room for more outputs, of one pixel, or no larger than the stride.
-IMAGES = ("roomy",) * 5 + ("one pixel", "within a stride")
-KINDS = ("dense",) * 6 + ("depthwise",) * 2 + ("pointwise",)
+PADS = st.sampled_from([0, 0, 1, 1, 2, 3])
+# Axes are drawn with room for more outputs, or tiny: an image within one stride between pads that
+# whole windows, and several strides, fit in.
+AXES = ("roomy",) * 4 + ("tiny",)
+WIDE_PADS = (0, 1, 2, 3)  # strides beyond the filter
+KINDS = ("dense",) * 6 + ("depthwise",) * 2 + ("pointwise",) + ("tiny",) * 2
 BATCHES = st.one_of(st.integers(1, 5), st.sampled_from([8, 13, 16, 32]))
 
 
@@ -45,6 +46,36 @@ def _shrink(problem: ConvProblem) -> ConvProblem:
         name = max(("n", "g", "k", "c"), key=lambda size: getattr(problem, size))
         problem = replace(problem, **{name: getattr(problem, name) // 2})
     return problem
+
+
+@st.composite
+def _axes(draw: st.DrawFn, ndim: int, kind: str) -> dict[str, int]:
+    """The sizes of one spatial axis of a kind of problem."""
+    if kind == "pointwise":
+        taps = spread = stride = 1
+        low = high = 0
+    else:
+        taps, spread = draw(st.integers(1, _FILTER[ndim])), draw(DILATIONS)
+        stride = draw(STRIDES)
+    tiny = kind == "tiny" or (kind != "pointwise" and draw(st.sampled_from(AXES)) == "tiny")
+    if tiny:
+        reach = (taps - 1) * spread + 1
+        low, high = (
+            strides and reach + (strides - 1) * stride
+            for strides in (draw(st.sampled_from(WIDE_PADS)) for _ in range(2))
+        )
+    elif kind != "pointwise":
+        low, high = draw(PADS), draw(PADS)
+    least = max(1, (taps - 1) * spread + 1 - low - high)
+    spare = max(0, stride - least) if tiny else _SPARE[ndim]
+    return {
+        "filter": taps,
+        "dilation": spread,
+        "pad_low": low,
+        "pad_high": high,
+        "stride": stride,
+        "image": least + draw(st.integers(0, spare)),
+    }
 
 
 @st.composite
@@ -60,27 +91,7 @@ def problems(
     kind = draw(st.sampled_from(KINDS))
     axes: dict[str, list[int]] = {}
     for _ in range(ndim):
-        if kind == "pointwise":
-            taps = spread = stride = 1
-            low = high = 0
-        else:
-            taps, spread = draw(st.integers(1, _FILTER[ndim])), draw(DILATIONS)
-            low, high, stride = draw(PADS), draw(PADS), draw(STRIDES)
-        least = max(1, (taps - 1) * spread + 1 - low - high)
-        spare = {
-            "roomy": _SPARE[ndim],
-            "one pixel": 0,
-            "within a stride": max(0, stride - least),
-        }[draw(st.sampled_from(IMAGES))]
-        axis = {
-            "filter": taps,
-            "dilation": spread,
-            "pad_low": low,
-            "pad_high": high,
-            "stride": stride,
-            "image": least + draw(st.integers(0, spare)),
-        }
-        for name, value in axis.items():
+        for name, value in draw(_axes(ndim, kind)).items():
             axes.setdefault(name, []).append(value)
     channels = st.just(1) if kind == "depthwise" else CHANNELS
     return _shrink(
@@ -172,6 +183,22 @@ def of_any_kind(draw: st.DrawFn, direction: str = "") -> tuple[ConvProblem, int 
     # A kernel for any batch is tried on several: of some problems, and small ones.
     any_batch = problem.n <= 5 and batch_is_outermost(problem) and draw(st.sampled_from([0, 0, 1]))
     return replace(problem, dynamic_batch=bool(any_batch)), split_k
+
+
+def independent(strategy: st.SearchStrategy[Any], count: int, seed_of: str) -> Iterator[Any]:
+    """So many values of a strategy, each drawn by a seed of its own: the same ones for a name.
+
+    One run of hypothesis varies what it drew before, so that its values are much alike.
+    """
+    found: list[Any] = []
+
+    def keep(value: Any) -> None:
+        found[:] = [value]
+
+    for number in range(count):
+        # The first value of a run is the simplest one; the last is kept.
+        for_drawn(strategy, 2, f"{seed_of} {number}")(keep)
+        yield found[0]
 
 
 def for_drawn(strategy: st.SearchStrategy[Any], examples: int, name: str) -> Callable[..., None]:
