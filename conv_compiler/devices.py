@@ -23,7 +23,8 @@ class Device:
     opened is its default. `open` makes the device from the name as written and the chip a kernel
     was built for. A time taken on a `virtual` device says nothing about a chip. Where a device
     `has_workers`, threads of this process compute while the calling one waits. One that
-    `survives_fork` can be opened again in a child of a process that had opened it.
+    `survives_fork` can be opened again in a child of a process that had opened it. `prepare` is
+    given the bytes of a module and its chip before the device loads it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Device:
     virtual: bool = False
     has_workers: bool = False
     survives_fork: bool = False
+    prepare: Callable[[bytes, str], None] = lambda *_: None
 
 
 def _open_cpu(name: str, chip: str) -> Any:
@@ -57,6 +59,13 @@ def _open_virtual(name: str, chip: str) -> Any:
     return vgpu.device(chip, checks=name == "vgpu-checked")
 
 
+def _decode(module: bytes, chip: str) -> None:
+    from conv_compiler.model.code_object import code_objects
+    from conv_compiler.vgpu.predecode import predecode
+
+    predecode(tuple(code_objects(module)), chip)
+
+
 DEVICES = MappingProxyType(
     {
         row.name: row
@@ -78,6 +87,7 @@ DEVICES = MappingProxyType(
                     numbered=False,
                     virtual=True,
                     survives_fork=True,
+                    prepare=_decode,
                 )
                 for name in ("vgpu", "vgpu-checked")
             ),

@@ -80,6 +80,7 @@ class Kernel:
         self.path, self.device = path, device
         self._made_of, self._generation = (path, data, device, built_for), forks.generation()
         self._config = config = open_device(device, built_for)
+        find_device(device).prepare(data, built_for)
         try:
             module = iree.VmModule.copy_buffer(config.vm_instance, data)
             context = iree.VmContext(

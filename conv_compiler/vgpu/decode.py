@@ -102,6 +102,13 @@ def wave_size_of(elf: bytes, chip: str) -> int:
     return elf[at + len(key)] if at >= 0 else 32
 
 
+def entry_of(elf: bytes, chip: str) -> bytes:
+    """The entry of a code object's program. Raises ValueError where `elf` is none."""
+    base, code = text_section(elf)
+    program = decode_text(chip, base, code, wave_size=wave_size_of(elf, chip))
+    return sealed(elf, chip, program.to_bytes())
+
+
 def main(argv: list[str]) -> int:
     """Command line; the only place that touches files."""
     if len(argv) != 3:
@@ -109,11 +116,9 @@ def main(argv: list[str]) -> int:
         return 2
     chip, source, target = argv[0], Path(argv[1]), Path(argv[2])
     try:
-        elf = source.read_bytes()
-        base, code = text_section(elf)
-        data = decode_text(chip, base, code, wave_size=wave_size_of(elf, chip)).to_bytes()
+        entry = entry_of(source.read_bytes(), chip)
         target.parent.mkdir(parents=True, exist_ok=True)
-        Programs(target.parent).put(target, sealed(elf, chip, data))
+        Programs(target.parent).put(target, entry)
     except (OSError, ValueError) as error:
         print(f"{source}: {error}", file=sys.stderr)
         return 1

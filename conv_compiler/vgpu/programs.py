@@ -45,6 +45,12 @@ class Programs:
 
         return cls(Cache.default().folder / "vgpu")
 
+    def path(self, elf: bytes, chip: str) -> Path:
+        """Where the program of a code object is, or would be."""
+        digest, decoder = hashlib.sha256(elf).hexdigest(), decoder_identity()
+        # Half of the decoder's digest: `native/decode_cache.cpp` says why.
+        return self.folder / f"{digest}-{chip}-{decoder[: len(decoder) // 2]}.prog"
+
     def entries(self) -> list[tuple[Path, int, float]]:
         """(file, bytes, time of last use) of every program, latest first."""
         found = []
