@@ -105,10 +105,10 @@ def test_the_record_of_another_module_is_refused(artifact, tmp_path):
     path = tmp_path / "x.vmfb"
     artifact.save(path)
     path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(InvalidArtifact, match=r"x.vmfb: not the module that x.json was written"):
+    with pytest.raises(InvalidArtifact, match=r"x.vmfb: x.json .*not the module that it was"):
         Artifact.load(path)
     path.unlink()
-    with pytest.raises(InvalidArtifact, match=r"x.json beside it is missing or not"):
+    with pytest.raises(InvalidArtifact, match=r"x.vmfb: no such file"):
         Artifact.load(path)
 
 
