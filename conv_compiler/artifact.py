@@ -1,28 +1,32 @@
-"""What a compilation leaves: a `.vmfb`, and the record of what it is that lies beside it."""
+"""What a compilation leaves: a `.vmfb`, and the record of what it is that lies in it."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from conv_compiler.embedded import record_of, save_with_record
 from conv_compiler.errors import ConvError, InvalidArtifact
 from conv_compiler.facts import KernelFacts
 from conv_compiler.module_file import ModuleFile
 from conv_compiler.problem import ConvProblem
-from conv_compiler.record import Record, read_record, signed
+from conv_compiler.record import Record
 from conv_compiler.strategy import Strategy
 from conv_compiler.targets import find_target
+
+if TYPE_CHECKING:
+    from conv_compiler.cache import Entry
 
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
     """A compiled problem: where its `.vmfb` lies and what its kernels are.
 
-    `seconds` is what compiling took (when it was compiled); `cached` whether it was found ready;
-    `rejected` the better-ranked candidates whose machine code broke a promise, with the reason.
+    `seconds` is what compiling took when it was compiled, None of a file that `save` wrote: equal
+    kernels make equal files. `cached` is whether it was found ready; `rejected` are the
+    better-ranked candidates whose machine code broke a promise, with the reason. `held` are the
+    bytes of a module from the cache, which does not keep its files for ever.
     """
 
     problem: ConvProblem
@@ -30,17 +34,31 @@ class Artifact:
     strategy: Strategy
     vmfb: Path
     kernels: tuple[KernelFacts, ...]
-    seconds: float
+    seconds: float | None
     rejected: tuple[str, ...] = ()
     cached: bool = False
+    held: bytes = field(default=b"", repr=False, compare=False)
 
     @property
-    def main_kernel(self) -> KernelFacts:
-        """The kernel that holds the contraction."""
-        return next((k for k in self.kernels if k.role == "contraction"), self.kernels[0])
+    def module(self) -> bytes:
+        """The bytes of the `.vmfb`. Raises InvalidArtifact where they cannot be read."""
+        try:
+            return self.held or self.vmfb.read_bytes()
+        except OSError as error:
+            raise InvalidArtifact(
+                f"artifact {self.vmfb}: {error.strerror or error}; compile it again"
+            ) from error
+
+    @property
+    def main_kernel(self) -> KernelFacts | None:
+        """The kernel that holds the contraction, or does most in its place; None without kernels,
+        as an empty result has none."""
+        return next(
+            (k for k in self.kernels if k.role == "contraction"), next(iter(self.kernels), None)
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; `load` reads them back from `<name>.json` beside `<name>.vmfb`."""
+        """Plain values; `from_record` reads them back."""
         return {
             "problem": self.problem.to_json(),
             "target": self.target,
@@ -49,6 +67,12 @@ class Artifact:
             "seconds": self.seconds,
             "rejected": list(self.rejected),
         }
+
+    @classmethod
+    def of_entry(cls, entry: Entry, *, cached: bool) -> Artifact:
+        """The artifact that lies in the cache."""
+        found = cls.from_record(entry.vmfb, entry.record, cached=cached)
+        return replace(found, held=entry.module)
 
     @classmethod
     def from_record(cls, vmfb: Path, record: dict[str, Any], *, cached: bool) -> Artifact:
@@ -75,33 +99,21 @@ class Artifact:
     def load(cls, path: str | Path) -> Artifact:
         """The artifact of a `.vmfb` written by `save`.
 
-        Raises InvalidArtifact without its record, and where the record is of another module.
+        Raises InvalidArtifact for one without a record, and where it is of another module.
         """
         vmfb = Path(path)
-        beside = vmfb.with_suffix(".json")
-        try:
-            text = beside.read_bytes()
-        except OSError as error:
-            raise InvalidArtifact(
-                f"artifact {vmfb}: {beside.name} beside it is missing; "
-                "compile it with `conv-compiler compile -o`"
-            ) from error
         module = ModuleFile.read(vmfb)
         try:
-            return cls.from_record(vmfb, read_record(text, module.data), cached=True)
+            return cls.from_record(vmfb, record_of(module), cached=True)
         except InvalidArtifact as error:
-            raise InvalidArtifact(
-                f"artifact {vmfb}: {beside.name} beside it is no record of it ({error})"
-            ) from error
+            raise InvalidArtifact(f"artifact {vmfb}: {error}") from error
 
     def save(self, path: str | Path) -> Artifact:
-        """Copy the module to `path` and its record beside it; both or neither appear."""
-        target = Path(path)
-        with tempfile.TemporaryDirectory(dir=target.parent) as staging:
-            module, record = Path(staging) / "module", Path(staging) / "record"
-            module.write_bytes(self.vmfb.read_bytes())
-            values = signed(self.to_json(), module.read_bytes())
-            record.write_text(json.dumps(values, indent=1))
-            module.replace(target)
-            record.replace(target.with_suffix(".json"))
+        """Write the module with its record in it to `path`, whole or not at all.
+
+        Raises InvalidOutput where that cannot be written or holds anything but such a file.
+        """
+        target, record = Path(path), self.to_json()
+        del record["seconds"]
+        save_with_record(target, self.module, record)
         return replace(self, vmfb=target)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from types import MappingProxyType
+from typing import TextIO
 
 from conv_compiler import __version__
 from conv_compiler.errors import ConvError
 from conv_compiler.frontends import starts_line
 from conv_compiler.frontends.flags import Parser
+from conv_compiler.notices import ConvWarning
 
 # command -> what it does; each is the module of that name in conv_compiler.commands.
 COMMANDS = MappingProxyType(
@@ -76,6 +79,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         len(words),
     )
     words, line = words[:at], words[at:]
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        return _run(words, line)
+
+
+def _run(words: list[str], line: list[str]) -> int:
     try:
         parser = build_parser(next((word for word in words if word in COMMANDS), ""))
         args = parser.parse_args(words)
@@ -90,7 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        what = f"file {error.filename or '-'}: {error.strerror or error}"
+        # What writes files names them; of the rest only the output is left.
+        what = f"file {error.filename or '(standard output)'}: {error.strerror or error}"
         return _refuse(f"{what}; see that it exists and may be read or written")
     except MemoryError:
         return _refuse("memory: the problem does not fit; give a smaller --batch")
@@ -98,8 +108,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """One line, as for errors; of warnings that are not ours Python's own words."""
+    if issubclass(category, ConvWarning):
+        text = f"conv-compiler: warning: {' '.join(str(message).split())}\n"
+    else:
+        text = warnings.formatwarning(message, category, filename, lineno, line)
+    print(text, end="", file=file or sys.stderr)
+
+
+# A longer word of a message is what someone typed or a file holds; its beginning and end will do.
+_LONGEST_WORD = 300
+
+
 def _refuse(message: str) -> int:
-    print(f"conv-compiler: error: {' '.join(message.split())}", file=sys.stderr)
+    words = (
+        word if len(word) <= _LONGEST_WORD else f"{word[:100]}...{word[-50:]}"
+        for word in message.split()
+    )
+    print(f"conv-compiler: error: {' '.join(words)}", file=sys.stderr)
     return 2
 
 

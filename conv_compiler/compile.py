@@ -8,11 +8,20 @@ from dataclasses import asdict
 from pathlib import Path
 
 from conv_compiler.artifact import Artifact
-from conv_compiler.cache import Cache, key_of
-from conv_compiler.errors import GivesWay, InvalidArtifact
+from conv_compiler.cache import Cache, Entry, key_of, passing_cache
+from conv_compiler.errors import (
+    CacheRefused,
+    CompileFailed,
+    CompilerRefused,
+    GivesWay,
+    InvalidArtifact,
+)
 from conv_compiler.host import host_cores
+from conv_compiler.leftovers import WORK, scratch, work_folder
+from conv_compiler.notices import warn_once
 from conv_compiler.problem import ConvProblem
 from conv_compiler.select import choose
+from conv_compiler.split_k import split_asked
 from conv_compiler.stages import compiler_flags, kernel_facts, prove, stage_texts
 from conv_compiler.strategy import Strategy, Wanted
 from conv_compiler.targets import Target, find_target
@@ -32,29 +41,52 @@ def compile(
     a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
     scratch memory, spill, lose its software pipeline or the order of its main loop, or keep zeros
     that were to go, gives way to the next, and the artifact has it among the rejected. Where
-    `compute` leaves the kind of 8-bit floats to the chip, the artifact's problem names it. Raises
-    UnsupportedTarget, UnsupportedStrategy, CompileFailed, or StrategyNotApplied when no machine
-    code is what its strategy promises.
+    `compute` leaves the kind of 8-bit floats to the chip, the artifact's problem names it. Where
+    the cache cannot be written, the artifact's file goes when this process ends, and a ConvWarning
+    says so. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, CacheRefused where others
+    may write the cache's folder, or StrategyNotApplied when no machine code is what its strategy
+    promises.
     """
     row = find_target(target)
     problem = problem.for_kind(row.has_fnuz)
     cache = cache or Cache.default()
     key = compilation_key(problem, row, strategy, split_k)
-    if found := _cached(cache, key):
+    if found := _find(cache, key):
         return found
     chosen = choose(problem, row, strategy, split_k)
-    with cache.lock(key), tempfile.TemporaryDirectory() as folder:
-        if found := _cached(cache, key):  # another process compiled it while we waited
-            return found
-        artifact = _first_proved(problem, row, chosen, Path(folder))
-        vmfb, record = cache.put(key, artifact.vmfb, artifact.to_json())
-        return Artifact.from_record(vmfb, record, cached=False)
-
-
-def _cached(cache: Cache, key: str) -> Artifact | None:
-    """The artifact of a key; None where there is none, or its record is none of ours."""
     try:
-        return Artifact.from_record(*found, cached=True) if (found := cache.get(key)) else None
+        with cache.lock(key), scratch(work_folder(), WORK) as folder:
+            if found := _found(cache, key):  # another process compiled it while we waited
+                return found
+            artifact = _first_proved(problem, row, chosen, folder)
+            return Artifact.of_entry(_keep(cache, key, artifact), cached=False)
+    except OSError as error:
+        raise CompileFailed(
+            f"file {error.filename or tempfile.tempdir}: {error.strerror or error}; see that it "
+            "may be written and has room, or name another folder for temporary files by TMPDIR"
+        ) from error
+
+
+def _find(cache: Cache, key: str) -> Artifact | None:
+    """What is compiled under a key, in the cache or for this process alone."""
+    if found := _found(cache, key):
+        return found
+    return _found(passing_cache(), key) if passing_cache.cache_info().currsize else None
+
+
+def _keep(cache: Cache, key: str, artifact: Artifact) -> Entry:
+    """The artifact in the cache; where that cannot be written, for this process alone."""
+    try:
+        return cache.put(key, artifact.vmfb, artifact.to_json())
+    except CacheRefused as refused:
+        warn_once(f"{refused}; compiled code is kept until this process ends")
+        return passing_cache().put(key, artifact.vmfb, artifact.to_json())
+
+
+def _found(cache: Cache, key: str) -> Artifact | None:
+    """The artifact of a key in a cache; None where there is none, or its record is none of ours."""
+    try:
+        return Artifact.of_entry(found, cached=True) if (found := cache.get(key)) else None
     except InvalidArtifact:
         return None
 
@@ -62,7 +94,9 @@ def _cached(cache: Cache, key: str) -> Artifact | None:
 def _first_proved(
     problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
 ) -> Artifact:
-    """Compile candidates in order until one has registers enough and a main loop as promised.
+    """Compile candidates in order until the compiler takes one and it is as promised.
+
+    One that needs more registers than there are, or whose main loop is not as promised, gives way.
 
     The last one's error is raised. Where one with a matrix instruction is ranked first, none
     without takes its place.
@@ -73,14 +107,15 @@ def _first_proved(
     for number, strategy in enumerate(fitting):
         work = folder / str(number)
         work.mkdir()
-        stage_texts(problem, target, strategy, work)
-        kernels = kernel_facts(target, work)
         try:
+            stage_texts(problem, target, strategy, work)
+            kernels = kernel_facts(target, work)
             prove(problem, target, strategy, kernels)
-        except GivesWay as broken:
+        except (GivesWay, CompilerRefused) as broken:
             if strategy is fitting[-1]:
                 raise
-            rejected.append(str(broken))
+            named = isinstance(broken, GivesWay)
+            rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
             continue
         return Artifact(
             problem=problem,
@@ -110,7 +145,7 @@ def compilation_key(
             "problem": problem.to_json(),
             "target": asdict(target),
             "strategy": asdict(Wanted.of(strategy)),
-            "split_k": "auto" if split_k == -1 else split_k,
+            "split_k": split_asked(split_k),
             "flags": compiler_flags(target),
             "host": host_cpu() if target.chip == "host" else "",
         }

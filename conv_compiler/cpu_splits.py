@@ -101,6 +101,21 @@ def part_lengths(problem: ConvProblem, tiling: CpuTiling, split_k: int) -> dict[
     return lengths
 
 
+def filled_parts(problem: ConvProblem, tiling: CpuTiling, split_k: int) -> int:
+    """The most parts, `split_k` of them or fewer, that all hold products."""
+    sizes = loop_sizes(problem)
+    while split_k > 1:
+        lengths = part_lengths(problem, tiling, split_k)
+        parts = split_parts(problem, split_k)
+        filled = math.prod(
+            -(-sizes[loop] // lengths.get(loop, size // n)) for loop, (n, size) in parts.items()
+        )
+        if filled == split_k:
+            break
+        split_k = filled
+    return split_k
+
+
 def deep_loop(lengths: Mapping[str, int]) -> tuple[str, int]:
     """The summed loop of which an instruction of tiles sums several trips, and how many.
 

@@ -52,7 +52,7 @@ def _integers(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Ar
     first, second = (
         rng.integers(-top, top + 1, shape, dtype=np.int8) for shape in problem.operand_shapes
     )
-    if (share := limit / (2 * problem.gemm_k)) < 1:
+    if (share := limit / max(1, 2 * problem.gemm_k)) < 1:
         second *= rng.random(second.shape, dtype=np.float32) < share
     return first.astype(numpy), second.astype(numpy)
 
@@ -97,8 +97,9 @@ def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
     sizes = np.abs(second).reshape(problem.shape(letters))
     order = kept + "".join(letter for letter in letters if letter not in kept)
     per_channel = reorder(sizes, letters, order, problem.ndim)
-    sums = per_channel.reshape(math.prod(per_channel.shape[:2]), -1).sum(axis=1)
-    largest = np.abs(first).max() * sums.max()
+    channels = math.prod(per_channel.shape[:2])
+    sums = per_channel.reshape(channels, math.prod(per_channel.shape[2:])).sum(axis=1)
+    largest = np.abs(first).max(initial=0) * sums.max(initial=0)
     return bool(largest <= _exact_limit(problem.accumulator_type))
 
 

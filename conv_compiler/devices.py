@@ -11,6 +11,7 @@ from typing import Any
 
 import iree.runtime as iree
 
+from conv_compiler import forks
 from conv_compiler.errors import DeviceUnavailable
 
 
@@ -21,7 +22,8 @@ class Device:
     `built_for` is the device target a `.vmfb` names; the first row of a device target that can be
     opened is its default. `open` makes the device from the name as written and the chip a kernel
     was built for. A time taken on a `virtual` device says nothing about a chip. Where a device
-    `has_workers`, threads of this process compute while the calling one waits.
+    `has_workers`, threads of this process compute while the calling one waits. One that
+    `survives_fork` can be opened again in a child of a process that had opened it.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Device:
     numbered: bool = True
     virtual: bool = False
     has_workers: bool = False
+    survives_fork: bool = False
 
 
 def _open_cpu(name: str, chip: str) -> Any:
@@ -58,15 +61,25 @@ DEVICES = MappingProxyType(
     {
         row.name: row
         for row in (
-            Device(name="cpu", built_for="local", open=_open_cpu, numbered=False, has_workers=True),
-            Device(name="hip", built_for="hip", open=_open_hip),
-            Device(name="vgpu", built_for="hip", open=_open_virtual, numbered=False, virtual=True),
             Device(
-                name="vgpu-checked",
-                built_for="hip",
-                open=_open_virtual,
+                name="cpu",
+                built_for="local",
+                open=_open_cpu,
                 numbered=False,
-                virtual=True,
+                has_workers=True,
+                survives_fork=True,
+            ),
+            Device(name="hip", built_for="hip", open=_open_hip),
+            *(
+                Device(
+                    name=name,
+                    built_for="hip",
+                    open=_open_virtual,
+                    numbered=False,
+                    virtual=True,
+                    survives_fork=True,
+                )
+                for name in ("vgpu", "vgpu-checked")
             ),
             Device(name="cuda", built_for="cuda", open=_open_cuda),
         )
@@ -97,10 +110,38 @@ def reason(error: Exception) -> str:
 @lru_cache
 def open_device(name: str, chip: str) -> Any:
     """The IREE runtime's configuration of a device, made once; DeviceUnavailable if it cannot."""
+    row = find_device(name)
+    if not row.survives_fork and forks.lost_in_fork(row.name):
+        raise DeviceUnavailable(
+            f"device {name}: was open in the process that this one was forked from, and a driver "
+            "serves but one; start processes by spawn, or before the first kernel is loaded"
+        )
     try:
-        return iree.Config(device=find_device(name).open(name, chip))
+        config = iree.Config(device=row.open(name, chip))
     except (RuntimeError, ValueError) as error:
         raise DeviceUnavailable(
             f"device {name}: cannot be opened ({reason(error)}); "
             "see that its driver is installed, or use cpu"
         ) from error
+    forks.opened(config, row.name)
+    return config
+
+
+def targets_of(name: str) -> str:
+    """The targets whose code a device runs, as words; CPUs by name are left out."""
+    from conv_compiler import vgpu
+    from conv_compiler.targets import BACKENDS, TARGETS
+
+    device = find_device(name)
+    flag = f"--iree-hal-target-device={device.built_for}"
+    found = [
+        row.name
+        for row in TARGETS.values()
+        if flag in BACKENDS[row.backend].flags
+        and row.processor is None
+        and (row.name in vgpu.CHIPS or not device.virtual)
+    ]
+    return " or ".join(filter(None, (", ".join(found[:-1]), found[-1])))
+
+
+forks.forget_in_child(open_device.cache_clear)

@@ -210,6 +210,19 @@ TERMS = MappingProxyType(
 )
 
 
+_BY_NUMPY = MappingProxyType({row.numpy.rpartition(".")[2]: row.name for row in DTYPES.values()})
+
+
+def name_of_dtype(value: Any) -> Any:
+    """The name of a data type given as numpy's or ml_dtypes' own (a dtype, or a type of scalars);
+    anything else as it is."""
+    if isinstance(value, str):
+        return value
+    # Both say what they are called, so numpy need not be imported to know them.
+    called = getattr(value, "name", None) or getattr(value, "__name__", None)
+    return _BY_NUMPY.get(called, value) if isinstance(called, str) else value
+
+
 def compute_text(text: str, dtype: str) -> str:
     """`compute` as it is spelled; UnsupportedProblem where it is none for data of the type."""
     if text in TERMS and dtype != "f32":

@@ -24,6 +24,10 @@ class CompileFailed(ConvError):
     """iree-compile refused the module; the message names the stage and its first error line."""
 
 
+class CompilerRefused(CompileFailed):
+    """The compiler refused the module of one candidate; that of another may pass."""
+
+
 class StrategyNotApplied(ConvError):
     """The kernel was compiled, but not as the strategy promised.
 
@@ -55,6 +59,14 @@ class StillMasked(GivesWay):
 
 class InvalidArtifact(ConvError):
     """A `.vmfb` that is corrupt, foreign, or built for another chip."""
+
+
+class InvalidOutput(ConvError):
+    """A file that cannot be written, or that holds what a result must not take the place of."""
+
+
+class CacheRefused(ConvError):
+    """A cache folder, or an entry in it, that others may write or the system does not give."""
 
 
 class DeviceUnavailable(ConvError):

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.f8 import emulation_passes, operand_bytes
 from conv_compiler.gpu_counts import mma_of
-from conv_compiler.gpu_forms import INTERLEAVED_STAGES, Form, k_multiple, with_stages
+from conv_compiler.gpu_forms import (
+    INTERLEAVED_STAGES,
+    Form,
+    filled_parts,
+    k_multiple,
+    with_stages,
+)
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
 from conv_compiler.gpu_predict import predict
 from conv_compiler.gpu_reduction import reduction_info, sums_of_tiling
@@ -73,7 +79,9 @@ def mma_candidates(
     forms = [replace(tiling, outside=form[0], inside=form[1]) for _, tiling, form in best.values()]
 
     def filled(tiling: GpuTiling) -> float:
-        several = (split_k,) if split_k else full_splits(problem, target, tiling, MOST_PARTS)
+        several = full_splits(problem, target, tiling, MOST_PARTS)
+        if split_k:
+            several = (filled_parts(problem, tiling, split_k),)
         return min(predict(problem, target, tiling, parts) for parts in several)
 
     forms.sort(key=filled)
@@ -117,7 +125,9 @@ def _ranked(
     """
     timed: list[tuple[float, int, int, int, int, GpuTiling]] = []
     for tiling in tilings:
-        several = [split_k] if split_k else splits(problem, target, tiling)
+        several = splits(problem, target, tiling)
+        if split_k:
+            several = [filled_parts(problem, tiling, split_k)]
         seconds, parts = min(
             (predict(problem, target, with_stages(problem, tiling, n), n), n) for n in several
         )

@@ -167,6 +167,12 @@ def blocks(problem: ConvProblem, tiling: DepthwiseTiling) -> int:
     return -(-problem.g // (tiling.lanes * tiling.vector))
 
 
+def filled_parts(problem: ConvProblem, tiling: DepthwiseTiling, split_k: int) -> int:
+    """Of so many parts those that have strips: a part has whole rounds of them."""
+    whole = rounds(problem, tiling)
+    return -(-whole // -(-whole // split_k))
+
+
 def splits(
     problem: ConvProblem,
     target: Target,
@@ -261,13 +267,18 @@ def candidates(
     rough: dict[object, tuple[float, DepthwiseTiling]] = {}
     for tiling in tilings(problem, target):
         if tile in ((), (tiling.columns, tiling.rows, tiling.vector)):
-            entry = seconds(tiling, split_k or splits(problem, target, tiling, (2,))[0]), tiling
+            parts = splits(problem, target, tiling, (2,))[0]
+            if split_k:
+                parts = filled_parts(problem, tiling, split_k)
+            entry = seconds(tiling, parts), tiling
             strip = (tiling.vector, tiling.columns, tiling.rows, tiling.unroll, tiling.lanes)
             if strip not in rough or entry[0] < rough[strip][0]:
                 rough[strip] = entry
     timed = []
     for _, tiling in sorted(rough.values(), key=lambda entry: entry[0])[:MODELLED]:
-        several = [split_k] if split_k else splits(problem, target, tiling)
+        several = splits(problem, target, tiling)
+        if split_k:
+            several = [filled_parts(problem, tiling, split_k)]
         timed.append((*min((seconds(tiling, n), n) for n in several), tiling))
     return tuple(
         Strategy(name="depthwise", tiling=tiling, split_k=parts)

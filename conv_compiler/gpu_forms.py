@@ -102,6 +102,21 @@ def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
     return form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, split_k)
 
 
+def filled_parts(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
+    """Of so many parts of gemm_k those that hold products: a part is whole tiles, two at least.
+
+    Parts behind these would be all zeros; no kernel has them.
+    """
+    length, multiple = gemm_k(problem, tiling.taps_in_rows), k_multiple(tiling.workgroup[2])
+    if tiling.outside:
+        chunk = chunk_of((tiling.outside, tiling.inside), tiling.workgroup[2])
+        length = summed_length(problem, tiling.outside, tiling.taps_in_rows, chunk)
+        # A part has no whole tiles of these loops to be rounded to, but is a loop.
+        return -(-length // max(-(-length // split_k), 2))
+    part = -(-length // split_k)
+    return -(-length // (-(-part // multiple) * multiple))
+
+
 def with_stages(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> GpuTiling:
     """The tiling with a software pipeline that the trips of a part are enough for."""
     if tiling.stages < INTERLEAVED_STAGES or trips(problem, tiling, split_k) >= INTERLEAVED_TRIPS:

@@ -16,6 +16,7 @@ from conv_compiler.gpu_forms import (
     along_gemm_k,
     chip_forms,
     chunk_of,
+    filled_parts,
     form_trips,
     gemm_k,
     summed_length,
@@ -131,4 +132,4 @@ def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most:
         even = range(parts, parts * 3 // 4, -1)
         wanted |= {parts, next((p for p in even if length % p == 0), parts)}
         wanted.add(max(1, parts // dies * dies))
-    return sorted(wanted)
+    return sorted({filled_parts(problem, tiling, parts) for parts in wanted})

@@ -8,6 +8,7 @@ G·C (or G·K) product, with the group outermost, so it is a view of the grouped
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -86,3 +87,24 @@ def find_layout(name: str, ndim: int) -> Layout:
             return row
     known = ", ".join(row.spell(ndim) for row in LAYOUTS)
     raise UnsupportedProblem(f"layout {name}: not in the table; known: {known}")
+
+
+def without_groups(name: str, shape: Sequence[int], wanted: Sequence[int | None]) -> str:
+    """What to say of an array of a shape that has groups and channels in one axis, where the one
+    wanted has an axis of each: for which layout a kernel would take it. Else nothing.
+
+    `name` is the tensor's; a None stands for a size of any kind.
+    """
+    if len(wanted) not in (4, 5, 6) or len(shape) != len(wanted) - 1:
+        return ""
+    last = len(wanted) - 2
+    # The first of two axes that a folded row has as one: GC and GK in images, GK in weights.
+    for axis in (0,) if name.endswith("weight") else (1, last):
+        first, second = wanted[axis : axis + 2]
+        both = None if first is None or second is None else first * second
+        folded = [*wanted[:axis], both, *wanted[axis + 2 :]]
+        if all(want in (None, size) for size, want in zip(shape, folded, strict=True)):
+            data = ("NC*", "NK*") if axis == 1 else ("N*C", "N*K")
+            row = next(row for row in LAYOUTS if (row.input, row.output) == data)
+            return f", or compile for a layout without groups, as {row.spell(len(wanted) - 3)}"
+    return ""

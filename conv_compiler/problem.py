@@ -68,7 +68,7 @@ class ConvProblem:
     and counts are those of `n` images. The batch must be the outermost axis of the layout.
 
     Raises UnsupportedProblem when a size is below its least value, the output would have no size,
-    or the layout or the types are in no table.
+    or the layout or the types are in no table. A batch of 0 is a problem: its sums are 0.
     """
 
     n: int
@@ -269,7 +269,8 @@ class ConvProblem:
         from conv_compiler.directions import as_weight_gradient
 
         if self.direction != "bwd_weight":
-            return as_weight_gradient(self).gemm_k
+            # The sum is not over the batch, which may be empty; that of a weight gradient is.
+            return as_weight_gradient(self.with_batch(1)).gemm_k
         return self.n * math.prod(self.out_image)
 
     @cached_property

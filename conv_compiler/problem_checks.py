@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.dtypes import check_pair, compute_text, default_weight_dtype
+from conv_compiler.dtypes import check_pair, compute_text, default_weight_dtype, name_of_dtype
 from conv_compiler.elementwise import Fused, parse, parse_operand
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.layouts import find_layout
@@ -17,10 +17,12 @@ from conv_compiler.rounds import batch_is_outermost
 if TYPE_CHECKING:
     from conv_compiler.problem import ConvProblem
 
-SIZES = ("n", "g", "k", "c")
+# Least values of the sizes. A batch of none is one: frameworks meet it at the end of a data set.
+SIZES = {"n": 0, "g": 1, "k": 1, "c": 1}
 # What the spatial settings stand for where they are left out, and their least values.
 SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_high", 0))
 OPERAND_OPS = ("input", "weight", "output")
+# Fields of text, or of what stands for one: a numpy type, an op.
 TEXTS = (
     *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute"),
     *(f"{name}_op" for name in OPERAND_OPS),
@@ -33,9 +35,10 @@ def check_texts(problem: ConvProblem) -> None:
     """Refuse anything but text in a field of text, by UnsupportedProblem."""
     for name in TEXTS:
         kinds = str | Fused if name == "elementwise" else str
-        if not isinstance(value := getattr(problem, name), kinds):
+        if not isinstance(value := name_of_dtype(getattr(problem, name)), kinds):
             raise UnsupportedProblem(
-                f"{name} {reprlib.repr(value)}: not text; give a name of its table"
+                f"{name.replace('_', ' ')} {reprlib.repr(value)}: not a text; "
+                "give a name of its table, or leave it out"
             )
 
 
@@ -44,15 +47,14 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
 
     Raises UnsupportedProblem for a size, a dimension, a type, a layout or an op that there is not.
     """
-    if type(problem.dynamic_batch) is not bool:
-        raise UnsupportedProblem(
-            f"dynamic batch {problem.dynamic_batch!r}: not a truth value; use true or false"
-        )
-    for name in SIZES:
-        if type(size := getattr(problem, name)) is not int or not 1 <= size <= MAX_SIZE:
-            raise UnsupportedProblem(
-                f"{name} {size}: not a size; use an integer from 1 to {MAX_SIZE}"
-            )
+    dynamic = _truth("dynamic batch", problem.dynamic_batch)
+    settings: dict[str, Any] = {
+        name: _size(name, getattr(problem, name), 1 if name == "n" and dynamic else least)
+        for name, least in SIZES.items()
+    }
+    settings["dynamic_batch"] = dynamic
+    settings["dtype"] = dtype = name_of_dtype(problem.dtype)
+    weight_dtype = name_of_dtype(problem.weight_dtype)
     image = tuple(problem.image) if isinstance(problem.image, Iterable) else (problem.image,)
     if (ndim := len(image)) not in (1, 2, 3):
         raise UnsupportedProblem(f"image {problem.image}: {ndim} dimensions; give 1, 2 or 3")
@@ -60,19 +62,24 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
     for name, least in SPATIAL:
         given = getattr(problem, name)
         left_out = spatial["pad_low"] if name == "pad_high" else least
-        wanted = left_out if given == () and name != "filter" else given
+        empty = isinstance(given, tuple) and not given
+        wanted = left_out if empty and name != "filter" else given
         spatial[name] = _spatial(name, wanted, ndim, least)
-    return spatial | {
-        "layout": find_layout(problem.layout, ndim).spell(ndim),
-        "weight_dtype": problem.weight_dtype or default_weight_dtype(problem.dtype),
-        "compute": compute_text(problem.compute, problem.dtype),
-        "elementwise": parse(str(problem.elementwise)).text if problem.elementwise else "",
-        **{
-            f"{name}_op": parse_operand(text, name).text
-            for name in OPERAND_OPS
-            if (text := getattr(problem, f"{name}_op"))
-        },
-    }
+    return (
+        settings
+        | spatial
+        | {
+            "layout": find_layout(problem.layout, ndim).spell(ndim),
+            "weight_dtype": weight_dtype or default_weight_dtype(dtype),
+            "compute": compute_text(problem.compute, dtype),
+            "elementwise": parse(problem.elementwise).text if problem.elementwise else "",
+            **{
+                f"{name}_op": parse_operand(text, name).text
+                for name in OPERAND_OPS
+                if (text := getattr(problem, f"{name}_op"))
+            },
+        }
+    )
 
 
 def check(problem: ConvProblem) -> None:
@@ -104,6 +111,26 @@ def check(problem: ConvProblem) -> None:
         raise UnsupportedProblem(
             f"problem {problem.name}: a tensor of over 2^62 elements; shrink it"
         )
+
+
+def _size(name: str, value: Any, least: int) -> int:
+    """A size from an integer of Python or numpy, or UnsupportedProblem."""
+    try:
+        size = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        size = -1
+    if not least <= size <= MAX_SIZE:
+        raise UnsupportedProblem(
+            f"{name} {value!r}: not a size; use an integer from {least} to {MAX_SIZE}"
+        )
+    return size
+
+
+def _truth(name: str, value: Any) -> bool:
+    """A truth value of Python or numpy, or UnsupportedProblem."""
+    if not isinstance(value, bool) and getattr(getattr(value, "dtype", None), "kind", "") != "b":
+        raise UnsupportedProblem(f"{name} {value!r}: not a truth value; use true or false")
+    return bool(value)
 
 
 def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:

@@ -18,6 +18,11 @@ Row = Mapping[str, Any]
 Step = Callable[[str], None]
 
 
+def say(note: str) -> None:
+    """One line on stderr that a user is to know, beside what was asked for."""
+    print(f"conv-compiler: note: {note}", file=sys.stderr)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One column: its header, the key of the rows it shows, and how a value is written.

@@ -12,7 +12,6 @@ import re
 import statistics
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
@@ -21,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import iree.runtime as iree
 import numpy as np
 
+from conv_compiler import forks
+from conv_compiler.arrays import Tensor, check_device, keeping, place
+from conv_compiler.arrays import to_numpy as to_numpy
 from conv_compiler.cpu_needs import TILES, check_needs
-from conv_compiler.devices import DEVICES, find_device, open_device, reason
-from conv_compiler.dtypes import DTYPES
+from conv_compiler.devices import DEVICES, find_device, open_device, reason, targets_of
 from conv_compiler.errors import (
     DeviceUnavailable,
     InvalidArray,
@@ -51,47 +52,6 @@ def _launch_reason(error: Exception) -> str:
     return text.partition("driver error ")[2] or text
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tensor:
-    """Shape and type of one operand of a kernel; None stands for a dimension of any size."""
-
-    name: str
-    shape: tuple[int | None, ...]
-    dtype: np.dtype[Any]
-
-    @classmethod
-    def parse(cls, name: str, text: str) -> Tensor:
-        """The operand an MLIR tensor type such as `2x3xf16` states."""
-        *sizes, element = text.split("x")
-        return cls(
-            name=name,
-            shape=tuple(None if size == "?" else int(size) for size in sizes),
-            dtype=DTYPES[element].to_numpy(),
-        )
-
-    def check(self, array: Any) -> None:
-        """Raise InvalidArray unless the array has this shape and type."""
-        shape, dtype = tuple(array.shape), array.dtype
-        if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
-            return
-        if len(shape) != len(self.shape) or any(
-            want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
-        ):
-            raise InvalidArray(f"{self.name} {shape}: not the kernel's shape; give {self.shape}")
-        if dtype != self.dtype:
-            raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
-
-
-def to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    """The values of a device array, in memory of their own.
-
-    In IREE 3.13 a host array mapped from a device array keeps the memory only as long as that very
-    object lives: of `array.to_host().reshape(-1)` the next call overwrites the values.
-    """
-    host: np.ndarray[Any, Any] = array.to_host()
-    return host if host.flags.owndata else host.copy()
-
-
 class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
@@ -100,13 +60,15 @@ class Kernel:
 
     numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
     result. Calls return when the device is done; on the CPU the calling thread waits as a batch
-    thread (`waiting.py`).
+    thread (`waiting.py`). In a child made by fork the kernel is loaded again when it is used.
     """
 
     __slots__ = (
         "_batches",
         "_config",
+        "_generation",
         "_invoke",
+        "_made_of",
         "_waiting",
         "device",
         "operands",
@@ -116,6 +78,7 @@ class Kernel:
 
     def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
         self.path, self.device = path, device
+        self._made_of, self._generation = (path, data, device, built_for), forks.generation()
         self._config = config = open_device(device, built_for)
         try:
             module = iree.VmModule.copy_buffer(config.vm_instance, data)
@@ -143,7 +106,7 @@ class Kernel:
         except _REFUSALS as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
-                f"({reason(error)}); compile it for that device"
+                f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
         self._invoke = iree.FunctionInvoker(context, config.device, function)
         workers = find_device(device).has_workers
@@ -155,51 +118,61 @@ class Kernel:
         return find_device(self.device).virtual
 
     def __call__(self, *operands: Any) -> Any:
-        """Run once. Raises InvalidArray when a shape or type is not the kernel's."""
+        """Run once. Raises InvalidArray when a shape, type or device is not the kernel's."""
+        self._follow_fork()
         if len(operands) != len(self.operands):
-            raise InvalidArray(f"operands {len(operands)}: not {len(self.operands)}; give them all")
+            names = ", ".join(tensor.name for tensor in self.operands)
+            raise InvalidArray(
+                f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
+            )
         on_device = False
         for tensor, array in zip(self.operands, operands, strict=True):
             if isinstance(array, iree.DeviceArray):
                 on_device = True
+                check_device(tensor.name, array, self._config.device, self.device)
             elif not isinstance(array, np.ndarray):
                 raise InvalidArray(
                     f"{tensor.name} {type(array).__name__}: not a numpy or device array; "
                     "convert it with numpy.asarray"
                 )
             tensor.check(array)
-        self._check_batches(operands)
+        images = self._images(operands)
+        if self.result.is_empty(images):  # nothing to compute, and no device can hold it
+            nothing = self.result.empty(images)
+            return self.put(nothing) if on_device else nothing
         try:
             with self._waiting():
                 result = self._invoke(*operands)
         except RuntimeError as error:
-            # The device stays failed; the next load opens a fresh one.
-            open_device.cache_clear()
-            _load.cache_clear()
+            _drop_devices()
             raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
-        return result if on_device else to_numpy(result)
+        except BaseException:  # Ctrl-C, say: it has stopped the kernel
+            _drop_devices()
+            raise
+        return keeping(result, self._config) if on_device else to_numpy(result)
 
-    def _check_batches(self, operands: tuple[Any, ...]) -> None:
-        """Raise InvalidArray unless all operands with a dynamic batch have as many images."""
-        images = 0
+    def _images(self, operands: tuple[Any, ...]) -> int | None:
+        """The images of operands with a dynamic batch, None without; InvalidArray where they
+        differ."""
+        images = None
         for number, axis in self._batches:
             name, shape = self.operands[number].name, tuple(operands[number].shape)
-            images = images or shape[axis]
-            if images != shape[axis] or not images:
+            images = shape[axis] if images is None else images
+            if images != shape[axis]:
                 raise InvalidArray(
-                    f"{name} {shape}: a batch of {shape[axis]}; give all operands "
-                    f"{images or '1 image or more'}"
+                    f"{name} {shape}: a batch of {shape[axis]}; give all operands {images}"
                 )
+        return images
+
+    def _follow_fork(self) -> None:
+        """Load the kernel again where this process was forked from the one that loaded it."""
+        if self._generation != forks.generation():
+            Kernel.__init__(self, *self._made_of)
 
     def put(self, array: Any) -> Any:
-        """A device array holding a copy of a numpy array."""
-        try:
-            return iree.asdevicearray(self._config.device, array, implicit_host_transfer=True)
-        except RuntimeError as error:
-            raise LaunchFailed(
-                f"array of {array.nbytes} bytes: device {self.device} cannot hold it "
-                f"({reason(error)}); give a smaller batch"
-            ) from error
+        """A device array holding a copy of a numpy array, or of an array of another device."""
+        self._follow_fork()
+        return place(array, self._config, self.device)
 
     def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:
         """Median time of one call with its operands on the device.
@@ -230,21 +203,38 @@ def _first_to_open(names: list[str], chip: str) -> str:
 
 
 @lru_cache(maxsize=_LOADED_KERNELS)
-def _load(file: str, device: str | None, _stamp: tuple[int, int]) -> Kernel:
-    module = ModuleFile.read(Path(file))
-    path, built_for, chip = module.path, module.built_for, module.chip
+def _read(file: str, _stamp: tuple[int, ...]) -> bytes:
+    """The bytes of a file, which is not read again while its stamp is the same."""
+    return ModuleFile.read(Path(file)).data
+
+
+@lru_cache(maxsize=_LOADED_KERNELS)
+def _load(path: Path, data: bytes, device: str | None) -> Kernel:
+    module = ModuleFile.of(path, data)
+    built_for, chip = module.built_for, module.chip
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
-    name = device or _first_to_open(fitting or [built_for], chip)
+    name = _first_to_open(fitting or [built_for], chip) if device is None else device
     if find_device(name).built_for != built_for:
         raise InvalidArtifact(
             f"artifact {path.name}: built for {chip}, which device {name} is not; "
-            f"use {' or '.join(fitting) or 'another device'}, or compile it for {name}"
+            f"use {' or '.join(fitting) or 'another device'}, or compile it for {targets_of(name)}"
         )
     if needs := module.needs:
         check_needs(path.name, needs, host_architecture(), host_flags())
         if TILES in needs.extensions:
             ask_for_tiles(path.name)
     return Kernel(path, module.data, name, chip)
+
+
+def _drop_devices() -> None:
+    """A device on which a launch failed stays failed; the next load opens a fresh one."""
+    try:
+        open_device.cache_clear()
+    finally:  # a signal's handler may raise after that call
+        _load.cache_clear()
+
+
+forks.forget_in_child(_load.cache_clear)
 
 
 def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
@@ -256,14 +246,19 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     built for another chip, or for a CPU with extensions that this host lacks) and
     DeviceUnavailable (also where Linux forbids the tile registers that the file uses).
     """
-    path = os.fspath(artifact if isinstance(artifact, str | os.PathLike) else artifact.vmfb)
+    if not isinstance(artifact, str | os.PathLike):
+        if artifact.held:
+            return _load(artifact.vmfb, artifact.held, device)
+        artifact = artifact.vmfb
+    path = os.fspath(artifact)
     try:
         stat = os.stat(path)
     except (OSError, ValueError):
         stat = None
     if stat is None or not S_ISREG(stat.st_mode):
         raise InvalidArtifact(f"artifact {path}: no such file; compile it first")
-    return _load(path, device, (stat.st_mtime_ns, stat.st_size))
+    stamp = (stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return _load(Path(path), _read(path, stamp), device)
 
 
 def run(

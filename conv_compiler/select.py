@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from conv_compiler import (
     cpu,
     cpu_dot,
+    cpu_splits,
     gpu,
     gpu_depthwise,
     gpu_forms,
@@ -19,13 +20,20 @@ from conv_compiler import (
 )
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
-from conv_compiler.split_k import check_split_k, occupancy_split_k
-from conv_compiler.strategy import DepthwiseTiling, GpuTiling, Strategy, Wanted, tile_text
+from conv_compiler.schedule import Schedule
+from conv_compiler.split_k import check_split_k, occupancy_split_k, split_asked
+from conv_compiler.strategy import (
+    CpuTiling,
+    DepthwiseTiling,
+    GpuTiling,
+    Strategy,
+    Wanted,
+    tile_text,
+)
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
     from conv_compiler.problem import ConvProblem
-    from conv_compiler.schedule import Schedule
     from conv_compiler.targets import Target
 
 
@@ -38,6 +46,7 @@ class StrategyRow:
     the tile asked for, empty for any. Where a candidate leaves the parts open (0), `splits` gives
     the numbers worth trying, the first for a row without `predict`. That models the seconds of a
     tiling and a number of parts, so that rows can be compared; rows without it are taken in order.
+    `filled_parts` tells of a number of parts how many of them hold products.
     `comes_last` tells of a candidate whether those of the rows behind it are to come before it.
     `prefer` reorders all candidates where one of the row is the fastest.
     `refusal` tells why a row has no candidates, where it is one of those taken in order.
@@ -52,6 +61,7 @@ class StrategyRow:
     passes: Callable[[ConvProblem, Target, Strategy], tuple[Pass, ...]]
     schedule: Callable[[ConvProblem, Target, Strategy], Schedule]
     splits: Callable[[ConvProblem, Target, Any], list[int]]
+    filled_parts: Callable[[ConvProblem, Any, int], int]
     predict: Callable[[ConvProblem, Target, Any, int], float] | None = None
     comes_last: Callable[[ConvProblem, Target, Strategy], bool] = lambda *_: False
     prefer: Callable[[ConvProblem, Target, tuple[Strategy, ...]], tuple[Strategy, ...]] = (
@@ -88,6 +98,7 @@ STRATEGIES = MappingProxyType(
                 has_script=True,
                 candidates=gpu.mma_candidates,
                 splits=gpu.splits,
+                filled_parts=gpu_forms.filled_parts,
                 predict=gpu_predict.predict,
                 prefer=gpu_lean.lean_first,
                 passes=gpu.passes,
@@ -101,6 +112,7 @@ STRATEGIES = MappingProxyType(
                 has_script=True,
                 candidates=gpu.vector_candidates,
                 splits=gpu.splits,
+                filled_parts=gpu_forms.filled_parts,
                 predict=gpu_predict.predict,
                 passes=gpu.passes,
                 schedule=gpu.vector_schedule,
@@ -112,6 +124,7 @@ STRATEGIES = MappingProxyType(
                 backends=("rocm",),
                 candidates=gpu_depthwise.candidates,
                 splits=gpu_depthwise.splits,
+                filled_parts=gpu_depthwise.filled_parts,
                 predict=gpu_depthwise.predict,
                 passes=gpu_depthwise.passes,
                 schedule=gpu_depthwise.schedule,
@@ -124,6 +137,7 @@ STRATEGIES = MappingProxyType(
                     backends=("llvm-cpu",),
                     candidates=candidates,
                     splits=module.splits,
+                    filled_parts=cpu_splits.filled_parts,
                     passes=module.passes,
                     schedule=module.schedule,
                     comes_last=comes_last,
@@ -131,6 +145,17 @@ STRATEGIES = MappingProxyType(
                 )
                 for module in (cpu_dot, cpu)
                 for name, description, candidates, refusal, comes_last in module.ROWS
+            ),
+            StrategyRow(
+                name="zeros",
+                description="no products to sum: the result of a batch of 0",
+                tile="none",
+                backends=(*GPU_BACKENDS, "llvm-cpu"),
+                candidates=lambda *_: (),  # `choose` takes it for such a batch, and for no other
+                splits=lambda *_: [1],
+                filled_parts=lambda *_: 1,
+                passes=lambda *_: (),
+                schedule=lambda *_: Schedule(roles={}),
             ),
         )
     }
@@ -213,14 +238,18 @@ def choose(
     """The strategies to try, best first, with their split decided.
 
     `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best candidate;
-    `split_k` is a number from 1 on (honoured or refused), "auto" for the fastest by the model (also
-    -1, as Composable Kernel writes it), or "occupancy" for Composable Kernel's own rule. There is
+    `split_k` is a number from 1 on, "auto" for the fastest by the model (also -1, as Composable
+    Kernel writes it), or "occupancy" for Composable Kernel's own rule. Where parts would hold no
+    product, because a part is whole tiles of gemm_k, there are as many as hold some. There is
     one to try if it was given whole or has a script of the user's: that was written for one tile.
     """
+    if problem.n == 0:
+        return (_of_nothing(problem, strategy),)
     whole = problem.for_kind(target.has_fnuz)
     problem = roles(whole)
     with_script = [row.name for row in STRATEGIES.values() if row.has_script]
-    asked = 0 if split_k in ("auto", "occupancy", -1) else _parts(split_k, problem)
+    split_k = split_asked(split_k)
+    asked = 0 if isinstance(split_k, str) else check_split_k(split_k, problem.gemm_k)
     wanted = Wanted.of(strategy)
     if isinstance(wanted, Strategy):
         found: tuple[Strategy, ...] = (wanted,)
@@ -235,14 +264,27 @@ def choose(
                 f"schedule: {one.name} on {target.name} has no script to replace; "
                 f"only {' and '.join(with_script)} have"
             )
-    if split_k == "occupancy":
-        return tuple(one.with_split_k(_occupancy(problem, target, one)) for one in found)
-    return tuple(
-        one.with_split_k(
-            asked or one.split_k or find_strategy(one.name).auto_split(problem, target, one)
+
+    def parts(one: Strategy) -> int:
+        row = find_strategy(one.name)
+        if split_k == "occupancy":
+            wanted = _occupancy(problem, target, one)
+        else:
+            wanted = asked or one.split_k or row.auto_split(problem, target, one)
+        return row.filled_parts(problem, one.tiling, wanted)
+
+    return tuple(one.with_split_k(parts(one)) for one in found)
+
+
+def _of_nothing(problem: ConvProblem, strategy: Strategy | Wanted | str | None) -> Strategy:
+    """The strategy of a batch of 0, which has no products to tile or split."""
+    only = Strategy(name="zeros", tiling=CpuTiling(), split_k=1)
+    if Wanted.of(strategy) not in (only, Wanted(), Wanted(name=only.name)):
+        raise UnsupportedStrategy(
+            f"batch 0: {problem.name} has no products to schedule; leave strategy, tile and "
+            "script out"
         )
-        for one in found
-    )
+    return only
 
 
 def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple[str, ...]:
@@ -250,6 +292,8 @@ def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple
 
     Of a CPU's strategies, which are taken in order; those of GPUs are ranked by the model.
     """
+    if problem.n == 0:
+        return ()
     problem = roles(problem.for_kind(target.has_fnuz))
     found = []
     for row in STRATEGIES.values():
@@ -269,14 +313,6 @@ def find_strategy(name: str) -> StrategyRow:
     if row := STRATEGIES.get(name):
         return row
     raise UnsupportedStrategy(f"strategy {name}: not in the table; known: {', '.join(STRATEGIES)}")
-
-
-def _parts(split_k: int | str, problem: ConvProblem) -> int:
-    if not isinstance(split_k, int):
-        raise UnsupportedStrategy(
-            f"split_k {split_k}: not a number; use 1 or more, 'auto' or 'occupancy'"
-        )
-    return check_split_k(split_k, problem.gemm_k)
 
 
 def _occupancy(problem: ConvProblem, target: Target, strategy: Strategy) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from conv_compiler.errors import UnsupportedStrategy
 
 # More parts than this cost more in partial sums than they bring (CK clamps at the same value).
@@ -19,6 +21,24 @@ def occupancy_split_k(*, tiles: int, slots: int, k_tiles: int) -> int:
     """
     wanted = min(slots // max(tiles, 1), k_tiles // LEAST_TRIPS, MOST_PARTS)
     return max(1, wanted)
+
+
+def split_asked(split_k: int | str) -> int | str:
+    """What is asked for as Python's own: `auto`, `occupancy`, or a number of parts; -1 is `auto`.
+
+    Raises UnsupportedStrategy for anything else, a truth value too.
+    """
+    if isinstance(split_k, str) and split_k in ("auto", "occupancy"):
+        return split_k
+    try:
+        number = None if isinstance(split_k, bool | str) else operator.index(split_k)
+    except TypeError:
+        number = None
+    if number is None:
+        raise UnsupportedStrategy(
+            f"split_k {split_k}: not a number; use 1 or more, 'auto' or 'occupancy'"
+        )
+    return "auto" if number == -1 else number
 
 
 def check_split_k(split_k: int, gemm_k: int) -> int:

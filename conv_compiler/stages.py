@@ -14,6 +14,7 @@ from conv_compiler.cpu_needs import STATED_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import (
     CompileFailed,
+    CompilerRefused,
     NotOrdered,
     NotPipelined,
     OutOfRegisters,
@@ -78,7 +79,8 @@ def stage_texts(
             texts["payload"] = str(module)
             if last == "payload":
                 return texts
-            problem = roles(problem)
+            if problem.n:
+                problem = roles(problem)
             for step in row.passes(problem, target, strategy):
                 step.apply(module)
             if strategy.instruction in TILE_INSTRUCTIONS:
@@ -97,7 +99,7 @@ def stage_texts(
     except ir.MLIRError as error:
         after = list(texts)[-1] if texts else "nothing"
         reason = " ".join(str(error).split())[:300]
-        raise CompileFailed(f"stage after {after}: MLIR refused the module: {reason}") from error
+        raise CompilerRefused(f"stage after {after}: MLIR refused the module: {reason}") from error
     if last == "scheduled":
         return texts
     flags = [*compiler_flags(target), *schedule.flags]
@@ -145,30 +147,31 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     stop, go_on = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
     run_compiler([*flags, stop], work, result="configured.mlir")
     named = [f"{role}={one.name}" for role, several in schedule.behind.items() for one in several]
-    files = (str(work / name) for name in ("configured.mlir", "kernels.mlir"))
+    files = ("configured.mlir", "kernels.mlir")
     # The package is found there as it was here.
-    found = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    _run([sys.executable, "-Pm", "conv_compiler.kernels", *files, *named], "kernel passes", found)
+    paths = (os.path.abspath(path) for path in sys.path if path)
+    found = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-Pm", "conv_compiler.kernels", *files, *named]
+    _run(command, work, "kernel passes", found)
     run_compiler([*flags, go_on], work, source="kernels.mlir")
 
 
 def run_compiler(
     flags: Iterable[str], work: Path, source: str = "module.mlir", result: str = "module.vmfb"
 ) -> None:
-    """iree-compile `source` to `result` in `work`, dumps in `dump/`; or CompileFailed."""
-    command = [
-        str(compiler_path()),
-        str(work / source),
-        *flags,
-        "-o",
-        str(work / result),
-        f"--iree-hal-dump-executable-files-to={work / 'dump'}",
-    ]
-    _run(command, "iree-compile")
+    """iree-compile `source` to `result` in `work`, dumps in `dump/`; or CompileFailed.
+
+    Names are those within `work`: debug information has them in the module, which is to have the
+    same bytes wherever it is compiled.
+    """
+    dump = "--iree-hal-dump-executable-files-to=dump"
+    _run([str(compiler_path()), source, *flags, "-o", result, dump], work, "iree-compile")
 
 
-def _run(command: list[str], what: str, environment: Mapping[str, str] | None = None) -> None:
-    """Run a command to its end, or raise CompileFailed with its first error."""
+def _run(
+    command: list[str], work: Path, what: str, environment: Mapping[str, str] | None = None
+) -> None:
+    """Run a command in a folder to its end, or raise CompileFailed with its first error."""
     try:
         done = subprocess.run(
             command,
@@ -176,6 +179,7 @@ def _run(command: list[str], what: str, environment: Mapping[str, str] | None = 
             text=True,
             timeout=_COMPILE_SECONDS,
             check=False,
+            cwd=work,
             env=environment,
         )
     except subprocess.TimeoutExpired as error:
@@ -185,7 +189,7 @@ def _run(command: list[str], what: str, environment: Mapping[str, str] | None = 
     if done.returncode or broken:
         errors = [line for line in done.stderr.splitlines() if "error:" in line] or ["no message"]
         message = re.sub(r"^.*?error: ", "", errors[0])[:300]
-        raise CompileFailed(f"{what}: exit code {done.returncode}: {message}")
+        raise CompilerRefused(f"{what}: exit code {done.returncode}: {message}")
 
 
 def check_applied(roles: Mapping[str, CompilationInfo], work: Path) -> None:

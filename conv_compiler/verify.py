@@ -80,8 +80,8 @@ def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -
     return Comparison(
         elements=wrong.size,
         wrong=int(wrong.sum()),
-        max_error=float(error.max()),
-        largest=float(np.abs(wanted).max()),
+        max_error=float(error.max(initial=0)),
+        largest=float(np.abs(wanted).max(initial=0)),
         worst=worst,
     )
 

@@ -98,14 +98,19 @@ def merge_pixels(source: Source) -> Source:
 
 
 def behind_unit_axis(source: Source) -> Source:
-    """The view with a unit axis last, where a window moves along the innermost axis.
+    """The view with a unit axis last, where IREE must not read the innermost axis in vectors.
 
-    IREE 3.13 would read that axis in vectors: it looks at the window of another axis (its
-    `isUnitWindowMOutputDim` takes an operand's axis for one of the tensor). A unit axis behind it
-    leaves nothing to vectorise.
+    IREE 3.13 takes the innermost axis for contiguous if its padded extent is a multiple of the
+    vector (`chooseDimToVectorize` in `LinalgExt/IR/Im2colUtils.cpp`). Two things break that. A
+    window moves along the axis: IREE's `isUnitWindowMOutputDim` looks at the window of another
+    axis. Or the pixels are fewer than the extent: a vector then reaches past the last pixel, where
+    the next row of pixels should follow. A unit axis behind it leaves nothing to vectorise.
     """
     last = source.rank - 1
-    if not any(pixel.axis == last and not pixel.is_plain for pixel in source.pixels):
+    extent = ops.shape_of(source.value)[last] + sum(
+        pads[last] for pads in (source.pad_low, source.pad_high) if pads
+    )
+    if all(p.is_plain and p.size == extent for p in source.pixels if p.axis == last):
         return source
     value = ops.split_axis(source.value, last, (ops.shape_of(source.value)[last], 1))
     low, high = ((*pads, 0) if pads else () for pads in (source.pad_low, source.pad_high))

@@ -197,14 +197,16 @@ class ImplicitGemm:
             return ops.split_axis(columns, 3, (*conv.taps, conv.channels))
 
         in_order = conv.weight_loops == conv.weight_order and ops.shape_of(partials) == whole
-        extracted = self.taps_in_rows or self.merged_groups > 1
+        # IREE 3.13 makes a slice of one element larger in rank than what it is cut from.
+        single = math.prod(whole) == 1
+        extracted = self.taps_in_rows or self.merged_groups > 1 or single
         if epilogue is None and in_order and self.split_k == 1 and not extracted:
             return ops.merge_axes(taps_apart(), 0, 2)
         region = ops.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             if self.taps_in_rows:
                 weight = reduce_extracted(conv, partials, mirrored)
-            elif self.merged_groups > 1:
+            elif extracted:
                 place = diagonal(self.merged_groups, self.taps_outside)
                 weight = reduce_extracted(conv, partials, place)
             else:

@@ -14,12 +14,19 @@ INSTRUCTIONS = "tests/vgpu/test_instruction"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --update-golden."""
+    """Add --update-golden, --draws and --draw-seed."""
     parser.addoption(
         "--update-golden",
         action="store_true",
         help="write tests/golden/*.txt anew instead of comparing with them",
     )
+    parser.addoption(
+        "--draws",
+        type=int,
+        default=0,
+        help="problems a target that tests/numerics/test_strategies_by_name.py draws (few)",
+    )
+    parser.addoption("--draw-seed", type=int, default=0, help="seed of those problems (0)")
 
 
 class Together(LoadScopeScheduling):

@@ -29,9 +29,12 @@ _FILTER = {1: 7, 2: 5, 3: 3}
 
 CHANNELS = st.one_of(st.integers(1, 9), st.sampled_from([16, 17, 31, 32, 48, 64, 65]))
 GROUPS = st.one_of(st.just(1), st.integers(2, 5), st.sampled_from([8, 16, 24]))
-STRIDES = st.sampled_from([1, 1, 1, 2, 3])
+STRIDES = st.sampled_from([1, 1, 1, 2, 3, 5])
 DILATIONS = st.sampled_from([1, 1, 1, 2, 3])
-PADS = st.sampled_from([0, 0, 1, 1, 2, 3])
+# Some are wider than most filters: whole windows of zeros.
+PADS = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 6])
+# How images are drawn: with room for more outputs, of one pixel, or no larger than the stride.
+IMAGES = ("roomy",) * 5 + ("one pixel", "within a stride")
 KINDS = ("dense",) * 6 + ("depthwise",) * 2 + ("pointwise",)
 BATCHES = st.one_of(st.integers(1, 5), st.sampled_from([8, 13, 16, 32]))
 
@@ -64,13 +67,18 @@ def problems(
             taps, spread = draw(st.integers(1, _FILTER[ndim])), draw(DILATIONS)
             low, high, stride = draw(PADS), draw(PADS), draw(STRIDES)
         least = max(1, (taps - 1) * spread + 1 - low - high)
+        spare = {
+            "roomy": _SPARE[ndim],
+            "one pixel": 0,
+            "within a stride": max(0, stride - least),
+        }[draw(st.sampled_from(IMAGES))]
         axis = {
             "filter": taps,
             "dilation": spread,
             "pad_low": low,
             "pad_high": high,
             "stride": stride,
-            "image": least + draw(st.integers(0, _SPARE[ndim])),
+            "image": least + draw(st.integers(0, spare)),
         }
         for name, value in axis.items():
             axes.setdefault(name, []).append(value)

@@ -51,10 +51,9 @@ def compile_boo(problem: ConvProblem, target: Target, cache: Cache) -> Path:
     parts = {"mlir": text, "flags": wanted, "compiler": compiler_version()}
     key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     if found := cache.get(key):
-        vmfb, record = found
-        if error := record["error"]:
+        if error := found.record["error"]:
             raise CompileFailed(error)
-        return vmfb
+        return found.vmfb
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "module.mlir").write_text(text)
@@ -64,7 +63,7 @@ def compile_boo(problem: ConvProblem, target: Target, cache: Cache) -> Path:
         except CompileFailed as failed:
             error = str(failed)
             (work / "module.vmfb").write_bytes(b"")
-        vmfb, _ = cache.put(key, work / "module.vmfb", {"error": error})
+        vmfb = cache.put(key, work / "module.vmfb", {"error": error}).vmfb
     if error:
         raise CompileFailed(error)
     return vmfb

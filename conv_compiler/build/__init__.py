@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
+from conv_compiler.build.empty import build_empty
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem import STATED_DIRECTION
 from conv_compiler.rounds import a_round, cut_axis, rounds_of, sums_rounds
@@ -47,6 +48,8 @@ def build(problem: ConvProblem) -> ir.Module:
         return ir.RankedTensorType.get(sizes, element)
 
     def computes(problem: ConvProblem) -> Callable[..., ir.Value]:
+        if problem.n == 0:
+            return lambda *operands: build_empty(problem, *operands[2:])
         cut, builder = rounds_of(problem), BUILDERS[problem.direction]
         if cut is None:
             return lambda *operands: builder(problem, *operands)

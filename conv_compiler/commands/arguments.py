@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +14,16 @@ from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy, Unsupp
 from conv_compiler.frontends import (
     Request,
     SplitK,
+    ck_examples,
     parse_split_k,
     parse_text,
     parse_tokens,
     read_file,
 )
 from conv_compiler.frontends.flags import add_problem_flags, from_values, size, sizes, stated
+from conv_compiler.frontends.request import is_number
 from conv_compiler.problem import ConvProblem
+from conv_compiler.report import say
 from conv_compiler.strategy import Wanted
 from conv_compiler.targets import TARGETS, Target, find_target
 
@@ -89,13 +93,20 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 def wanted(args: argparse.Namespace) -> Wanted:
     """What `--strategy`, `--tile` and `--schedule` fix; the last's file is read."""
+    if args.strategy == "":
+        raise UnsupportedStrategy("strategy: none named; see conv-compiler list strategies")
     tile = (args.tile,) if isinstance(args.tile, int) else args.tile or ()
-    script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    try:
+        script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    except ValueError as error:
+        raise UnsupportedStrategy(f"schedule {args.schedule}: {error}; name a file") from None
     if args.schedule and not script.strip():
         raise UnsupportedStrategy(f"schedule {args.schedule}: is empty; leave it out")
     return Wanted(name=args.strategy or "", tile=tile, script=script)
 
 
+# Arguments beside the problems whose values are files to read.
+READ = ("schedule", "input", "weight", "d_output", "d")
 # What says how to build, and means nothing for what is built.
 _BUILD = ("split_k", "batch", "target", "strategy", "tile", "schedule")
 
@@ -122,9 +133,11 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     """
     given = stated(vars(args))
     dynamic = given.pop("dynamic_batch", False)  # of problems from anywhere, as --batch
-    found = [request for word in args.problems for request in _read(word)]
+    found = [request for word in args.problems for request in _read(word, args.problems)]
     if args.line:
         found += parse_tokens(args.line)
+    for note in dict.fromkeys(request.note for request in found if request.note):
+        say(note)
     if given and found:
         flag = next(iter(given))
         flag = f"-{flag}" if len(flag) == 1 else f"--{flag.replace('_', '-')}"
@@ -137,13 +150,29 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     return tuple(request.with_dynamic_batch() for request in found) if dynamic else tuple(found)
 
 
-def _read(word: str) -> tuple[Request, ...]:
-    """The problems of one positional word: a line when it has blanks or braces, else a file."""
+def _read(word: str, words: Sequence[str]) -> tuple[Request, ...]:
+    """The problems of one positional word: a line when it has blanks or braces, else a file.
+
+    Raises UnsupportedProblem for a word that is no file and has numbers beside it among `words`, as
+    a program's name has.
+    """
     if word == "-":
         return parse_text(sys.stdin.read(), "stdin")
-    if re.search(r"[\s{[]", word) and not Path(word).is_file():
+    if re.search(r"[\s{[]", word) and not os.path.isfile(word):
         return parse_text(word, "")
+    if any(map(is_number, words)) and not os.path.exists(word):
+        what = "a number" if is_number(word) else "no file, nor a program known here"
+        raise UnsupportedProblem(
+            f"{word}: {what}; a line starts with MIOpenDriver, ckProfiler, or one of "
+            f"{', '.join(ck_examples.EXAMPLES)}"
+        )
     return read_file(Path(word))
+
+
+def read_files(args: argparse.Namespace) -> tuple[Path, ...]:
+    """The files that a command line names for reading, whatever they hold."""
+    named = [*args.problems, *(value for name in READ if (value := getattr(args, name, None)))]
+    return tuple(Path(word) for word in named if word != "-" and os.path.exists(word))
 
 
 def targets(args: argparse.Namespace) -> tuple[Target, ...]:

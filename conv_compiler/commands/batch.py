@@ -7,7 +7,7 @@ from typing import Any
 
 from conv_compiler.commands.arguments import Job
 from conv_compiler.errors import ConvError, Mismatch
-from conv_compiler.report import progress
+from conv_compiler.report import progress, say
 
 Row = dict[str, Any]
 
@@ -21,11 +21,21 @@ def rows_of(jobs: Sequence[Job], what: str, do: Callable[[Job], Row]) -> list[Ro
             step(job.text)
             try:
                 rows.append(do(job))
+                say_split(job.split_k, rows[-1]["split_k"])
             except ConvError as error:
                 if len(jobs) == 1:
                     raise
                 rows.append(_refused(job, error))
     return rows
+
+
+def say_split(asked: int | str, made: int) -> None:
+    """Tell on stderr of a number of parts that is not the one asked for."""
+    if isinstance(asked, int) and made < asked:
+        say(
+            f"split-K {asked}: only {made} parts hold products, for a part is whole tiles of "
+            f"gemm_k; {made} are made"
+        )
 
 
 def _refused(job: Job, error: ConvError) -> Row:

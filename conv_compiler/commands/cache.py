@@ -28,22 +28,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show or clear the cache."""
     from conv_compiler.cache import Cache
+    from conv_compiler.vgpu.programs import Programs
 
-    cache = Cache.default()
+    cache, programs = Cache.default(), Programs.default()
     if args.action == "clear":
-        count = cache.clear()
-        print(json.dumps({"cleared": count}) if args.json else f"cleared {count} artifacts")
+        counts = {"cleared": cache.clear(), "programs": programs.clear()}
+        text = "cleared {cleared} artifacts and {programs} decoded programs of the virtual GPU"
+        print(json.dumps(counts) if args.json else text.format(**counts))
         return 0
     rows = [_row(cache, *entry) for entry in cache.entries()]
+    if args.json:
+        rows += programs.rows()
     show(rows, COLUMNS, args.json)
     if not args.json:
         total, limit = sum(row["bytes"] for row in rows), cache.limit_bytes
         print(f"{len(rows)} artifacts, {total} bytes of at most {limit}, in {cache.folder}")
+        print(programs.text())
     return 0
 
 
 def _row(cache: Any, key: str, size: int, used: float) -> dict[str, Any]:
+    from conv_compiler.cache import RECORD_BYTES
     from conv_compiler.errors import ConvError, InvalidArtifact
+    from conv_compiler.private_folder import read_private
     from conv_compiler.problem import ConvProblem
     from conv_compiler.record import Record
     from conv_compiler.typed import decoded
@@ -52,11 +59,10 @@ def _row(cache: Any, key: str, size: int, used: float) -> dict[str, Any]:
     row: dict[str, Any] = {"key": key, "bytes": size, "vmfb": str(vmfb)}
     row["used"] = datetime.fromtimestamp(used).isoformat(sep=" ", timespec="seconds")
     try:
-        facts = Record.of(decoded(record.read_bytes(), "record", InvalidArtifact))
+        text = read_private(record, RECORD_BYTES)[0]
+        facts = Record.of(decoded(text, "record", InvalidArtifact))
         row["name"], row["target"] = ConvProblem.from_json(facts.problem).name, facts.target
-    except (
-        OSError,
-        ConvError,
-    ):  # a damaged record is shown without them; the next compile rebuilds it
+    # A damaged record is shown without them; the next compile rebuilds it.
+    except (OSError, ConvError):
         row["name"] = row["target"] = None
     return row

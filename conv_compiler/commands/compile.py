@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import Job, add_build, add_json, add_problems, jobs, wanted
+from conv_compiler.commands.arguments import (
+    Job,
+    add_build,
+    add_json,
+    add_problems,
+    jobs,
+    read_files,
+    wanted,
+)
 from conv_compiler.commands.batch import Row, require, rows_of
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.embedded import VMFB
+from conv_compiler.errors import InvalidOutput, UnsupportedProblem
+from conv_compiler.outputs import check_output
 from conv_compiler.report import left, right, seconds, show
 
 if TYPE_CHECKING:
@@ -34,8 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PATH",
-        help="write x.vmfb, and its facts as x.json beside it; a folder takes several "
-        "(left in the cache)",
+        help="write x.vmfb, with its facts inside; a folder takes several (left in the cache)",
     )
     add_json(parser)
 
@@ -45,12 +56,15 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.compile import compile
 
     every, how = jobs(args), wanted(args)
-    into = _folder(args.output, len(every))
+    read = read_files(args)
+    into = _folder(args.output, len(every), read)
 
     def build(job: Job) -> Row:
         artifact = compile(job.problem, job.target.name, how, job.split_k)
         if args.output:
-            artifact = artifact.save(into / _file_name(job, artifact) if into else args.output)
+            output = into / _file_name(job, artifact) if into else args.output
+            check_output(output, VMFB, read)
+            artifact = artifact.save(output)
         return artifact_row(artifact, job.label)
 
     rows = rows_of(every, "compile", build)
@@ -60,17 +74,28 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _folder(output: Path | None, count: int) -> Path | None:
-    """The folder to write into, made if need be; None when the output is a file or nothing."""
-    if output is None or (count == 1 and output.suffix == ".vmfb" and not output.is_dir()):
+def _folder(output: Path | None, count: int, read: Sequence[Path]) -> Path | None:
+    """The folder to write into, made if need be; None when the output is a file or nothing.
+
+    Raises before anything is compiled where that cannot or must not be written.
+    """
+    if output is None:
         return None
-    if output.suffix == ".vmfb" or output.is_file():
+    if count == 1 and output.suffix == ".vmfb" and not os.path.isdir(output):
+        check_output(output, VMFB, read)
+        return None
+    if output.suffix == ".vmfb" or os.path.isfile(output):
         raise UnsupportedProblem(
             f"-o {output}: one file for {count} problems; name a folder"
             if count > 1
             else f"-o {output}: not a .vmfb; name x.vmfb or a folder"
         )
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidOutput(
+            f"folder {output}: cannot be made ({error.strerror}); name another"
+        ) from error
     return output
 
 

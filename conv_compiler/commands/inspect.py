@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     if args.stage:
         _print_stages(args, problem, find_target(target), strategy)
     elif args.json:
-        needs = ModuleFile.read(artifact.vmfb).needs
+        needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
         facts["replaced"] = list(replaced(problem, find_target(target), strategy))
@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         if names := replaced(problem, find_target(target), strategy):
             print(f"replaced  {' '.join(f'@{name}' for name in names)}")
         print(f"file      {artifact.vmfb}")
-        if needs := ModuleFile.read(artifact.vmfb).needs:
+        if needs := ModuleFile.of(artifact.vmfb, artifact.module).needs:
             print(f"needs     {needs.text}")
         for reason in passed_over(problem, find_target(target), strategy):
             print(f"not used  {reason}")

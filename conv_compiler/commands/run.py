@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.commands.arguments import (
     add_build,
@@ -15,10 +14,15 @@ from conv_compiler.commands.arguments import (
     add_problems,
     artifact_path,
     one,
+    read_files,
     wanted,
 )
 from conv_compiler.errors import InvalidArray
+from conv_compiler.outputs import Kind, check_output, write
 from conv_compiler.report import left, right, seconds, show
+
+if TYPE_CHECKING:
+    from conv_compiler.artifact import Artifact
 
 COLUMNS = (
     left("artifact", "vmfb"),
@@ -58,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
 
     from conv_compiler.runtime import load
 
-    vmfb = _artifact(args)
-    kernel = load(vmfb, args.device)
+    check_output(args.output, NPY, read_files(args))
+    kernel = load(_artifact(args), args.device)
     given = {name: path for name in OPERANDS if (path := getattr(args, name))}
     taken = [tensor.name for tensor in kernel.operands]
     for name in (*taken, *given):
@@ -73,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     elapsed = perf_counter() - started
     _write(args.output, result)
     row = {
-        "vmfb": str(vmfb),
+        "vmfb": str(kernel.path),
         "device": kernel.device,
         "output": str(args.output),
         "shape": list(result.shape),
@@ -84,14 +88,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _artifact(args: argparse.Namespace) -> Path:
-    """The `.vmfb` to run."""
+def _artifact(args: argparse.Namespace) -> Artifact | Path:
+    """What to run."""
     if path := artifact_path(args):
         return path
     from conv_compiler.compile import compile
 
     job = one(args)
-    return compile(job.problem, job.target.name, wanted(args), job.split_k).vmfb
+    return compile(job.problem, job.target.name, wanted(args), job.split_k)
 
 
 def _read(path: Path, dtype: Any) -> Any:
@@ -109,10 +113,22 @@ def _read(path: Path, dtype: Any) -> Any:
     return array.view(dtype) if is_raw and array.dtype.itemsize == dtype.itemsize else array
 
 
+def _is_npy(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+# How a file of the format begins.
+MAGIC = b"\x93NUMPY"
+NPY = Kind(name="a .npy", is_one=_is_npy)
+
+
 def _write(path: Path, array: Any) -> None:
     """numpy.save, all or nothing."""
     import numpy as np
 
-    with tempfile.TemporaryDirectory(dir=path.parent) as staging:
-        np.save(Path(staging) / "array.npy", array)
-        (Path(staging) / "array.npy").replace(path)
+    def fill(file: Path) -> None:
+        with file.open("wb") as open_file:
+            np.save(open_file, array)
+
+    write(path, NPY, fill)

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a line for each, the fastest first, and the best; Mismatch when a kernel is wrong."""
     from conv_compiler.errors import Mismatch, UnsupportedProblem
 
-    args.split_k = args.split_k or "all"
+    args.split_k = "all" if args.split_k is None else args.split_k
     found = jobs(args)
     if len({(job.problem, job.target) for job in found}) > 1:
         raise UnsupportedProblem("problem: several given, counting targets; sweep takes one")

@@ -1,5 +1,7 @@
 """Composable Kernel's example programs: `example_convnd_bwd_data_xdl_fp16 1 1 0 2 1 32 64 64 ...`.
 
+Names are those of its CMakeLists, or as its documents have them: `./grouped_conv_bwd_weight_xdl`.
+
 Those of example/ take `verify init time`, and behind these a problem of their own; those of
 client_example/ take nothing. What a program is given no problem for is its default, here as there.
 """
@@ -12,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends.ckprofiler import read_integer, read_sizes
+from conv_compiler.frontends.ckprofiler import read_integer, read_sizes, refuse_flags
 from conv_compiler.frontends.request import Request, SplitK
 from conv_compiler.problem import ConvProblem
 
@@ -95,6 +97,13 @@ EXAMPLES = MappingProxyType(
         },
     }
 )
+# Name as typed -> that of EXAMPLES. Documents leave the folder's prefix out, and the type of one
+# program (example/20_grouped_conv_bwd_weight/README.md, client_example/11_.../README.md).
+PROGRAMS = MappingProxyType(
+    {name.removeprefix("example_").removeprefix("client_"): name for name in EXAMPLES}
+    | {name: name for name in EXAMPLES}
+    | {"grouped_conv_bwd_weight_xdl": "example_grouped_conv_bwd_weight_xdl_fp16"}
+)
 
 
 def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -104,8 +113,10 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     does not take or that are malformed.
     """
     name, words = tokens[0].rpartition("/")[2], list(tokens[1:])
-    if (row := EXAMPLES.get(name)) is None:
+    if name not in PROGRAMS:
         raise UnsupportedProblem(f"{name}: not a program known here; use {', '.join(EXAMPLES)}")
+    row = EXAMPLES[PROGRAMS[name]]
+    refuse_flags(words, name)
     if words and not row.takes_problem:
         raise UnsupportedProblem(f"{name} {words[0]}: takes no arguments; leave it out")
     if 0 < len(words) < len(_HEAD):

@@ -1,97 +1,168 @@
 """ckProfiler lines: `ckProfiler grouped_conv_bwd_weight 1 2 0 1 0 1 2 32 4 64 64 3 3 ... all`.
 
-Arguments are positional, as in Composable Kernel's profiler/src/profile_<operation>.cpp; channels
-are per group.
+Arguments are positional; channels are per group. Each row of OPERATIONS has the order in which the
+code of its `source` reads them, which its help text and the scripts beside it may contradict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends.request import Request, is_count, parse_split_k
+from conv_compiler.frontends.request import ALL_SPLITS, POWERS, Request, SplitK, is_count, is_number
 from conv_compiler.problem import ConvProblem
 
 _Row = TypeVar("_Row")
 _Table = Mapping[str, _Row]
 _Types = tuple[str, str, str]
 
-_GROUPED = MappingProxyType({"0": "GNHWC_GKYXC_GNHWK", "1": "NHWGC_GKYXC_NHWGK"})
+_GROUPED = MappingProxyType(
+    {
+        "0": "GNHWC_GKYXC_GNHWK",
+        "1": "NHWGC_GKYXC_NHWGK",
+        "2": "NGCHW_GKYXC_NGKHW",
+        "3": "NGCHW_GKCYX_NGKHW",
+    }
+)
 _FOLDED = MappingProxyType({"0": "NCHW_KCYX_NKHW", "1": "NHWC_KYXC_NHWK"})
+# (data type, result's type, compute types); TF32 as bf16x3, the closer one.
 _FLOATS = MappingProxyType(
     {"0": ("f32", "f32", ""), "1": ("f16", "f16", ""), "2": ("bf16", "bf16", "")}
 )
 _WITH_I8 = MappingProxyType({**_FLOATS, "3": ("i8", "i8", "")})
+_TF32 = ("f32", "f32", "bf16x3")
 
-# Positional arguments before the sizes; those from `verify` to `time` say how ckProfiler measures.
-_HEAD = ("dtype", "layout", "verify", "init", "log", "time", "ndim")
-_UNUSED = ("index", "verify", "init", "log", "time")
+# Those that say how ckProfiler measures; `index`, the width of its indices, is ours to choose.
+_UNUSED = ("verify", "init", "log", "time")
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_INDEX_WIDTHS = MappingProxyType({"0": "32-bit", "1": "64-bit"})
+# Behind the head, in the order of Composable Kernel's library/src/utility/convolution_parameter.cpp
+# (ROCm/composable_kernel @8e22e1ae3).
 _SIZES = ("g", "n", "k", "c")
 _SPATIAL = ("filter", "image", "stride", "dilation", "pad_low", "pad_high")
+_OLD, _NEW = "composable_kernel @8e22e1ae3 ", "rocm-libraries @094564950 projects/composablekernel/"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """One operation of ckProfiler.
 
-    `dtypes` maps digits to (data type, result's type, compute types), `layouts` to layouts in the
-    spelling of two dimensions; the unbuilt ones to what they mean. `split_k` tells whether the line
-    ends with a split: "needed", "allowed" or not ("").
+    `head` names the arguments before the sizes, in the order in which `source` (a repository of
+    ROCm, a commit and a file) reads argv[2] and on. `dtypes` maps digits to (data type, result's
+    type, compute types), `layouts` to layouts in the spelling of two dimensions; the unbuilt ones
+    to what they mean. `split_k` tells whether the line ends with a split: "needed", "allowed" or
+    not (""); `splits` are the words for it that are no number of 1 or more.
     """
 
+    source: str
     direction: str
+    head: tuple[str, ...]
     dtypes: _Table[_Types]
     layouts: _Table[str]
-    head: tuple[str, ...] = _HEAD
     split_k: str = ""
+    splits: Mapping[str, tuple[SplitK, ...]] = field(default_factory=dict)
     unbuilt_dtypes: Mapping[str, str] = field(default_factory=dict)
     unbuilt_layouts: Mapping[str, str] = field(default_factory=dict)
 
 
+_BWD_WEIGHT = Operation(
+    source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_weight.cpp",
+    direction="bwd_weight",
+    head=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
+    # CK's int8 instances write int8 weights.
+    dtypes=MappingProxyType(
+        {
+            "0": ("f32", "f32", ""),
+            "1": ("f16", "f16", ""),
+            "2": ("bf16", "f32", ""),
+            "3": ("f16", "f16", "bf8,fp8"),
+            "4": ("i8", "i8", ""),
+            "5": ("bf16", "bf16", ""),
+            "6": _TF32,
+        }
+    ),
+    layouts=MappingProxyType(
+        {
+            "1": "GNHWC_GKYXC_GNHWK",
+            "2": "NHWGC_GKYXC_NHWGK",
+            "3": "NGCHW_GKYXC_NGKHW",
+            "4": "NGCHW_GKCYX_NGKHW",
+        }
+    ),
+    unbuilt_layouts=MappingProxyType({"0": "GNCHW"}),
+    split_k="needed",
+    # Its operations take 0 as it is and clamp it to one part.
+    splits=MappingProxyType({"all": ALL_SPLITS, "-1": ("auto",), "0": (1,)}),
+)
+_BWD_DATA = Operation(
+    source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_data.cpp",
+    direction="bwd_data",
+    head=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
+    dtypes=MappingProxyType({**_FLOATS, "3": _TF32}),
+    layouts=_GROUPED,
+    split_k="allowed",  # by older ones not taken
+    # Numbers below 1 try all powers (profile_grouped_conv_bwd_data_impl.hpp).
+    splits=MappingProxyType({"0": POWERS, "-1": POWERS}),
+)
+_FWD = Operation(
+    source=f"{_NEW}profiler/src/profile_grouped_conv_fwd.cpp",
+    direction="fwd",
+    # So argv[3] and argv[4] are read there and @8e22e1ae3; the help of that one swaps the two.
+    head=("dtype", "layout", "index", "verify", "init", "log", "time", "ndim"),
+    dtypes=MappingProxyType({**_WITH_I8, "8": _TF32}),
+    unbuilt_dtypes=MappingProxyType(dict.fromkeys("4567", "8-bit floats as the output")),
+    layouts=_GROUPED,
+)
+_CONV_FWD = Operation(
+    source=f"{_OLD}profiler/src/profile_conv_fwd.cpp",
+    direction="fwd",
+    head=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
+    dtypes=_WITH_I8,
+    layouts=_FOLDED,
+)
+
+
+def _some(table: _Table[_Row], digits: str) -> _Table[_Row]:
+    return MappingProxyType({digit: table[digit] for digit in digits})
+
+
 OPERATIONS = MappingProxyType(
     {
-        "grouped_conv_bwd_weight": Operation(
-            direction="bwd_weight",
-            # CK's int8 instances write int8 weights.
-            dtypes=MappingProxyType(
-                {
-                    "0": ("f32", "f32", ""),
-                    "1": ("f16", "f16", ""),
-                    "2": ("bf16", "f32", ""),
-                    "3": ("f16", "f16", "bf8,fp8"),
-                    "4": ("i8", "i8", ""),
-                    "5": ("bf16", "bf16", ""),
-                    # As TF32, of which bf16x3 is the closer one.
-                    "6": ("f32", "f32", "bf16x3"),
-                }
-            ),
-            layouts=MappingProxyType(
-                {
-                    "1": "GNHWC_GKYXC_GNHWK",
-                    "2": "NHWGC_GKYXC_NHWGK",
-                    "3": "NGCHW_GKYXC_NGKHW",
-                    "4": "NGCHW_GKCYX_NGKHW",
-                }
-            ),
-            unbuilt_layouts=MappingProxyType({"0": "GNCHW"}),
+        "grouped_conv_bwd_weight": _BWD_WEIGHT,
+        "grouped_conv_bwd_data": _BWD_DATA,
+        "grouped_conv_fwd": _FWD,
+        "conv_bwd_data": replace(
+            _CONV_FWD, direction="bwd_data", source=f"{_OLD}profiler/src/profile_conv_bwd_data.cpp"
+        ),
+        "conv_fwd": _CONV_FWD,
+        # Those of CK Tile: the same arguments, fewer cases. Their data gradient's split 0 is its
+        # instances' to choose.
+        "grouped_conv_bwd_weight_tile": replace(
+            _BWD_WEIGHT,
+            source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_weight_tile.cpp",
+            dtypes=_some(_BWD_WEIGHT.dtypes, "15"),
+            layouts=_some(_BWD_WEIGHT.layouts, "2"),
+            unbuilt_layouts={},
+            splits=MappingProxyType({"all": ALL_SPLITS, "-1": ("auto",)}),
+        ),
+        "grouped_conv_bwd_data_tile": replace(
+            _BWD_DATA,
+            source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_data_tile.cpp",
+            dtypes=_some(_FLOATS, "12"),
+            layouts=_some(_GROUPED, "1"),
             split_k="needed",
+            splits={},
         ),
-        # Newer ckProfilers take a split at the end.
-        "grouped_conv_bwd_data": Operation(
-            direction="bwd_data", dtypes=_FLOATS, layouts=_GROUPED, split_k="allowed"
+        "grouped_conv_fwd_tile": replace(
+            _FWD,
+            source=f"{_NEW}profiler/src/profile_grouped_conv_fwd_tile.cpp",
+            dtypes=_some(_FLOATS, "012"),
+            unbuilt_dtypes={},
+            layouts=_some(_GROUPED, "1"),
         ),
-        "grouped_conv_fwd": Operation(
-            direction="fwd",
-            dtypes=_WITH_I8,
-            unbuilt_dtypes=MappingProxyType(dict.fromkeys("4567", "8-bit floats as the output")),
-            layouts=MappingProxyType({**_GROUPED, "2": "NGCHW_GKYXC_NGKHW"}),
-            head=("dtype", "index", *_HEAD[1:]),
-        ),
-        "conv_bwd_data": Operation(direction="bwd_data", dtypes=_WITH_I8, layouts=_FOLDED),
-        "conv_fwd": Operation(direction="fwd", dtypes=_WITH_I8, layouts=_FOLDED),
     }
 )
 
@@ -110,13 +181,16 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
             f"{name or 'line'}: not an operation of ckProfiler; use {', '.join(OPERATIONS)}"
         )
     words, names = words[1:], operation.head
+    refuse_flags(words, "ckProfiler")
     if len(words) < len(names):
         raise UnsupportedProblem(
             f"{names[len(words)]}: missing; {name} starts with {' '.join(names)}"
         )
     head = dict(zip(names, words, strict=False))
     for unused in _UNUSED:
-        read_integer(unused, head.get(unused, "0"))
+        read_integer(unused, head[unused])
+    if "index" in head:
+        _row("index", head["index"], _INDEX_WIDTHS)
     types = _row("dtype", head["dtype"], operation.dtypes, operation.unbuilt_dtypes)
     data, result, compute = types
     layout = _row("layout", head["layout"], operation.layouts, operation.unbuilt_layouts)
@@ -129,8 +203,28 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         compute=compute,
         **sizes,
     )
-    asked = parse_split_k(split_k, "splitK") if split_k else ()
-    return (Request(problem=problem, split_k=asked),)
+    return (_with_split(Request(problem=problem), split_k, operation),)
+
+
+def _with_split(request: Request, word: str, operation: Operation) -> Request:
+    """The request with the split that a word asks for, and a note where that is not what it says.
+
+    Raises UnsupportedProblem for a word that is neither in the operation's table nor a number.
+    """
+    if not word:
+        return request
+    if (known := operation.splits.get(word)) is None:
+        if not (is_count(word) and int(word) >= 1):
+            words = ", ".join(operation.splits)
+            raise UnsupportedProblem(
+                f"splitK {word}: not a split; use {f'{words}, or ' if words else ''}"
+                "a number of 1 or more"
+            )
+        known = (int(word),)
+    note = ""
+    if word == "0":
+        note = f"splitK 0: Composable Kernel takes it as {', '.join(map(str, known))}, and so do we"
+    return replace(request, split_k=known, note=note)
 
 
 # Numbers of words behind the sizes.
@@ -162,6 +256,15 @@ def read_sizes(
     return sizes, next(rest, "")
 
 
+def refuse_flags(words: Sequence[str], program: str) -> None:
+    """Raise UnsupportedProblem where a flag stands among the numbers of a line."""
+    if flag := next((word for word in words if word.startswith("-") and not is_number(word)), ""):
+        raise UnsupportedProblem(
+            f"{flag}: not an argument of {program} that states a problem; drop it, or put a flag "
+            f"of conv-compiler before {program}"
+        )
+
+
 def read_integer(name: str, text: str) -> int:
     """The number a word states; UnsupportedProblem unless it is an integer of 0 or more."""
     if not is_count(text):
@@ -173,7 +276,7 @@ def _row(
     name: str,
     digit: str,
     table: _Table[_Row],
-    unbuilt: Mapping[str, str],
+    unbuilt: Mapping[str, str] = _NOTHING,
 ) -> _Row:
     """The row of a digit; UnsupportedProblem for one that is unknown or not built."""
     if digit in table:

@@ -28,7 +28,7 @@ def starts_line(word: str) -> bool:
     """Whether a word opens a line of MIOpenDriver, ckProfiler or a Composable Kernel example."""
     if word in (*miopen.OPERATIONS, *ckprofiler.OPERATIONS):
         return True
-    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler", *ck_examples.EXAMPLES)
+    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler", *ck_examples.PROGRAMS)
 
 
 def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -39,7 +39,7 @@ def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
         return miopen.parse(tokens)
     if program == "ckProfiler" or first in ckprofiler.OPERATIONS:
         return ckprofiler.parse(tokens)
-    if program.startswith(("example_", "client_")):
+    if program in ck_examples.PROGRAMS or program.startswith(("example_", "client_")):
         return ck_examples.parse(tokens)
     if first.startswith("-"):
         return flags.parse(tokens)
@@ -96,7 +96,7 @@ def read_file(path: Path) -> tuple[Request, ...]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # no text, or a name that no file can have
         reason = getattr(error, "strerror", None) or "not text"
         raise UnsupportedProblem(f"file {path}: {reason}; name a file of problems") from None
     return parse_text(text, str(path))

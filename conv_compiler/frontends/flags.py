@@ -60,6 +60,11 @@ def size(text: str) -> int:
     return int(text)
 
 
+def batch(text: str) -> int:
+    """A count of 0 or more, for argparse."""
+    return int(text) if text == "0" else size(text)
+
+
 def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that state a problem, each absent from the namespace's values as None."""
     group = parser.add_argument_group("problem", "channels are per group; spatial sizes as HxW")
@@ -67,7 +72,7 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     def add(*names: str, type: Any = str, metavar: str, help: str) -> None:
         group.add_argument(*names, action=_Once, type=type, metavar=metavar, help=help)
 
-    add("-n", type=size, metavar="N", help="batch size")
+    add("-n", type=batch, metavar="N", help="batch size")
     add("-g", type=size, metavar="G", help="groups (1)")
     add("-k", type=size, metavar="K", help="output channels per group")
     add("-c", type=size, metavar="C", help="input channels per group")
@@ -84,12 +89,13 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--compute",
         metavar="A,B",
-        help="8-bit floats to multiply output gradient and input in: bf8,fp8 (see docs/types.md)",
+        help="8-bit floats to multiply output gradient and input in: bf8,fp8; for f32 data bf16x3 "
+        "(see docs/types.md)",
     )
     add(
         "--elementwise",
         metavar="OP",
-        help="op on the weight gradient, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
+        help="op on the result, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
         "(see conv-compiler list elementwise)",
     )
     for name in TENSORS:

@@ -80,6 +80,7 @@ _NEUTRAL = MappingProxyType(
 
 _TRANSPOSED = "belongs to transposed convolutions, which are not built"
 _NO_FILES = "reads or writes a file in MIOpen's own format; use conv-compiler run with .npy files"
+_NO_DUMP = f"{_NO_FILES}, with its -o before the line"
 _NO_CAST = "casts a tensor to fp8, which is not built"
 
 _FLAGS = (
@@ -107,7 +108,12 @@ _FLAGS = (
     Flag(name="pad_val", short="r", default="0", only=("0",), reason="pads with another value"),
     Flag(name="tensor_vect", short="Z", default="0", only=("0",), reason="packs channels"),
     Flag(name="vector_length", short="L", default="1", only=("1",), reason="packs channels"),
-    Flag(name="bias", short="b", only=("", "0"), reason="asks for a bias gradient too"),
+    Flag(
+        name="bias",
+        short="b",
+        only=("", "0"),
+        reason="asks for a bias or its gradient too, which are not built",
+    ),
     Flag(name="in_cast_type", short="U", default="-1", only=("-1",), reason=_NO_CAST),
     Flag(name="out_cast_type", short="T", default="-1", only=("-1",), reason=_NO_CAST),
     Flag(name="wei_cast_type", short="R", default="-1", only=("-1",), reason=_NO_CAST),
@@ -115,7 +121,7 @@ _FLAGS = (
     Flag(name="weights", short="e", only=("",), reason=_NO_FILES),
     Flag(name="in_bias", short="a", only=("",), reason=_NO_FILES),
     Flag(name="dout_data", short="D", only=("",), reason=_NO_FILES),
-    Flag(name="dump_output", short="o", default="0", only=("0",), reason=_NO_FILES),
+    Flag(name="dump_output", short="o", default="0", only=("0",), reason=_NO_DUMP),
     Flag(name="iter", short="i", ignored=True),
     Flag(name="verify", short="V", ignored=True),
     Flag(name="verification_cache", short="C", ignored=True),
@@ -179,7 +185,10 @@ def _read(words: Sequence[str]) -> dict[str, str]:
         spelled, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         flag = _BY_SPELLING.get(spelled)
         if flag is None:
-            raise UnsupportedProblem(f"{word}: not a flag of MIOpenDriver conv; drop it")
+            raise UnsupportedProblem(
+                f"{word}: not a flag of MIOpenDriver conv; drop it, or put a flag of conv-compiler "
+                "before the line"
+            )
         if not equals:
             following = next(rest, None)
             if following is None or following in _BY_SPELLING:

@@ -14,6 +14,8 @@ SplitK = int | Literal["auto", "occupancy"]
 MOST_DIGITS = 19
 # ckProfiler's sweep for the word `all`, in its order; -1 is its word for "auto".
 ALL_SPLITS: tuple[SplitK, ...] = ("auto", 1, 2, 4, 8, 16, 32, 64, 128)
+# Its sweep where it has no rule of its own.
+POWERS: tuple[SplitK, ...] = ALL_SPLITS[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,21 +23,22 @@ class Request:
     """One problem and its wanted split-K values, in order.
 
     `split_k` is empty when the user named none; `label` is a name of the user's own, such as a
-    layer's.
+    layer's; `note` is what the user is to know of how the request was understood.
     """
 
     problem: ConvProblem
     split_k: tuple[SplitK, ...] = ()
     label: str = ""
+    note: str = ""
 
     @property
     def splits(self) -> tuple[SplitK, ...]:
         """The values to build: those asked for, or "auto"; `all` means all that are possible."""
-        if self.split_k == ALL_SPLITS:
+        if self.split_k in (ALL_SPLITS, POWERS):
             from conv_compiler.directions import roles
 
             most = roles(self.problem).gemm_k
-            return tuple(s for s in ALL_SPLITS if isinstance(s, str) or s <= most)
+            return tuple(s for s in self.split_k if isinstance(s, str) or s <= most)
         return self.split_k or ("auto",)
 
     def with_split_k(self, split_k: tuple[SplitK, ...]) -> Request:
@@ -64,6 +67,11 @@ class Request:
 def is_count(text: str) -> bool:
     """Whether a word is a plain number, of no more digits than any size has."""
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
+
+
+def is_number(text: str) -> bool:
+    """Whether a word is a whole number, below 0 too."""
+    return is_count(text.removeprefix("-"))
 
 
 def parse_split_k(value: Any, name: str = "--split-k") -> tuple[SplitK, ...]:

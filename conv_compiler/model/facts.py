@@ -160,15 +160,20 @@ CHIPS: Mapping[str, ChipFacts] = MappingProxyType(
 )
 
 
+# Why a target may have no row, by back end.
+_UNMODELLED = MappingProxyType(
+    {
+        "cuda": "its kernels are PTX, which the driver compiles again",
+        "rocm": "its chip has no row of facts",
+    }
+)
+
+
 def chip_facts(target: Target) -> ChipFacts:
     """The row of a target, or UnsupportedTarget where the model has none."""
     if row := CHIPS.get(target.name):
         return row
-    why = (
-        "its kernels are PTX, which the driver compiles again"
-        if target.backend == "cuda"
-        else "it is no GPU"
-    )
+    why = _UNMODELLED.get(target.backend, "it is no GPU")
     raise UnsupportedTarget(
         f"target {target.name}: not modelled, for {why}; the model knows {', '.join(CHIPS)}"
     )
@@ -178,10 +183,13 @@ def rank_facts(target: Target) -> ChipFacts:
     """The row of a target, or for NVIDIA's a rough one, made to rank tilings and nothing else.
 
     R: four partitions an SM, each with 512 registers a lane, 16 warps and a matrix unit of its own;
-    the rest as on gfx942.
+    the rest as on gfx942. Raises UnsupportedTarget for an AMD chip without a row: a rank by another
+    chip's facts would choose other tiles and splits without a word.
     """
     if row := CHIPS.get(target.name):
         return row
+    if target.backend != "cuda":
+        return chip_facts(target)  # refuses it
     return replace(
         CHIPS["gfx942"],
         units=target.compute_units,

@@ -9,6 +9,7 @@ The library behind it can also be named to any IREE tool:
 docs/vgpu.md says what a run on it proves and what it does not.
 """
 
+from conv_compiler.vgpu.budget import instruction_budget
 from conv_compiler.vgpu.counters import KernelCounters, counters, counting, memory_totals
 from conv_compiler.vgpu.device import CHIPS, device, device_uri
 from conv_compiler.vgpu.library import VirtualDeviceError, library_path
@@ -21,6 +22,7 @@ __all__ = [
     "counting",
     "device",
     "device_uri",
+    "instruction_budget",
     "library_path",
     "memory_totals",
 ]

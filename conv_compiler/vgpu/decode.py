@@ -1,23 +1,22 @@
 """Decode the machine code of a code object once: `python -m conv_compiler.vgpu.decode CHIP IN OUT`.
 
-IN is an ELF for `CHIP`, OUT the program file of `conv_compiler.vgpu.program`, written whole or not
-at all. Words that no encoding fits become records named `?`; they stop a kernel that reaches them,
-not the decoding, because code sections also hold padding and data.
+IN is an ELF for `CHIP`, OUT an entry of `conv_compiler.vgpu.programs`, written whole or not at all.
+Words that no encoding fits become records named `?`; they stop a kernel that reaches them, not the
+decoding, because code sections also hold padding and data.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import struct
 import sys
-import tempfile
 from pathlib import Path
 
 from conv_compiler.vgpu import disasm, formats, program
 from conv_compiler.vgpu.fields import clean_name
 from conv_compiler.vgpu.lower import lower
 from conv_compiler.vgpu.program import Program, Record
+from conv_compiler.vgpu.programs import Programs, sealed
 
 _SHT_PROGBITS = 1
 
@@ -113,13 +112,11 @@ def main(argv: list[str]) -> int:
         elf = source.read_bytes()
         base, code = text_section(elf)
         data = decode_text(chip, base, code, wave_size=wave_size_of(elf, chip)).to_bytes()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        Programs(target.parent).put(target, sealed(elf, chip, data))
     except (OSError, ValueError) as error:
         print(f"{source}: {error}", file=sys.stderr)
         return 1
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-        file.write(data)
-    os.replace(file.name, target)
     return 0
 
 

@@ -1,11 +1,13 @@
 """Virtual devices through IREE's own hip driver."""
 
+import functools
 import os
 import sys
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from conv_compiler.vgpu.library import VirtualDeviceError, library_path, read_json
+from conv_compiler.vgpu.identity import decoder_identity
+from conv_compiler.vgpu.library import VirtualDeviceError, library, library_path, read_json
 
 if TYPE_CHECKING:
     import iree.runtime as rt
@@ -37,8 +39,15 @@ def device(chip: str, *, checks: bool = False) -> "rt.HalDevice":
     uri = device_uri(chip, checks=checks)
     with _driver_lock:
         os.environ.setdefault(PYTHON_VARIABLE, sys.executable)
+        _tell_decoder()
         _require_our_driver()
         return rt.get_device(uri, cache=False)
+
+
+@functools.cache
+def _tell_decoder() -> None:
+    """Spare the library from asking this interpreter, in a process, which decoder it has."""
+    library().vgpu_set_decoder(sys.executable.encode(), decoder_identity().encode())
 
 
 def _require_our_driver() -> None:

@@ -55,7 +55,9 @@ class Fields:
     def reg(self, code: int, bits: int, *, agpr: bool = False, mods: int = 0) -> Operand:
         """An operand from its 9-bit code; M0 and NULL are put where the program format has them."""
         if code in (124, 125):
-            code = p.M0 if code == self.family.m0 else p.NULL
+            code = p.M0 if code == self.family.m0 else self.family.other
+        if code == p.LITERAL and not self.has("literal"):
+            raise ValueError("literal where the encoding has none")
         if agpr and code >= p.VGPR0:
             code += p.AGPR0 - p.VGPR0
         elif self.family.true16 and self.short and bits == 16 and code >= p.VGPR0 + 128:

@@ -18,6 +18,8 @@ from tinygrad.runtime.autogen.amd.cdna import ins as cdna
 from tinygrad.runtime.autogen.amd.rdna3 import ins as rdna3
 from tinygrad.runtime.autogen.amd.rdna4 import ins as rdna4
 
+from conv_compiler.vgpu import program as p
+
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
@@ -27,16 +29,31 @@ class Family:
     ins: ModuleType
     extra: tuple[type[Inst], ...]  # encodings to try before the package's own list
     true16: bool  # VGPR numbers of 16-bit operands carry the half in bit 7 of the short encodings
-    m0: int  # source code of M0; the other of 124 and 125 is NULL or reserved
+    m0: int  # source code of M0
+    other: int  # what the other of 124 and 125 is
     zeroes_high_half: bool
 
 
-CDNA = Family(name="cdna", ins=cdna, extra=(), true16=False, m0=124, zeroes_high_half=True)
+CDNA = Family(
+    name="cdna", ins=cdna, extra=(), true16=False, m0=124, other=p.RESERVED, zeroes_high_half=True
+)
 RDNA3 = Family(
-    name="rdna3", ins=rdna3, extra=(rdna3.MUBUF,), true16=True, m0=125, zeroes_high_half=False
+    name="rdna3",
+    ins=rdna3,
+    extra=(rdna3.MUBUF,),
+    true16=True,
+    m0=125,
+    other=p.NULL,
+    zeroes_high_half=False,
 )
 RDNA4 = Family(
-    name="rdna4", ins=rdna4, extra=(rdna4.VBUFFER,), true16=True, m0=125, zeroes_high_half=False
+    name="rdna4",
+    ins=rdna4,
+    extra=(rdna4.VBUFFER,),
+    true16=True,
+    m0=125,
+    other=p.NULL,
+    zeroes_high_half=False,
 )
 
 FAMILIES = {
@@ -127,6 +144,9 @@ def decode(data: bytes, chip: str) -> Raw:
             continue
         if amd._matches(data, cls):
             inst = cls.from_bytes(data)
+            if type(inst).__name__.endswith("_DPP8"):
+                # The package takes 249, a reserved code, for the mark of DPP8, which is 233.
+                raise ValueError(f"reserved source code in {word:#010x}")
             return Raw(inst, inst.size())
     raise ValueError(f"no encoding of {chip} matches {word:#010x}")
 

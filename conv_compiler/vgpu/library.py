@@ -36,8 +36,12 @@ def library() -> ctypes.CDLL:
         function = getattr(loaded, name)
         function.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
         function.restype = ctypes.c_size_t
+    loaded.vgpu_set_instruction_budget.argtypes = [ctypes.c_uint64]
+    loaded.vgpu_set_instruction_budget.restype = ctypes.c_uint64
     loaded.vgpu_set_counting.argtypes = [ctypes.c_int, ctypes.c_uint32, ctypes.c_uint32]
     loaded.vgpu_set_counting.restype = None
+    loaded.vgpu_set_decoder.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    loaded.vgpu_set_decoder.restype = None
     loaded.vgpu_reset_counters.argtypes = []
     loaded.vgpu_reset_counters.restype = None
     return loaded

@@ -33,7 +33,7 @@ def smem(f: Fields) -> list[Record]:
     x = f.operand("soffset")
     if cdna and not f.value("soffset_en"):
         # Without imm the offset field itself names an SGPR.
-        x = ABSENT if f.value("imm") else Operand(reg=f.value("offset") & 0x7F, dwords=1)
+        x = ABSENT if f.value("imm") else f.reg(f.value("offset") & 0x7F, 32)
     if x is not ABSENT and x.reg == p.NULL:
         x = ABSENT
     return [f.record(d=f.operand("sdata"), a=f.operand("sbase"), x=x, imm=imm)]
@@ -90,8 +90,9 @@ def flat(f: Fields) -> list[Record]:
     else:
         imm = f.signed("offset", 13)
     saddr = f.value("saddr")
-    none = saddr in (124, 125, 127) or (f.kind in ("FLAT", "VFLAT"))
-    x = ABSENT if none else f.reg(saddr, 32 if "SCRATCH" in f.kind else 64)
+    x = f.reg(saddr, 32 if "SCRATCH" in f.kind else 64)
+    none = saddr == 127 or x.reg == p.NULL or f.kind in ("FLAT", "VFLAT")
+    x = ABSENT if none else x
     a_bits = 32 if (not none or "SCRATCH" in f.kind) else 64
     a = f.reg(f.value(address), a_bits)
     if "SCRATCH" in f.kind and not f.value("sve"):

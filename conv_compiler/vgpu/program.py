@@ -19,6 +19,7 @@ _OPERAND = struct.Struct("<HBBBB")
 
 # Operand codes follow the 9-bit source encoding of the ISA guides; two ranges are added.
 NULL, M0, EXEC, VCC, SCC, LITERAL = 124, 125, 126, 106, 253, 255
+RESERVED = 209  # the first code without a meaning on every chip: it stops the kernel
 VGPR0, AGPR0, TEMP, NONE = 256, 512, 768, 0xFFFF  # TEMP: one VGPR the decoder may use between parts
 
 # Bits of Operand.mods.

@@ -20,5 +20,5 @@ def test_random_problems(ndim, types, examples):
     def check(drawn):
         problem, split_k = drawn
         report = verify(problem, split_k=split_k, budget=0.0).require()
-        assert split_k in ("auto", report.split_k)
+        assert split_k == "auto" or 1 <= report.split_k <= split_k
         verify_artifact(report.artifact, data="random", seed=1).require()

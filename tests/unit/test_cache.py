@@ -13,6 +13,7 @@ import pytest
 
 from conv_compiler import cache as cache_module
 from conv_compiler.cache import Cache, key_of
+from conv_compiler.errors import CacheRefused
 
 KEY = "0" * 64
 
@@ -31,16 +32,16 @@ def cache(tmp_path):
 
 def test_what_is_put_is_found(cache, module):
     assert cache.get(KEY) is None
-    put, record = cache.put(KEY, module, {"answer": 42})
-    found, again = cache.get(KEY)
-    assert (found, again) == (put, record)
-    assert again["answer"] == 42
-    assert found.read_bytes() == module.read_bytes()
+    put = cache.put(KEY, module, {"answer": 42})
+    found = cache.get(KEY)
+    assert found == put
+    assert found.record["answer"] == 42
+    assert found.vmfb.read_bytes() == found.module == module.read_bytes()
 
 
 @pytest.mark.parametrize("length", [0, 1, 4095])
 def test_a_truncated_module_is_a_miss(cache, module, length):
-    path, _ = cache.put(KEY, module, {})
+    path = cache.put(KEY, module, {}).vmfb
     path.write_bytes(module.read_bytes()[:length])
     assert cache.get(KEY) is None
     cache.put(KEY, module, {})
@@ -70,12 +71,12 @@ def test_bytes_that_are_no_text_are_a_miss(cache, module):
 
 
 def test_another_keys_files_are_a_miss(cache, module):
-    path, record = cache.put(KEY, module, {})
+    entry = cache.put(KEY, module, {})
     foreign = "1" * 64
     for old, new in zip(cache.paths(KEY), cache.paths(foreign), strict=True):
         new.write_bytes(old.read_bytes())
     assert cache.get(foreign) is None
-    assert cache.get(KEY) == (path, record)
+    assert cache.get(KEY) == entry
 
 
 def test_a_missing_half_is_a_miss(cache, module):
@@ -97,9 +98,9 @@ def test_a_failed_put_leaves_the_old_entry(cache, module, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(cache_module.shutil, "copyfile", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(CacheRefused, match="No space"):
         cache.put(KEY, module, {"version": 2})
-    assert cache.get(KEY)[1]["version"] == 1
+    assert cache.get(KEY).record["version"] == 1
     assert len(list(cache.folder.iterdir())) == 2
 
 
@@ -123,10 +124,10 @@ def test_readers_see_a_whole_entry_while_it_is_written(cache, tmp_path):
     while not stop.is_set():
         if found := cache.get(KEY):  # a miss between the two renames is allowed
             seen += 1
-            assert found[1]["letter"] in "ab"
+            assert found.record["letter"] in "ab"
     writer.join()
     assert seen
-    assert cache.get(KEY)[1]["letter"] == "b"
+    assert cache.get(KEY).record["letter"] == "b"
 
 
 def test_the_longest_unused_goes_first(tmp_path, module):
@@ -134,7 +135,7 @@ def test_the_longest_unused_goes_first(tmp_path, module):
     cache = Cache(tmp_path / "small", limit_bytes=3 * size)
     keys = [str(i) * 64 for i in range(4)]
     for age, key in enumerate(keys[:3]):
-        path, _ = cache.put(key, module, {})
+        path = cache.put(key, module, {}).vmfb
         os.utime(path, (1000 + age, 1000 + age))
     cache.get(keys[0])  # used now
     cache.put(keys[3], module, {})
@@ -146,7 +147,7 @@ def test_the_longest_unused_goes_first(tmp_path, module):
 def test_what_was_put_last_stays_however_large(tmp_path, module):
     cache = Cache(tmp_path / "tiny", limit_bytes=1)
     cache.put("0" * 64, module, {})
-    path, _ = cache.put(KEY, module, {})
+    path = cache.put(KEY, module, {}).vmfb
     assert path.read_bytes() == module.read_bytes()
     assert [key for key, *_ in cache.entries()] == [KEY]
 

@@ -50,7 +50,7 @@ REFUSED = {
     "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --device wat": "device wat: not in the table",
     "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --data wat": "--data: invalid choice",
     "inspect -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k 1,2": "problem: 2 given",
-    "inspect none.vmfb": "artifact none.vmfb: none.json beside it is missing",
+    "inspect none.vmfb": "artifact none.vmfb: no such file",
     "list wat": "what: invalid choice: 'wat'",
     "list layouts --check": "--check: not for layouts",
     "run x.vmfb": "the following arguments are required: -o",

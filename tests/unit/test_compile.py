@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import sys
 import tempfile
 import time
+import zipfile
 from dataclasses import replace
 
 import pytest
@@ -86,30 +89,74 @@ def test_save_and_load(artifact, tmp_path):
     saved = artifact.save(tmp_path / "x.vmfb")
     assert saved.vmfb == tmp_path / "x.vmfb"
     loaded = Artifact.load(tmp_path / "x.vmfb")
-    assert loaded == replace(saved, cached=True)
-    assert loaded.vmfb.read_bytes() == artifact.vmfb.read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.json", "x.vmfb"]
+    assert loaded == replace(saved, cached=True, seconds=None)  # it is nothing of the file's
+    with zipfile.ZipFile(artifact.vmfb) as ours, zipfile.ZipFile(loaded.vmfb) as written:
+        assert written.namelist() == [*ours.namelist(), "conv_compiler.json"]
+        for name in ours.namelist():
+            assert written.read(name) == ours.read(name)
+            at = ours.getinfo(name).header_offset
+            assert written.getinfo(name).header_offset == at
+    assert [path.name for path in tmp_path.iterdir()] == ["x.vmfb"]
+
+
+def test_a_saved_artifact_saved_again_is_the_same_file(artifact, tmp_path):
+    first = artifact.save(tmp_path / "x.vmfb")
+    again = Artifact.load(first.vmfb).save(tmp_path / "y.vmfb")
+    assert again.vmfb.read_bytes() == first.vmfb.read_bytes()
+    assert Artifact.load(first.vmfb).save(first.vmfb).vmfb.read_bytes() == again.vmfb.read_bytes()
 
 
 @pytest.mark.parametrize("record", [None, "", "{}", "[1]", "null", '{"problem": {"n": 1}}'])
 def test_a_module_without_our_record_is_refused(artifact, tmp_path, record):
-    path = artifact.save(tmp_path / "x.vmfb").vmfb
-    path.with_suffix(".json").unlink()
+    path = tmp_path / "x.vmfb"
+    shutil.copyfile(artifact.vmfb, path)
     if record is not None:
-        path.with_suffix(".json").write_text(record)
-    with pytest.raises(InvalidArtifact, match=r"artifact .*x.vmfb: x.json beside it"):
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("conv_compiler.json", record)
+    with pytest.raises(
+        InvalidArtifact, match=r"artifact .*x.vmfb: (holds no|not the|its) .*record"
+    ):
         Artifact.load(path)
 
 
 def test_the_record_of_another_module_is_refused(artifact, tmp_path):
     path = tmp_path / "x.vmfb"
     artifact.save(path)
-    path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(InvalidArtifact, match=r"x.vmfb: x.json .*not the module that it was"):
+    with zipfile.ZipFile(path) as archive:
+        record = archive.read("conv_compiler.json")
+    shutil.copyfile(artifact.vmfb, path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("other", b"x")  # another module, with the record of the first
+        archive.writestr("conv_compiler.json", record)
+    with pytest.raises(
+        InvalidArtifact, match=r"x.vmfb: not the module that its record was written"
+    ):
+        Artifact.load(path)
+    path.write_bytes(artifact.vmfb.read_bytes() + b"x")
+    with pytest.raises(
+        InvalidArtifact, match=r"corrupt or not compiled code \(bytes behind its end"
+    ):
         Artifact.load(path)
     path.unlink()
     with pytest.raises(InvalidArtifact, match=r"x.vmfb: no such file"):
         Artifact.load(path)
+
+
+def test_every_byte_of_a_record_and_its_module_counts(artifact, tmp_path):
+    path = artifact.save(tmp_path / "x.vmfb").vmfb
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("conv_compiler.json").header_offset
+    loaded = Artifact.load(path)
+    rng = random.Random(0)
+    for at in (*rng.sample(range(start), 50), *rng.sample(range(start, len(whole)), 200)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :])
+        try:
+            found = Artifact.load(path)
+        except InvalidArtifact:
+            continue
+        assert at >= start  # a date or an attribute in the archive's own list
+        assert found == loaded
 
 
 def test_keys_follow_what_decides_the_outcome():
@@ -221,5 +268,5 @@ def test_a_temporary_folder_may_have_blanks_in_its_name(tmp_path, monkeypatch):
 
 def test_the_record_is_plain_json(artifact):
     record = json.loads(artifact.vmfb.with_suffix(".json").read_text())
-    assert set(artifact.to_json()) | {"key", "sha256"} == set(record)
+    assert set(artifact.to_json()) | {"key", "bytes", "sha256"} == set(record)
     assert Artifact.from_record(artifact.vmfb, record, cached=True).problem == PROBLEM

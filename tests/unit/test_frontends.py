@@ -82,8 +82,8 @@ GOLDEN = {
         "bwd_data_n3g2k4c8_i9_f3_s2_p1-0_gnwc-gkxc-gnwk_bf16",
         (),
     ),
-    # The second argument is the width of indices.
-    "ckProfiler grouped_conv_fwd 3 1 2 1 1 0 1 1 2 3 4 8 3 9 2 1 1 1": (
+    # The third argument is the width of indices.
+    "ckProfiler grouped_conv_fwd 3 2 1 1 1 0 1 1 2 3 4 8 3 9 2 1 1 1": (
         "fwd_n3g2k4c8_i9_f3_s2_p1_ngcw-gkxc-ngkw_i8_i8",
         (),
     ),
@@ -192,7 +192,8 @@ REFUSED = {
     "MIOpenDriver bnorm -F 4": ("bnorm", "not an operation"),
     CK: ("grouped_conv_bwd_weight", "takes 10 and splitK"),
     f"{CK} 1 1": ("grouped_conv_bwd_weight", "takes 10 and splitK"),
-    f"{CK} 0": ("splitK 0", "not a split"),
+    f"{CK} 1,2": ("splitK 1,2", "not a split"),
+    f"{CK} auto": ("splitK auto", "use all, -1, 0, or a number"),
     f"{CK} -2": ("splitK -2", "not a split"),
     f"{OURS} --compute fp8": ("compute fp8", "not two 8-bit floats of one kind"),
     f"{OURS} --compute bf8,f8E4M3FN": ("compute bf8,f8E4M3FN", "of one kind"),
@@ -209,6 +210,13 @@ REFUSED = {
         "11 arguments behind ndim 1",
     ),
     "ckProfiler grouped_conv_fwd 4 0 1 1 1 0 1 1": ("dtype 4", "8-bit floats as the output"),
+    "ckProfiler grouped_conv_fwd 1 1 2 1 1 0 1 1": ("index 2", "use 0 (32-bit), 1 (64-bit)"),
+    "ckProfiler grouped_conv_fwd 1 1 2 --instances": ("--instances", "not an argument"),
+    f"{CK} 1 --target gfx942": ("--target", "before ckProfiler"),
+    "example_convnd_bwd_data_xdl 1 1 0 --json": ("--json", "before example_convnd_bwd_data_xdl"),
+    "convfp16 -F 4 --target gfx942": ("--target", "before the line"),
+    "convfp16 -F 1 -b 1": ("-b 1", "a bias or its gradient"),
+    "convfp16 -F 4 -o x.vmfb": ("-o x.vmfb", "-o before the line"),
     "ckProfiler gemm 1 1": ("gemm", "not an operation"),
     f"{OURS} --wat 1": ("--wat", "not known"),
     f"{OURS} --imag 1": ("--imag", "not known"),
@@ -351,10 +359,14 @@ def test_ckprofiler_round_trip(name: str, data: st.DataObject) -> None:
     types = {typed: digit for digit, typed in row.dtypes.items() if not typed[2]}
     drawn = problems(tuple(layouts), tuple((first, second) for first, second, _ in types))
     problem = replace(data.draw(drawn), direction=row.direction)
-    words = [name, types[problem.dtype, problem.weight_dtype, ""]]
-    words += ["0"] * ("index" in row.head)
-    words += [layouts[problem.layout_row], *"1101"]
-    words += [problem.ndim, problem.g, problem.n, problem.k, problem.c, *problem.filter]
+    head = {
+        "dtype": types[problem.dtype, problem.weight_dtype, ""],
+        "layout": layouts[problem.layout_row],
+        "index": "0",
+        "ndim": problem.ndim,
+    }
+    words = [name, *(head.get(argument, "1") for argument in row.head)]
+    words += [problem.g, problem.n, problem.k, problem.c, *problem.filter]
     words += [*problem.image, *problem.stride, *problem.dilation]
     words += [*problem.pad_low, *problem.pad_high, *([1] if row.split_k else [])]
     assert _only(" ".join(map(str, words))) == problem

@@ -119,12 +119,17 @@ def test_every_type_with_an_instruction_has_tiles(target, dtype):
 
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(), target=st.sampled_from(GPUS), split_k=st.integers(1, 64))
-def test_explicit_split_is_honoured_or_refused(problem, target, split_k):
+def test_explicit_split_is_honoured_as_far_as_parts_hold_products(problem, target, split_k):
     if split_k > problem.gemm_k:
         with pytest.raises(UnsupportedStrategy, match=f"split_k {split_k}: more parts"):
             choose(problem, target, split_k=split_k)
         return
-    assert {one.split_k for one in choose(problem, target, split_k=split_k)} == {split_k}
+    for one in choose(problem, target, split_k=split_k):
+        row = STRATEGIES[one.name]
+        assert 1 <= one.split_k <= split_k
+        # No smaller part would do, and none is empty (tests/issues/test_empty_parts.py).
+        assert row.filled_parts(problem, one.tiling, split_k) == one.split_k
+        assert row.filled_parts(problem, one.tiling, one.split_k) == one.split_k
 
 
 @settings(max_examples=60, deadline=None)

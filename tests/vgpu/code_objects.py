@@ -2,13 +2,16 @@
 
 import io
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import msgpack
 from elftools.elf.elffile import ELFFile
 
 ELF_MAGIC = b"\x7fELF"
 EM_AMDGPU = 224
+NT_AMDGPU_METADATA = 32
 SOPP = 0xBF800000  # instructions with a 7-bit opcode at bit 16 and an immediate
 
 
@@ -102,6 +105,40 @@ def with_mode_bits(vmfb: bytes, bits: int) -> bytes:
     at = start + data["sh_offset"] + address - data["sh_addr"] + RSRC1_OFFSET
     (word,) = struct.unpack_from("<I", vmfb, at)
     return vmfb[:at] + struct.pack("<I", word | bits) + vmfb[at + 4 :]
+
+
+def image(vmfb: bytes) -> bytes:
+    """Return the code object alone; as LLD writes it, it ends with its section headers."""
+    whole = vmfb[find(vmfb).start :]
+    (table,) = struct.unpack_from("<Q", whole, 40)
+    size, count = struct.unpack_from("<HH", whole, 58)
+    return whole[: table + size * count]
+
+
+def with_note(image: bytes, contents: bytes) -> bytes:
+    """Return the code object with other contents of its metadata note, of any length."""
+    elf = ELFFile(io.BytesIO(image))
+    (index,) = (i for i, s in enumerate(elf.iter_sections()) if s.name == ".note")
+    note = struct.pack("<III", 7, len(contents), NT_AMDGPU_METADATA) + b"AMDGPU\0\0" + contents
+    note += bytes(-len(note) % 8)
+    table = elf["e_shoff"]
+    headers = bytearray(image[table:])
+    # It lies behind everything else then, where no segment loads it.
+    struct.pack_into("<QQQQ", headers, index * elf["e_shentsize"] + 8, 0, 0, table, len(note))
+    changed = bytearray(image[:table] + note + headers)
+    struct.pack_into("<Q", changed, 40, table + len(note))
+    return bytes(changed)
+
+
+def with_metadata(image: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """Return the code object with its metadata changed by a function."""
+    section = ELFFile(io.BytesIO(image)).get_section_by_name(".note")
+    note = section.data()
+    name_size, size = struct.unpack_from("<II", note)
+    at = 12 + (name_size + 3) // 4 * 4
+    metadata = msgpack.unpackb(note[at : at + size])
+    change(metadata)
+    return with_note(image, msgpack.packb(metadata, unicode_errors="surrogateescape"))
 
 
 def kernels(vmfb: bytes) -> dict[str, int]:

@@ -64,6 +64,10 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     w.lanes = state->lanes;
     w.scc = *state->scc;
     w.mode = 0xf0 | kModeDx10Clamp;
+    const SignalWatch watch;
+    g.interruptions = watch.before();
+    g.budget = instruction_budget();
+    w.next_look = kTripsBetweenLooks;
     level().prepare_exec(w, w.exec());
     level().run_wave(w);
     memcpy(state->vgprs, w.v, sizeof w.v);

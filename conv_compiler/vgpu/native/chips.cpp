@@ -1,7 +1,4 @@
-// The chips that the executor knows, and the host level its instruction semantics run on.
-#include <cstring>
-
-#include "isa/tables.h"
+// The chips that the executor knows.
 #include "launch.h"
 
 namespace vgpu {
@@ -30,16 +27,6 @@ const char* class_name(Class c) {
   static const char* const names[] = {"matrix", "valu", "salu", "scalar_load", "lds_read", "lds_write",
                                       "global_read", "global_write", "branch", "barrier", "wait", "other"};
   return c < Class::kCount ? names[static_cast<int>(c)] : "none";
-}
-
-const Level& level() {
-  static const Level base = {"base", &isa_base::for_each_entry, &isa_base::run_wave, &isa_base::prepare_exec};
-#ifdef VGPU_HAVE_V3
-  static const Level v3 = {"x86-64-v3", &isa_v3::for_each_entry, &isa_v3::run_wave, &isa_v3::prepare_exec};
-  static const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  if (has_v3) return v3;
-#endif
-  return base;
 }
 
 }  // namespace vgpu

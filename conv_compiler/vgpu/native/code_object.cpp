@@ -3,11 +3,8 @@
 #include <utility>
 
 #include "decode_cache.h"
-#include "metadata.h"
 
 namespace vgpu {
-
-const char* decoder_version() { return "6"; }
 
 const KernelInfo* CodeObject::kernel(const std::string& name) const {
   for (const KernelInfo& k : kernels())
@@ -15,30 +12,22 @@ const KernelInfo* CodeObject::kernel(const std::string& name) const {
   return nullptr;
 }
 
-LoadedCode::LoadedCode(const Elf& elf, ElfImage image, std::string chip, std::vector<KernelInfo> kernels, Program program)
-    : image_(std::move(image)),
-      chip_(std::move(chip)),
-      kernels_(std::move(kernels)),
-      symbols_(elf.symbols()),
-      program_(std::move(program)) {}
+LoadedCode::LoadedCode(ObjectFile file, std::string chip, Program program)
+    : file_(std::move(file)), chip_(std::move(chip)), program_(std::move(program)) {}
 
 std::pair<void*, size_t> LoadedCode::symbol(const std::string& name) const {
-  for (const ElfSymbol& s : symbols_)
-    if (s.name == name) return {image_.at(s.address, s.size), s.size};
-  return {nullptr, 0};
+  const ElfSymbol* symbol = file_.elf.symbol(name);
+  if (!symbol) return {nullptr, 0};
+  return {file_.image.at(symbol->address, symbol->size), symbol->size};
 }
 
 std::shared_ptr<const CodeObject> CodeObject::load(const void* bytes, const std::string& chip) {
-  const Elf elf(bytes);
-  ElfImage image(elf);
-  Metadata metadata = read_metadata(elf, image);
-  if (metadata.chip != chip)
-    throw Error(Error::Kind::kWrongChip, "code object is for " + metadata.chip + ", the device is " + chip);
-  Program program(decoded_program(elf.bytes(), elf.size(), chip), chip);
-  for (const KernelInfo& k : metadata.kernels)
+  ObjectFile file = read_object(Elf::at(bytes), chip);
+  Program program(decoded_program(file.elf.bytes().data(), file.elf.bytes().size(), chip), chip);
+  for (const KernelInfo& k : file.kernels)
     if (program.index_of(k.entry) == UINT32_MAX)
       throw Error(Error::Kind::kCodeObject, "kernel " + k.name + ": its entry is no instruction of .text");
-  return std::make_shared<LoadedCode>(elf, std::move(image), chip, std::move(metadata.kernels), std::move(program));
+  return std::make_shared<LoadedCode>(std::move(file), chip, std::move(program));
 }
 
 }  // namespace vgpu

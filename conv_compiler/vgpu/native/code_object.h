@@ -4,28 +4,26 @@
 #include <string>
 #include <vector>
 
-#include "elf_file.h"
 #include "launch.h"
+#include "object_file.h"
 #include "program.h"
 
 namespace vgpu {
 
 class LoadedCode final : public CodeObject {
  public:
-  LoadedCode(const Elf& elf, ElfImage image, std::string chip, std::vector<KernelInfo> kernels, Program program);
+  LoadedCode(ObjectFile file, std::string chip, Program program);
 
   const std::string& chip() const override { return chip_; }
-  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  const std::vector<KernelInfo>& kernels() const override { return file_.kernels; }
   std::pair<void*, size_t> symbol(const std::string& name) const override;
 
   const Program& program() const { return program_; }
-  const ElfImage& image() const { return image_; }
+  const ElfImage& image() const { return file_.image; }
 
  private:
-  ElfImage image_;
+  ObjectFile file_;
   std::string chip_;
-  std::vector<KernelInfo> kernels_;
-  std::vector<ElfSymbol> symbols_;
   Program program_;
 };
 

@@ -3,7 +3,6 @@
 #include "decode_cache.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,11 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <map>
+#include <mutex>
+#include <optional>
 
-#include "launch.h"
+#include "cache_folder.h"
 #include "sha256.h"
+#include "watch.h"
 
 extern char** environ;
 
@@ -25,20 +26,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModule = "conv_compiler.vgpu.decode";
+constexpr const char* kDecode = "conv_compiler.vgpu.decode";
+constexpr const char* kIdentity = "conv_compiler.vgpu.identity";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
-}
-
-// CONV_COMPILER_CACHE/vgpu, or the folder platformdirs gives on Linux.
-fs::path cache_folder() {
-  if (const auto named = environment("CONV_COMPILER_CACHE"); !named.empty()) return fs::path(named) / "vgpu";
-  if (const auto base = environment("XDG_CACHE_HOME"); !base.empty()) return fs::path(base) / "conv_compiler" / "vgpu";
-  if (const auto home = environment("HOME"); !home.empty())
-    return fs::path(home) / ".cache" / "conv_compiler" / "vgpu";
-  return fs::temp_directory_path() / ("conv_compiler-" + std::to_string(getuid())) / "vgpu";
 }
 
 std::string python() {
@@ -76,20 +69,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// The whole file, or nothing when it cannot be read.
-std::vector<uint8_t> read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(Error::Kind::kDecode, "decoder: " + text); }
-
 // A file of our own in the cache folder, gone when we are done with it.
 class Scratch {
  public:
   Scratch(const fs::path& folder, const char* suffix) : path_((folder / "tmp-XXXXXX").string() + suffix) {
     file_ = mkstemps(path_.data(), static_cast<int>(std::strlen(suffix)));
-    if (file_ < 0) refuse("cache folder " + folder.string() + ": " + std::strerror(errno) + "; make it writable or set CONV_COMPILER_CACHE");
+    if (file_ < 0) refuse_decoding("cache folder " + folder.string() + ": " + std::strerror(errno) + "; make it writable or set CONV_COMPILER_CACHE");
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -109,7 +94,7 @@ void write_all(const Scratch& scratch, const uint8_t* data, size_t size) {
   for (size_t done = 0; done < size;) {
     const ssize_t n = write(scratch.file(), data + done, size - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) refuse("cannot write " + scratch.path() + ": " + std::strerror(errno));
+    if (n <= 0) refuse_decoding("cannot write " + scratch.path() + ": " + std::strerror(errno));
     done += static_cast<size_t>(n);
   }
 }
@@ -122,9 +107,13 @@ std::string last_line(const std::string& path) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-// Runs the decoder to its end. Both its outputs go to `log`.
-void run_decoder(std::vector<std::string> words, const Scratch& log) {
+// Runs a module of the package in Python to its end. Both its outputs go to `log`.
+void run_module(const char* module, const std::vector<std::string>& arguments, const Scratch& log) {
+  // -P: a folder named conv_compiler in the working directory must not hide the package.
+  std::vector<std::string> words = {python(), "-P", "-m", module};
+  words.insert(words.end(), arguments.begin(), arguments.end());
   auto variables = decoder_environment();
+  const SignalWatch watch;  // before the child starts, and gone after it has ended
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, log.file(), STDOUT_FILENO);
@@ -133,33 +122,87 @@ void run_decoder(std::vector<std::string> words, const Scratch& log) {
   const int error = posix_spawnp(&process, words[0].c_str(), &actions, nullptr, pointers(words).data(),
                                  pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (error) refuse(words[0] + ": " + std::strerror(error) + "; set CONV_COMPILER_PYTHON to a Python that has this package");
+  if (error) refuse_decoding(words[0] + ": " + std::strerror(error) + "; set CONV_COMPILER_PYTHON to a Python that has this package");
   int status = 0;
   while (waitpid(process, &status, 0) < 0) {
-    if (errno == EINTR) continue;
-    return;  // the host reaps its children itself; whether the program exists will tell
+    if (errno != EINTR) return;  // the host reaps its children itself; whether the program exists will tell
+    if (watch.interrupted()) kill(process, SIGTERM);
   }
+  if (watch.interrupted()) refuse_decoding("interrupted by a signal");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    refuse(words[0] + " -m " + kModule + ": " + last_line(log.path()) +
+    refuse_decoding(words[0] + " -m " + module + ": " + last_line(log.path()) +
            "; CONV_COMPILER_PYTHON names the Python that has this package and its requirements");
+}
+
+// The digests of the decoders of the interpreters that were asked, or that told theirs.
+struct Identities {
+  std::mutex mutex;
+  std::map<std::string, std::string> of_python;
+};
+Identities& identities() {
+  static Identities& only = *new Identities;
+  return only;
+}
+
+constexpr size_t kDigits = 64;  // of a digest
+bool is_digest(const std::string& text) {
+  return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// The digest of the decoder that would run: its sources, its tables and their version. Asked once a process.
+std::string decoder_identity(const fs::path& folder) {
+  Identities& known = identities();
+  std::lock_guard<std::mutex> lock(known.mutex);
+  std::string& identity = known.of_python[python()];
+  if (identity.empty()) {
+    const Scratch log(folder, ".log");
+    run_module(kIdentity, {}, log);
+    const std::string answer = last_line(log.path());
+    if (!is_digest(answer)) refuse_decoding(python() + " -m " + kIdentity + ": not a digest: " + answer);
+    identity = answer;
+  }
+  return identity;
+}
+
+// The program in an entry as conv_compiler/vgpu/programs.py seals it; none where anything about it is not as it should be.
+std::optional<std::vector<uint8_t>> unsealed(const std::vector<uint8_t>& entry, const std::string& rest) {
+  static const std::string kMagic = "VGPUENT1";
+  const size_t body = kMagic.size() + kDigits, program = body + rest.size();
+  if (entry.size() < program) return std::nullopt;
+  const std::string head(entry.begin(), entry.begin() + static_cast<ptrdiff_t>(program));
+  if (head.compare(0, kMagic.size(), kMagic) != 0 || head.compare(body, rest.size(), rest) != 0) return std::nullopt;
+  if (head.compare(kMagic.size(), kDigits, sha256(entry.data() + body, entry.size() - body)) != 0) return std::nullopt;
+  return std::vector<uint8_t>(entry.begin() + static_cast<ptrdiff_t>(program), entry.end());
 }
 
 }  // namespace
 
+void set_decoder_identity(const std::string& interpreter, const std::string& identity) {
+  Identities& known = identities();
+  std::lock_guard<std::mutex> lock(known.mutex);
+  if (is_digest(identity)) known.of_python[interpreter] = identity;
+}
+
 std::vector<uint8_t> decoded_program(const uint8_t* elf, size_t size, const std::string& chip) {
-  const fs::path folder = cache_folder();
-  const fs::path program = folder / (sha256(elf, size) + "-" + chip + "-" + decoder_version() + ".prog");
-  if (auto known = read_file(program); !known.empty()) return known;
-  std::error_code ignored;  // the scratch file below says what is wrong with the folder
-  fs::create_directories(folder, ignored);
+  constexpr size_t kChipBytes = 16;
+  const fs::path folder = program_folder();
+  const std::string identity = decoder_identity(folder), digest = sha256(elf, size);
+  // Half of the decoder's digest: a name with all of two would be near the longest that file systems take.
+  const fs::path path = folder / (digest + "-" + chip + "-" + identity.substr(0, kDigits / 2) + ".prog");
+  std::string rest = identity + digest + chip;
+  rest.resize(2 * kDigits + kChipBytes, '\0');
+  const auto known = [&]() -> std::optional<std::vector<uint8_t>> {
+    const auto entry = read_entry(path);
+    return entry ? unsealed(*entry, rest) : std::nullopt;
+  };
+  if (auto program = known()) return *program;
   const Scratch input(folder, ".hsaco"), log(folder, ".log");
   write_all(input, elf, size);
   // The decoder renames its finished file into place, so nobody ever reads half of one.
-  // -P: a folder named conv_compiler in the working directory must not hide the package.
-  run_decoder({python(), "-P", "-m", kModule, chip, input.path(), program.string()}, log);
-  auto decoded = read_file(program);
-  if (decoded.empty()) refuse("left no program in " + program.string() + "; " + last_line(log.path()));
-  return decoded;
+  run_module(kDecode, {chip, input.path(), path.string()}, log);
+  if (auto program = known()) return *program;
+  refuse_decoding("left no program of this decoder in " + path.string() + "; " + last_line(log.path()) +
+                  "; where the package has changed since this process began, start it again");
 }
 
 }  // namespace vgpu

@@ -4,158 +4,162 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
+#include <string>
+#include <utility>
 
-#include "launch.h"
+#include "readable.h"
 
 namespace vgpu {
 namespace {
 
-constexpr uint16_t kMachineAmdGpu = 224;       // EM_AMDGPU
-constexpr uint32_t kMachMask = 0xff;           // EF_AMDGPU_MACH
-constexpr size_t kPageBytes = 4096;
-// Relocations of the AMDGPU ABI that appear in linked code objects.
-constexpr uint32_t kRelocAbs64 = 3;
-constexpr uint32_t kRelocRelative64 = 13;
+constexpr uint16_t kMachineAmdGpu = 224;  // EM_AMDGPU
+constexpr uint32_t kMachMask = 0xff;      // EF_AMDGPU_MACH
+constexpr uint64_t kMostBytes = uint64_t{1} << 32;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(Error::Kind::kCodeObject, "code object: " + text); }
+constexpr const char* kOutside = "has contents behind its section headers, which come last";
 
-// Structures are copied out: an ELF inside another file need not be aligned.
-template <class T>
-T read(const uint8_t* at) {
-  T value;
-  std::memcpy(&value, at, sizeof(value));
-  return value;
+// What a header must say beside its magic number.
+struct HeaderRow {
+  bool (*holds)(const Elf64_Ehdr&);
+  const char* rule;
+};
+
+constexpr HeaderRow kHeaderRows[] = {
+    {[](const Elf64_Ehdr& h) { return h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_ident[EI_DATA] == ELFDATA2LSB; },
+     "is not a 64-bit little-endian ELF"},
+    {[](const Elf64_Ehdr& h) { return h.e_ident[EI_VERSION] == EV_CURRENT && h.e_version == EV_CURRENT; },
+     "is of an unknown version of ELF"},
+    {[](const Elf64_Ehdr& h) { return h.e_type == ET_DYN; }, "is not a shared object, as linked code is"},
+    {[](const Elf64_Ehdr& h) { return !h.e_phnum || h.e_phentsize == sizeof(Elf64_Phdr); },
+     "has program headers of another size than 64-bit ELFs"},
+    {[](const Elf64_Ehdr& h) { return h.e_shentsize == sizeof(Elf64_Shdr); },
+     "has section headers of another size than 64-bit ELFs"},
+    {[](const Elf64_Ehdr& h) { return h.e_shstrndx < h.e_shnum; }, "has no section names"},
+    {[](const Elf64_Ehdr& h) { return h.e_shoff >= sizeof(h) && h.e_shoff < kMostBytes; },
+     "has section headers outside the 4 GiB it may take"},
+};
+
+Elf64_Ehdr header_of(ByteSpan bytes) {
+  if (bytes.size() < SELFMAG || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) refuse_object("is not an ELF file");
+  const auto header = bytes.value<Elf64_Ehdr>(0, "ends inside its header");
+  for (const HeaderRow& row : kHeaderRows)
+    if (!row.holds(header)) refuse_object(row.rule);
+  if (header.e_machine != kMachineAmdGpu)
+    refuse_object("is for machine " + std::to_string(header.e_machine) + "; AMD GPUs are 224");
+  return header;
 }
 
-template <class T>
-std::vector<T> read_table(const uint8_t* at, size_t count) {
-  std::vector<T> rows(count);
-  if (count) std::memcpy(rows.data(), at, count * sizeof(T));
+uint64_t sections_size(const Elf64_Ehdr& header) { return uint64_t{header.e_shnum} * sizeof(Elf64_Shdr); }
+
+// The section headers, told from bytes that are none. `end`: of the ELF.
+std::vector<Elf64_Shdr> section_headers(ByteSpan table, const Elf64_Ehdr& header, uint64_t end) {
+  auto rows = table.rows<Elf64_Shdr>("has section headers of a broken size");
+  static const Elf64_Shdr kNone{};
+  if (std::memcmp(&rows[0], &kNone, sizeof(kNone)) != 0 || rows[header.e_shstrndx].sh_type != SHT_STRTAB)
+    refuse_object("has something else where its section headers belong");
+  for (const Elf64_Shdr& row : rows)
+    if (row.sh_type != SHT_NOBITS && (row.sh_offset > end || row.sh_size > end - row.sh_offset)) refuse_object(kOutside);
   return rows;
 }
 
-std::vector<Elf64_Shdr> section_headers(const uint8_t* bytes) {
-  const auto header = read<Elf64_Ehdr>(bytes);
-  return read_table<Elf64_Shdr>(bytes + header.e_shoff, header.e_shnum);
+std::vector<ElfSegment> load_segments(ByteSpan bytes, const std::vector<Elf64_Phdr>& rows) {
+  std::vector<ElfSegment> out;
+  for (const Elf64_Phdr& row : rows) {
+    const ByteSpan contents = bytes.part(row.p_offset, row.p_filesz, kOutside);
+    if (row.p_type != PT_LOAD) continue;
+    if (row.p_filesz > row.p_memsz) refuse_object("has a segment with more contents than memory");
+    if (row.p_vaddr > UINT64_MAX - row.p_memsz) refuse_object("has a segment outside the address space");
+    if (!out.empty() && row.p_vaddr < out.back().address + out.back().memory_size)
+      refuse_object("has segments that overlap or do not ascend");
+    out.push_back({row.p_vaddr, row.p_memsz, contents});
+  }
+  return out;
 }
 
-std::vector<Elf64_Phdr> program_headers(const uint8_t* bytes) {
-  const auto header = read<Elf64_Ehdr>(bytes);
-  return read_table<Elf64_Phdr>(bytes + header.e_phoff, header.e_phnum);
+// Code is decoded as sections tell where it is, and runs on data loaded as segments tell: both must say the same.
+void require_loaded(const Elf64_Shdr& section, const std::vector<Elf64_Phdr>& segments) {
+  if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == SHT_NOBITS || !section.sh_size) return;
+  const auto holds = [&](const Elf64_Phdr& s) {
+    return s.p_type == PT_LOAD && section.sh_offset >= s.p_offset &&
+           section.sh_offset + section.sh_size <= s.p_offset + s.p_filesz &&
+           section.sh_addr - s.p_vaddr == section.sh_offset - s.p_offset;
+  };
+  if (std::none_of(segments.begin(), segments.end(), holds))
+    refuse_object("has a section that its segments do not load where it says");
 }
 
-size_t aligned(size_t value, size_t to) { return (value + to - 1) / to * to; }
-
-// Text at `offset` of a string table, which must end inside it.
-std::string text_in(const uint8_t* bytes, const Elf64_Shdr& table, uint64_t offset) {
-  const uint64_t room = offset < table.sh_size ? table.sh_size - offset : 0;
-  const auto* text = reinterpret_cast<const char*>(bytes + table.sh_offset + offset);
-  const size_t length = room ? strnlen(text, room) : 0;
-  if (length == room) refuse("has a name that leaves its string table");
-  return {text, length};
-}
-
-// Takes `size` bytes, and what aligns them to 4, from the front of a note section.
-const uint8_t* take(const uint8_t*& at, const uint8_t* end, uint32_t size) {
-  const auto left = static_cast<size_t>(end - at);
-  if (size > left) refuse("has a note that leaves its section");
-  const uint8_t* taken = at;
-  at += std::min(aligned(size, 4), left);
-  return taken;
+std::vector<ElfSymbol> read_symbols(ByteSpan table, ByteSpan strings) {
+  std::vector<ElfSymbol> out;
+  for (const auto& row : table.rows<Elf64_Sym>("has symbols of a broken size"))
+    out.push_back({strings.text(row.st_name, "has a name that leaves its string table"), row.st_value, row.st_size});
+  return out;
 }
 
 }  // namespace
 
-size_t elf_size(const void* elf) {
-  const auto* bytes = static_cast<const uint8_t*>(elf);
-  if (!bytes || std::memcmp(bytes, ELFMAG, SELFMAG) != 0) refuse("is not an ELF file");
-  const auto header = read<Elf64_Ehdr>(bytes);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-    refuse("is not a 64-bit little-endian ELF");
-  uint64_t end = std::max<uint64_t>(header.e_shoff + uint64_t{header.e_shnum} * sizeof(Elf64_Shdr),
-                                    header.e_phoff + uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
-  for (const auto& section : section_headers(bytes))
-    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
-  for (const auto& segment : program_headers(bytes)) end = std::max(end, segment.p_offset + segment.p_filesz);
-  return end;
+Elf Elf::at(const void* address) {
+  const auto from = reinterpret_cast<uintptr_t>(address);
+  const auto begin = copy_readable(from, sizeof(Elf64_Ehdr));
+  const Elf64_Ehdr header = header_of({begin.data(), begin.size()});
+  const uint64_t end = header.e_shoff + sections_size(header);
+  // The table first: a wrong offset shows there, before everything up to it is copied.
+  const auto table = copy_readable(from + header.e_shoff, sections_size(header));
+  if (table.size() < sections_size(header)) refuse_object("has section headers in memory that cannot be read");
+  section_headers({table.data(), table.size()}, header, end);
+  return Elf(copy_readable(from, end));
 }
 
-Elf::Elf(const void* bytes) : bytes_(static_cast<const uint8_t*>(bytes)), size_(elf_size(bytes)) {
-  const auto header = read<Elf64_Ehdr>(bytes_);
-  if (header.e_machine != kMachineAmdGpu)
-    refuse("is for machine " + std::to_string(header.e_machine) + "; AMD GPUs are 224");
-  const auto headers = section_headers(bytes_);
-  if (header.e_shstrndx >= headers.size()) refuse("has no section names");
-  const Elf64_Shdr& names = headers[header.e_shstrndx];
-  for (const auto& section : headers) {
-    sections_.push_back({text_in(bytes_, names, section.sh_name), section.sh_type, section.sh_addr, bytes_ + section.sh_offset,
-                         section.sh_size});
-    if (section.sh_type != SHT_DYNSYM || section.sh_link >= headers.size()) continue;
-    const Elf64_Shdr& strings = headers[section.sh_link];
-    for (const auto& symbol :
-         read_table<Elf64_Sym>(bytes_ + section.sh_offset, section.sh_size / sizeof(Elf64_Sym)))
-      symbols_.push_back({text_in(bytes_, strings, symbol.st_name), symbol.st_value, symbol.st_size});
+Elf::Elf(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {
+  const ByteSpan all = this->bytes();
+  const Elf64_Ehdr header = header_of(all);
+  machine_ = header.e_flags & kMachMask;
+  const ByteSpan table = all.part(header.e_shoff, sections_size(header), "ends before its section headers do");
+  const uint64_t end = header.e_shoff + sections_size(header);
+  const auto headers = section_headers(table, header, end);
+  const auto segments = all.part(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr), kOutside)
+                            .rows<Elf64_Phdr>("has program headers of a broken size");
+  segments_ = load_segments(all, segments);
+  const auto contents = [&](const Elf64_Shdr& row) {
+    return row.sh_type == SHT_NOBITS ? ByteSpan() : all.part(row.sh_offset, row.sh_size, kOutside);
+  };
+  const ByteSpan names = contents(headers[header.e_shstrndx]);
+  bool dynamic = false;
+  for (const Elf64_Shdr& row : headers) {
+    require_loaded(row, segments);
+    const auto name = names.text(row.sh_name, "has a name that leaves its string table");
+    sections_.push_back({name, row.sh_type, contents(row)});
+    if (row.sh_type != SHT_DYNSYM) continue;
+    if (std::exchange(dynamic, true)) refuse_object("has more than one table of dynamic symbols");
+    if (row.sh_link >= headers.size()) refuse_object("has symbols without a string table");
+    symbols_ = read_symbols(contents(row), contents(headers[row.sh_link]));
   }
 }
 
-uint32_t Elf::machine_flags() const { return read<Elf64_Ehdr>(bytes_).e_flags & kMachMask; }
-
-const ElfSymbol* Elf::symbol(const std::string& name) const {
+const ElfSymbol* Elf::symbol(std::string_view name) const {
   for (const ElfSymbol& symbol : symbols_)
     if (symbol.name == name) return &symbol;
   return nullptr;
 }
 
-std::pair<const uint8_t*, size_t> Elf::note(uint32_t type) const {
+ByteSpan Elf::note(uint32_t type) const {
+  constexpr const char* kLeaves = "has a note that leaves its section";
   for (const ElfSection& section : sections_) {
     if (section.type != SHT_NOTE) continue;
-    const uint8_t* at = section.data;
-    const uint8_t* end = at + section.size;
-    while (size_t(end - at) >= sizeof(Elf64_Nhdr)) {
-      const auto note = read<Elf64_Nhdr>(take(at, end, sizeof(Elf64_Nhdr)));
-      const uint8_t* name = take(at, end, note.n_namesz);
-      const uint8_t* contents = take(at, end, note.n_descsz);
-      if (note.n_type == type && note.n_namesz >= 6 && std::memcmp(name, "AMDGPU", 6) == 0)
-        return {contents, note.n_descsz};
+    ByteCursor notes(section.contents);
+    // What aligns a piece to 4 bytes; the last one's may be missing.
+    const auto take = [&](uint32_t size) {
+      const ByteSpan taken = notes.take(size, kLeaves);
+      notes.take(std::min<size_t>((4 - size % 4) % 4, notes.left()), kLeaves);
+      return taken;
+    };
+    while (notes.left() >= sizeof(Elf64_Nhdr)) {
+      const auto note = take(sizeof(Elf64_Nhdr)).value<Elf64_Nhdr>(0, kLeaves);
+      const ByteSpan name = take(note.n_namesz);
+      const ByteSpan contents = take(note.n_descsz);
+      if (note.n_type == type && name.size() >= 6 && std::memcmp(name.data(), "AMDGPU", 6) == 0) return contents;
     }
   }
-  refuse("has no AMDGPU note of type " + std::to_string(type));
-}
-
-ElfImage::ElfImage(const Elf& elf) : memory_(nullptr, std::free), size_(0) {
-  const auto segments = program_headers(elf.bytes());
-  for (const auto& segment : segments)
-    if (segment.p_type == PT_LOAD) size_ = std::max<size_t>(size_, segment.p_vaddr + segment.p_memsz);
-  size_ = aligned(size_, kPageBytes);
-  memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(kPageBytes, std::max(size_, kPageBytes))));
-  if (!memory_) throw std::bad_alloc();
-  std::memset(base(), 0, size_);
-  for (const auto& segment : segments)
-    if (segment.p_type == PT_LOAD)
-      std::memcpy(base() + segment.p_vaddr, elf.bytes() + segment.p_offset, segment.p_filesz);
-
-  for (const auto& section : elf.sections()) {
-    if (section.type != SHT_RELA) continue;
-    for (const auto& row : read_table<Elf64_Rela>(section.data, section.size / sizeof(Elf64_Rela))) {
-      uint64_t value = reinterpret_cast<uintptr_t>(base()) + static_cast<uint64_t>(row.r_addend);
-      const uint32_t type = ELF64_R_TYPE(row.r_info);
-      const size_t symbol = ELF64_R_SYM(row.r_info);
-      if (type == kRelocAbs64 && symbol < elf.symbols().size())
-        value += elf.symbols()[symbol].address;
-      else if (type != kRelocRelative64)
-        refuse("has relocation type " + std::to_string(type) + "; 3 and 13 are known");
-      uint8_t* target = at(row.r_offset, sizeof(value));
-      if (!target) refuse("has a relocation outside its segments");
-      std::memcpy(target, &value, sizeof(value));
-    }
-  }
-}
-
-uint8_t* ElfImage::at(uint64_t address, size_t size) const {
-  return address <= size_ && size <= size_ - address ? base() + address : nullptr;
+  refuse_object("has no AMDGPU note of type " + std::to_string(type));
 }
 
 }  // namespace vgpu

@@ -3,62 +3,55 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
+
+#include "byte_span.h"
 
 namespace vgpu {
 
 struct ElfSection {
-  std::string name;
+  std::string_view name;
   uint32_t type;
-  uint64_t address;
-  const uint8_t* data;  // in the file
-  uint64_t size;
+  ByteSpan contents;  // none for SHT_NOBITS
+};
+
+struct ElfSegment {  // of type PT_LOAD
+  uint64_t address, memory_size;
+  ByteSpan contents;
 };
 
 struct ElfSymbol {
-  std::string name;
-  uint64_t address;
-  uint64_t size;
+  std::string_view name;
+  uint64_t address, size;
 };
 
-// A view of the ELF at an address; the bytes must outlive it. Nothing tells how many bytes there are, so offsets are
-// believed, as HIP believes them.
+// A checked copy of an ELF. Names and contents are views into it and stay valid when it is moved.
 class Elf {
  public:
-  // Throws Error::kCodeObject unless this is a 64-bit little-endian ELF for AMD GPUs.
-  explicit Elf(const void* bytes);
+  // Copies the ELF at an address that nothing tells the length of. It ends where its section headers end, as LLD
+  // writes it: whatever says that it reaches further is refused, and so is memory that cannot be read.
+  static Elf at(const void* address);
+  // Throws Error::kCodeObject unless the bytes are a 64-bit little-endian shared object for AMD GPUs, all of whose
+  // tables, sections, segments and names are inside.
+  explicit Elf(std::vector<uint8_t> bytes);
+  Elf(Elf&&) = default;
 
-  const uint8_t* bytes() const { return bytes_; }
-  size_t size() const { return size_; }
-  uint32_t machine_flags() const;  // EF_AMDGPU_MACH
+  ByteSpan bytes() const { return {bytes_.data(), bytes_.size()}; }
+  uint32_t machine() const { return machine_; }  // EF_AMDGPU_MACH
   const std::vector<ElfSection>& sections() const { return sections_; }
+  const std::vector<ElfSegment>& segments() const { return segments_; }
   const std::vector<ElfSymbol>& symbols() const { return symbols_; }  // dynamic symbols
-  const ElfSymbol* symbol(const std::string& name) const;
+  const ElfSymbol* symbol(std::string_view name) const;
   // Contents of the first note of `type` named AMDGPU. Throws Error::kCodeObject when there is none.
-  std::pair<const uint8_t*, size_t> note(uint32_t type) const;
+  ByteSpan note(uint32_t type) const;
 
  private:
-  const uint8_t* bytes_;
-  size_t size_ = 0;
+  std::vector<uint8_t> bytes_;
+  uint32_t machine_ = 0;
   std::vector<ElfSection> sections_;
+  std::vector<ElfSegment> segments_;
   std::vector<ElfSymbol> symbols_;
-};
-
-// The loadable segments in host memory, relocated. Address 0 of the ELF is at base().
-class ElfImage {
- public:
-  // Throws Error::kCodeObject for a relocation of a kind we do not know.
-  explicit ElfImage(const Elf& elf);
-  uint8_t* base() const { return memory_.get(); }
-  size_t size() const { return size_; }
-  // Host address of `size` bytes at an ELF address; nullptr when they are not all inside.
-  uint8_t* at(uint64_t address, size_t size) const;
-
- private:
-  std::unique_ptr<uint8_t, void (*)(void*)> memory_;
-  size_t size_;
 };
 
 }  // namespace vgpu

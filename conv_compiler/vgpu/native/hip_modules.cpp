@@ -2,7 +2,6 @@
 #include "hip_modules.h"
 
 #include <cstdio>
-#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "hip_handles.h"
 #include "hip_memory.h"
 #include "hip_report.h"
+#include "kernarg.h"
 
 namespace vgpu::hip {
 
@@ -53,7 +53,7 @@ std::string dims(const dim3& d) {
 
 }  // namespace
 
-Launch Launch::pack(const Function& function, dim3 grid, dim3 block, uint32_t dynamic_lds, void** params,
+Launch Launch::pack(const Function& function, dim3 grid, dim3 block, size_t dynamic_lds, void** params,
                     void** extra) {
   const KernelInfo& kernel = *function.kernel;
   if (extra) throw Failure(hipErrorNotSupported, kernel.name + ": packed arguments; pass one pointer an argument");
@@ -61,18 +61,17 @@ Launch Launch::pack(const Function& function, dim3 grid, dim3 block, uint32_t dy
     if (size == 0)
       throw Failure(hipErrorInvalidConfiguration, kernel.name + ": grid " + dims(grid) + " of workgroups " +
                                                       dims(block) + ": no dimension may be zero");
-  Launch launch{function, grid, block, dynamic_lds, std::vector<uint8_t>(kernel.kernarg_size)};
+  if (dynamic_lds > UINT32_MAX - kernel.lds_size)
+    throw Failure(hipErrorLaunchOutOfResources, kernel.name + ": " + std::to_string(dynamic_lds) +
+                                                    " bytes of dynamic LDS: more than any chip has");
   size_t next = 0;
   for (const Arg& arg : kernel.args) {
     if (arg.kind == Arg::Kind::kHidden) continue;
-    if (arg.offset + arg.size > kernel.kernarg_size)
-      throw Failure(hipErrorInvalidImage, kernel.name + ": argument " + std::to_string(next) +
-                                              ": lies outside the kernarg segment of the metadata");
     if (!params || !params[next])
       throw Failure(hipErrorInvalidValue, kernel.name + ": argument " + std::to_string(next) + ": is missing");
-    std::memcpy(launch.kernarg.data() + arg.offset, params[next++], arg.size);
+    ++next;
   }
-  return launch;
+  return {function, grid, block, static_cast<uint32_t>(dynamic_lds), pack_kernarg(kernel, params)};
 }
 
 void Launch::run() const {
@@ -173,6 +172,6 @@ VGPU_API hipError_t hipModuleLaunchKernel(const Function* function, unsigned gri
 VGPU_API hipError_t hipLaunchKernel(const Function* function, dim3 grid, dim3 block, void** params, size_t dynamic_lds,
                                     void*) {
   return guarded(__func__, [&] {
-    Launch::pack(required(function, "function"), grid, block, static_cast<uint32_t>(dynamic_lds), params, nullptr).run();
+    Launch::pack(required(function, "function"), grid, block, dynamic_lds, params, nullptr).run();
   });
 }

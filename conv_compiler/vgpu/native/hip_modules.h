@@ -26,7 +26,7 @@ struct Launch {
   std::vector<uint8_t> kernarg;
 
   // Packs `params` (one pointer an explicit argument) as the kernel's metadata lays the arguments out.
-  static Launch pack(const Function& function, dim3 grid, dim3 block, uint32_t dynamic_lds, void** params, void** extra);
+  static Launch pack(const Function& function, dim3 grid, dim3 block, size_t dynamic_lds, void** params, void** extra);
   // Runs to the end. Throws Error, its text starting with the kernel's name.
   void run() const;
 };

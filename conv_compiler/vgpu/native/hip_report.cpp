@@ -10,10 +10,12 @@
 #include <utility>
 
 #include "counter_fields.h"
+#include "decode_cache.h"
 #include "hip_abi.h"
 #include "hip_devices.h"
 #include "hip_handles.h"
 #include "hip_memory.h"
+#include "watch.h"
 
 namespace vgpu::hip {
 namespace {
@@ -100,6 +102,14 @@ VGPU_API void vgpu_set_counting(int on, uint32_t most_barriers, uint32_t most_tr
   g_most_barriers.store(most_barriers, std::memory_order_relaxed);
   g_most_trips.store(most_trips, std::memory_order_relaxed);
   g_counting.store(on != 0, std::memory_order_relaxed);
+}
+
+// Instructions that one wave of any launch may execute from now on, 0 for the default; gives what it was.
+VGPU_API uint64_t vgpu_set_instruction_budget(uint64_t instructions) { return vgpu::set_instruction_budget(instructions); }
+
+// The digest of the decoder that the interpreter of that name has; it is asked where nobody tells.
+VGPU_API void vgpu_set_decoder(const char* interpreter, const char* identity) {
+  if (interpreter && identity) vgpu::set_decoder_identity(interpreter, identity);
 }
 
 VGPU_API void vgpu_reset_counters() {

@@ -172,6 +172,9 @@ class Run {
       refuse("grid of " + text_of(config_.grid) + " workgroups: at most " + std::to_string(kMaxGrid) + " are executed");
     if (lds_size_ > chip.lds_bytes)
       refuse("workgroup with " + std::to_string(lds_size_) + " bytes of LDS: " + code_.chip() + " has " + std::to_string(chip.lds_bytes));
+    // What the hardware would put into SGPRs and nothing here models.
+    if (kernel_.properties >> 4 & 1) refuse("dispatch id in SGPRs, which is not modelled");
+    if (kernel_.rsrc2 >> 10 & 1) refuse("workgroup information in an SGPR, which is not modelled");
     const uint32_t modes = kernel_.rsrc1 >> 12 & 0xff;
     if (modes != 0xf0 && modes != 0xc0)
       refuse("rounding and denormal mode " + std::to_string(modes) +
@@ -206,6 +209,8 @@ class Run {
     g.waves = g.live = waves_;
     g.last_barrier = config_.most.barriers;
     g.last_trip = config_.most.trips;
+    g.budget = budget_;
+    g.interruptions = watch_.before();
     set_chip(g, *chip_info(code_.chip()));
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
@@ -254,6 +259,7 @@ class Run {
     w.current = g.program->code() + entry_;
     memset(w.counts, 0, sizeof w.counts);
     w.flops = 0;
+    look_up(w, *w.current);
     start_wave(w, state_, g.id, index);
   }
 
@@ -267,6 +273,7 @@ class Run {
         if (w.stop == Stop::kEnd) continue;
         const uint32_t at = w.pc, passed = w.barriers, signals = w.signals;
         run(w);
+        if (w.stop == Stop::kYield) look_up(w, *w.current);
         progress |= w.pc != at || w.barriers != passed || w.signals != signals || w.stop == Stop::kEnd;
         if (w.stop == Stop::kEnd) {
           // A wave that ends counts as arrived at the barrier the others wait for.
@@ -296,6 +303,8 @@ class Run {
   std::vector<uint8_t> kernarg_;
   LaunchState state_;
   std::vector<Uses> uses_;  // only when checking
+  const SignalWatch watch_;
+  const uint64_t budget_ = instruction_budget();
   uint32_t unit_ = 4;
   uint32_t lanes_ = 0, waves_ = 0, lds_size_ = 0, entry_ = 0;
 };

@@ -13,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "text.h"
+
 namespace vgpu {
 
-// Why a load or a launch was refused or stopped; what() is meant for the user as it is.
+// Why a load or a launch was refused or stopped; what() is meant for the user as it is, whatever names it quotes.
 class Error : public std::runtime_error {
  public:
   enum class Kind {
@@ -26,7 +28,7 @@ class Error : public std::runtime_error {
     kExecution,    // a fault while the kernel ran (address not mapped, unknown operand)
     kCheck,        // a check of Checks found something
   };
-  Error(Kind kind, const std::string& text) : std::runtime_error(text), kind(kind) {}
+  Error(Kind kind, const std::string& text) : std::runtime_error(printable(text)), kind(kind) {}
   const Kind kind;
 };
 
@@ -116,7 +118,7 @@ struct Counters {
 // A code object (hsaco), read, decoded and ready to run. Shared, immutable.
 class CodeObject {
  public:
-  // Reads the ELF at `elf`; its length comes from its headers. `chip` is the device's ("gfx942").
+  // Reads the ELF at `elf`; where it ends comes from its headers. `chip` is the device's ("gfx942").
   // Throws Error::kCodeObject, kWrongChip ("code object is for gfx942, the device is gfx90a") or kDecode.
   static std::shared_ptr<const CodeObject> load(const void* elf, const std::string& chip);
   virtual ~CodeObject() = default;
@@ -127,9 +129,6 @@ class CodeObject {
   // Address of a global symbol's loaded bytes and its size, {nullptr, 0} when there is none.
   virtual std::pair<void*, size_t> symbol(const std::string& name) const = 0;
 };
-
-// Length of the ELF image at `elf` in bytes, from its headers. Throws Error::kCodeObject.
-size_t elf_size(const void* elf);
 
 // A wave ends when it has passed so many barriers, or gone back so many times; 0: where its code ends.
 struct Limits {
@@ -165,8 +164,5 @@ struct ChipInfo {
 };
 const ChipInfo* chip_info(const std::string& name);        // nullptr: not a chip we execute
 const std::vector<ChipInfo>& chips();
-
-// Version of decoder and program format; part of the cache key.
-const char* decoder_version();
 
 }  // namespace vgpu

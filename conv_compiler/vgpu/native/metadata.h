@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "elf_file.h"
+#include "elf_image.h"
 #include "launch.h"
 
 namespace vgpu {

@@ -1,7 +1,9 @@
 // One set of helper threads for the whole process. The caller of parallel_for works like a helper, so a call ends even
-// when there is no helper at all: on a host with one core, or in a child process made by fork, which has none of its
-// parent's threads.
+// when there is no helper at all, on a host with one core. A child process made by fork has none of its parent's threads,
+// and makes a set of its own.
 #include "pool.h"
+
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -100,10 +102,21 @@ class Pool {
   std::vector<Job*> jobs_;
 };
 
-// Never destroyed: its threads wait for work until the process is gone.
+std::mutex g_making;
+Pool* g_only = nullptr;  // guarded by g_making
+
+// Never destroyed: its threads wait for work until the process is gone. No other thread of a forked process holds
+// g_making in the child; its parent's pool may be locked for ever there, and is left alone.
 Pool& pool() {
-  static Pool& only = *new Pool;
-  return only;
+  static const int registered = pthread_atfork([] { g_making.lock(); }, [] { g_making.unlock(); },
+                                               [] {
+                                                 g_only = nullptr;
+                                                 g_making.unlock();
+                                               });
+  static_cast<void>(registered);
+  std::lock_guard<std::mutex> lock(g_making);
+  if (!g_only) g_only = new Pool;
+  return *g_only;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "isa/tables.h"
+#include "special_registers.h"
 #include "wave.h"
 
 namespace vgpu {
@@ -141,6 +142,8 @@ Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std
   records_ = reinterpret_cast<const Record*>(file_.data());
   texts_ = reinterpret_cast<const char*>(file_.data()) + records;
 
+  const ChipInfo* info = chip_info(chip_);
+  if (!info) bad("for a chip that is not executed");
   insts_.resize(h.records + 1);
   for (uint32_t n = 0; n < h.records; ++n) {
     const Record& r = records_[n];
@@ -178,6 +181,7 @@ Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std
     const bool whole_zero = (r.flags & kZeroHigh) && !i.d_half;  // the result is zero-extended as it is
     i.store_plain = !r.omod && !(i.flags & (kClamp | kSdwa | kKeepHalf | kDpp | kDpp8)) && (whole_zero || !(r.flags & kZeroHigh));
     if (e.cls == Class::kBranch) bind_branch(i, r);
+    if (unmodelled_register(r, names_[r.name], info->family)) i.run = &use_unmodelled;
   }
   static const Record kPastEnd = [] {
     Record r{};

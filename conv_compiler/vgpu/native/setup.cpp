@@ -19,47 +19,15 @@ constexpr UserSgprs kUserSgprs[] = {
     {1u << 6, 1, UserSgprs::kPrivateSize},
 };
 
-constexpr uint32_t kTtmp7 = kTtmp0 + 7, kTtmp9 = kTtmp0 + 9;
+constexpr uint32_t kTtmp7 = kTtmp0 + 7, kTtmp8 = kTtmp0 + 8, kTtmp9 = kTtmp0 + 9;
+constexpr uint32_t kWaveIdShift = 25;  // of TTMP8: the wave's number in its workgroup, in bits 29:25
 
 void put64(uint32_t* s, uint64_t value) {
   s[0] = static_cast<uint32_t>(value);
   s[1] = static_cast<uint32_t>(value >> 32);
 }
 
-// The value of one hidden argument. `size` is its size in bytes.
-bool hidden_value(const std::string& kind, const LaunchConfig& c, uint64_t& value) {
-  const auto axis = [&](const char* prefix) {
-    const std::string p = prefix;
-    return kind.size() == p.size() + 1 && kind.compare(0, p.size(), p) == 0 ? kind.back() - 'x' : -1;
-  };
-  int a;
-  if ((a = axis("hidden_block_count_")) >= 0) value = c.grid[a];
-  else if ((a = axis("hidden_group_size_")) >= 0) value = c.block[a];
-  else if ((a = axis("hidden_remainder_")) >= 0) value = 0;
-  else if ((a = axis("hidden_global_offset_")) >= 0) value = 0;
-  else if (kind == "hidden_grid_dims") value = c.grid[2] * c.block[2] > 1 ? 3 : c.grid[1] * c.block[1] > 1 ? 2 : 1;
-  else if (kind == "hidden_dynamic_lds_size") value = c.dynamic_lds;
-  else if (kind == "hidden_none") value = 0;
-  else return false;
-  return true;
-}
-
 }  // namespace
-
-std::vector<uint8_t> fill_kernarg(const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config) {
-  // Loads may reach to the end of the last cache line.
-  std::vector<uint8_t> out((kernel.kernarg_size + 63u) / 64u * 64u + 64u, 0);
-  if (kernel.kernarg_size) memcpy(out.data(), kernarg, kernel.kernarg_size);
-  for (const Arg& arg : kernel.args) {
-    if (arg.kind != Arg::Kind::kHidden) continue;
-    uint64_t value = 0;
-    // Arguments for services of the runtime (printf, heap, ...) stay 0: a kernel that uses them fails at
-    // the access, one that only declares them runs.
-    hidden_value(arg.value_kind, config, value);
-    if (arg.offset + arg.size <= kernel.kernarg_size && arg.size <= 8) memcpy(out.data() + arg.offset, &value, arg.size);
-  }
-  return out;
-}
 
 std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& c) {
   // hsa_kernel_dispatch_packet_t: header, setup, workgroup sizes (u16), grid sizes in work-items (u32), segments.
@@ -94,6 +62,7 @@ void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t 
   if (w.group->family == 12) {
     w.s[kTtmp9] = id[0];
     w.s[kTtmp7] = (id[1] & 0xffff) | id[2] << 16;
+    w.s[kTtmp8] = index << kWaveIdShift;
   } else {
     for (int a = 0; a < 3; ++a)
       if (k.rsrc2 >> (7 + a) & 1) w.s[n++] = id[a];

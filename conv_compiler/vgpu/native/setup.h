@@ -1,10 +1,11 @@
-// The state a wave starts with: registers that the dispatch hardware fills in, and kernel arguments.
+// The state a wave starts with: registers that the dispatch hardware fills in.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "kernarg.h"
 #include "launch.h"
 #include "wave.h"
 
@@ -19,8 +20,6 @@ struct LaunchState {
   std::vector<uint8_t> packet;   // AQL dispatch packet for kernels that ask for it
 };
 
-// The kernarg segment with its hidden_* arguments filled in. Throws Error::kResources for one we do not know.
-std::vector<uint8_t> fill_kernarg(const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config);
 std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& config);
 
 // Registers of wave `index` of the workgroup at `id`; the rest of the wave is cleared by the caller.

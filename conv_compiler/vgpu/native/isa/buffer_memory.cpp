@@ -95,7 +95,7 @@ void load(Wave& w, const Inst& i) {
   FOR_ACTIVE(w.exec() & ~whole, l) {
     u32 x[n] = {};
     const u32 inside = kBytes < 4 ? 0 : dwords_inside(b, l, n);
-    memcpy(x, reinterpret_cast<const u8*>(at[l]), 4 * inside);
+    if (inside) memcpy(x, reinterpret_cast<const u8*>(at[l]), 4 * inside);  // else the address is anything, null too
     for (u32 k = 0; k < n; ++k) w.v[i.d + k][l] = kBytes < 4 ? narrow(0, w.v[i.d][l], p) : x[k];
   }
 }
@@ -126,8 +126,8 @@ void load_to_lds(Wave& w, const Inst& i) {
   if (w.group->observed) observe_lds(w, i, to, w.exec(), kBytes, MemoryOp::kWrite);
   FOR_ACTIVE(w.exec(), l) {
     u8 x[kBytes] = {};
-    if (whole >> l & 1) memcpy(x, reinterpret_cast<const u8*>(at[l]), kBytes);
-    else memcpy(x, reinterpret_cast<const u8*>(at[l]), kBytes < 4 ? 0 : 4 * dwords_inside(b, l, kBytes / 4));
+    const u32 bytes = whole >> l & 1 ? kBytes : kBytes < 4 ? 0 : 4 * dwords_inside(b, l, kBytes / 4);
+    if (bytes) memcpy(x, reinterpret_cast<const u8*>(at[l]), bytes);
     if (lies_in(0, w.group->lds_size, to[l], kBytes)) memcpy(w.group->lds + to[l], x, kBytes);
   }
 }

@@ -1,0 +1,45 @@
+"""A candidate that the compiler refuses gives way to the next one, as one that spills does."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from conv_compiler.cache import Cache
+from conv_compiler.errors import CompileFailed, CompilerRefused
+from conv_compiler.problem import ConvProblem
+from conv_compiler.select import choose
+from conv_compiler.targets import find_target
+
+COMPILE = importlib.import_module("conv_compiler.compile")
+PROBLEM = ConvProblem(n=2, k=32, c=32, image=(6, 6), filter=(3, 3))
+
+
+def refusing(count, tried):
+    """`stage_texts` that refuses the first `count` candidates."""
+    real = COMPILE.stage_texts
+
+    def stage_texts(problem, target, strategy, work, *rest):
+        tried.append(strategy)
+        if len(tried) <= count:
+            raise CompilerRefused("iree-compile: exit code 1: expected rank")
+        return real(problem, target, strategy, work, *rest)
+
+    return stage_texts
+
+
+def test_the_next_one_is_taken_and_the_record_says_why(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(COMPILE, "stage_texts", refusing(1, tried))
+    found = COMPILE.compile(PROBLEM, "gfx942", cache=Cache(tmp_path))
+    assert tuple(tried) == choose(PROBLEM, find_target("gfx942"))[:2]
+    assert found.strategy == tried[1]
+    assert found.rejected == (f"{tried[0].text}: iree-compile: exit code 1: expected rank",)
+
+
+def test_the_last_ones_error_is_raised(tmp_path, monkeypatch):
+    monkeypatch.setattr(COMPILE, "stage_texts", refusing(100, tried := []))
+    with pytest.raises(CompileFailed, match="expected rank"):
+        COMPILE.compile(PROBLEM, "gfx942", "implicit_gemm", cache=Cache(tmp_path))
+    assert len(tried) == len(choose(PROBLEM, find_target("gfx942"), "implicit_gemm"))

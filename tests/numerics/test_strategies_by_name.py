@@ -1,0 +1,65 @@
+"""Random problems of any direction, by every strategy that applies, asked for by its name.
+
+A choice by the model never draws most strategies for most problems; their kernels must be right
+all the same. `--draws N --draw-seed S` checks so many problems a target instead of the few by
+default (`docs/verification.md` has the figures):
+
+    pytest tests/numerics/test_strategies_by_name.py -m "slow or not slow" -k gfx942 --draws 1000
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.select import STRATEGIES, choose
+from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.verify import verify
+from tests.problems import for_drawn, of_any_kind
+
+FEW = 3
+TARGET_NAMES = ["cpu", *(name for name, row in TARGETS.items() if row.backend == "rocm")]
+
+
+def strategies_of(problem, target):
+    """Names of the strategies that have a tile for a problem, in the table's order."""
+    found = []
+    for row in STRATEGIES.values():
+        if target.backend not in row.backends:
+            continue
+        try:
+            choose(problem, target, row.name)
+        except UnsupportedStrategy:
+            continue
+        found.append(row.name)
+    return found
+
+
+@pytest.mark.parametrize("name", TARGET_NAMES)
+def test_every_strategy_that_applies(name, request):
+    draws = request.config.getoption("--draws") or FEW
+    seed = request.config.getoption("--draw-seed")
+    target, wrong, tried = find_target(name), [], 0
+
+    @for_drawn(of_any_kind(), draws, f"{name} {seed} by name")
+    def check(drawn):
+        nonlocal tried
+        problem, split_k = drawn
+        for strategy in strategies_of(problem, target):
+            tried += 1
+            report = verify(
+                problem,
+                name,
+                strategy,
+                split_k,
+                device=None if name == "cpu" else "vgpu",
+                budget=0.0,
+                seed=random.Random(tried).randrange(2**16),
+            )
+            if not report.passed:
+                wrong.append(report.text)
+
+    print(f"{name}: {draws} problems, {tried} kernels, {len(wrong)} wrong, seed {seed}")
+    assert not wrong, "\n".join(wrong)
