@@ -113,5 +113,5 @@ def _differences(target: Target, reported: Reported) -> Iterator[str]:
     if target.lds_bytes > reported.lds_bytes:
         yield f"LDS {target.lds_bytes}: the compiler allows {reported.lds_bytes}"
     for row in target.mma:
-        if row.name not in reported.mma:
-            yield f"{row.name}: not among the compiler's instructions"
+        if (row.name in reported.mma) == row.unlisted:
+            yield f"{row.name}: {'' if row.unlisted else 'not '}among the compiler's instructions"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conv_compiler.artifact import Artifact
 from conv_compiler.cache import Cache, Entry, key_of, passing_cache
+from conv_compiler.compute import for_target
 from conv_compiler.errors import (
     CacheRefused,
     CompileFailed,
@@ -41,10 +42,10 @@ def compile(
     a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
     scratch memory, spill, lose its software pipeline or the order of its main loop, or keep zeros
     that were to go, gives way to the next, and the artifact has it among the rejected. Where
-    `compute` leaves the kind of 8-bit floats to the chip, the artifact's problem names it. Where
-    the cache cannot be written, the artifact's file goes when this process ends, and a ConvWarning
-    says so. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, CacheRefused where others
-    may write the cache's folder, or StrategyNotApplied when no machine code is what its strategy
+    `compute` leaves to the chip what is multiplied, the artifact's problem names it. Where the
+    cache cannot be written, the artifact's file goes when this process ends, and a ConvWarning says
+    so. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, CacheRefused where others may
+    write the cache's folder, or StrategyNotApplied when no machine code is what its strategy
     promises.
     """
     row = find_target(target)
@@ -54,6 +55,7 @@ def compile(
     if found := _find(cache, key):
         return found
     chosen = choose(problem, row, strategy, split_k)
+    problem = for_target(problem, row, chosen[0].mma)
     try:
         with cache.lock(key), scratch(work_folder(), WORK) as folder:
             if found := _found(cache, key):  # another process compiled it while we waited

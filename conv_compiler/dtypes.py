@@ -195,6 +195,24 @@ class Terms:
         return len(self.parts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
+    """What `compute` names by one word: data of the types `of`, rounded to `dtype` before they are
+    multiplied."""
+
+    dtype: str
+    of: tuple[str, ...]
+
+
+# f16 leaves f16 data as they are, also where a chip's default is another (`Target.gradients_as`).
+# bf16 keeps 8 bits of 11, and every number of f16, denormals too, is in its normal range.
+CONVERSIONS = MappingProxyType(
+    {
+        "f16": Conversion(dtype="f16", of=("f16",)),
+        "bf16": Conversion(dtype="bf16", of=("f16",)),
+    }
+)
+
 # Names of `compute` for f32 data. bf16x3 is what Composable Kernel computes TF32 by on gfx950; each
 # part is rounded by 2^-8 at most, so the rest of a low part is 2^-16 of the number, and the product
 # of the low parts 2^-16 of the product.
@@ -225,26 +243,31 @@ def name_of_dtype(value: Any) -> Any:
 
 def compute_text(text: str, dtype: str) -> str:
     """`compute` as it is spelled; UnsupportedProblem where it is none for data of the type."""
-    if text in TERMS and dtype != "f32":
-        raise UnsupportedProblem(f"compute {text}: is for f32 data, not {dtype}; leave it out")
-    return text if text in TERMS or not text else ",".join(compute_pair(text, dtype))
+    data = CONVERSIONS[text].of if text in CONVERSIONS else ("f32",) if text in TERMS else ()
+    if data and dtype not in data:
+        known = " or ".join(data)
+        raise UnsupportedProblem(f"compute {text}: is for {known} data, not {dtype}; leave it out")
+    return text if data or not text else ",".join(compute_pair(text, dtype))
 
 
 def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
     """(of the output gradient, of the input): the types of `compute`, both `dtype` where empty.
 
     Numbers that are split in terms keep their type until they are. Raises UnsupportedProblem unless
-    they are two 8-bit floats of one kind and the data are wider.
+    they are a row of CONVERSIONS, or two 8-bit floats of one kind and the data are wider.
     """
     if not text or text in TERMS:
         return (dtype, dtype)
+    if text in CONVERSIONS:
+        return (CONVERSIONS[text].dtype,) * 2
     pair = tuple(text.replace("@", ",").replace(" ", "").split(","))
     known = [name for name, row in DTYPES.items() if row.is_f8]
     kinds = {DTYPES[name].fnuz if name in DTYPES else "chip" for name in pair}
     if len(pair) != 2 or not set(pair) <= {*known, *F8_NAMES} or len(kinds) > 1:
         raise UnsupportedProblem(
             f"compute {text}: not two 8-bit floats of one kind; write bf8,fp8 for the chip's own, "
-            f"two of {', '.join(known)}, or for f32 data {', '.join(TERMS)}"
+            f"two of {', '.join(known)}, for f16 data {' or '.join(CONVERSIONS)}, or for f32 data "
+            f"{', '.join(TERMS)}"
         )
     if DTYPES[dtype].is_integer or DTYPES[dtype].bits == 8:
         raise UnsupportedProblem(f"compute {text}: is for wider floats than {dtype}; leave it out")

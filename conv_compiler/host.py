@@ -58,8 +58,7 @@ class PairInstruction:
     """An instruction that adds two products of neighbouring elements of 16 bits to every sum.
 
     `flag` is Linux's name for the extension, `dtype` the data it is used for, `element` the type it
-    multiplies, `intrinsic` LLVM's name of it, the register's bits left open; `flushes` tells
-    whether it takes denormals as 0.
+    multiplies, `intrinsic` LLVM's name of it, the register's bits left open.
     """
 
     name: str
@@ -67,7 +66,6 @@ class PairInstruction:
     dtype: str
     element: str
     intrinsic: str
-    flushes: bool = False
 
 
 # Intel's Software Developer's Manual, volume 2C.
@@ -81,7 +79,6 @@ PAIR_INSTRUCTIONS = MappingProxyType(
                 dtype="bf16",
                 element="bf16",
                 intrinsic="llvm.x86.avx512bf16.dpbf16ps.{bits}",
-                flushes=True,
             ),
             PairInstruction(
                 name="vpdpwssd",
@@ -101,8 +98,7 @@ class TileInstruction:
 
     A tile is TILE_ROWS rows of 64 bytes. `products` neighbours along gemm_k stand in 32 bits, and
     up to TILE_ROWS such groups are summed at once. `flag` is Linux's name for the extension,
-    `dtype` the data it is used for, `element` the type it multiplies; `flushes` tells whether it
-    takes denormals as 0.
+    `dtype` the data it is used for, `element` the type it multiplies.
     """
 
     name: str
@@ -110,7 +106,6 @@ class TileInstruction:
     dtype: str
     element: str
     products: int
-    flushes: bool = False
 
 
 # Palette 1 of AMX: eight tiles of 1 KiB. Intel's Software Developer's Manual, volume 1, chapter 18.
@@ -127,7 +122,6 @@ TILE_INSTRUCTIONS = MappingProxyType(
                 dtype="bf16",
                 element="bf16",
                 products=2,
-                flushes=True,
             ),
             TileInstruction(
                 name="tdpbssd",

@@ -61,8 +61,9 @@ class ConvProblem:
     `compute` names two 8-bit floats, of the output gradient and of the input (in other directions
     of the weight and of the other operand), to which the data are converted before they are
     multiplied: to the nearest even, saturated to the largest number. `bf8,fp8` are those that the
-    target has (`for_kind`). Or it is a name of TERMS, by which f32 data are multiplied as sums of
-    narrower numbers.
+    target has (`compute.for_target`). Or it is a row of CONVERSIONS: `bf16`, to which f16 data are
+    rounded, or `f16`, which they are; left out, it is the target's to say which. Or it is a name of
+    TERMS, by which f32 data are multiplied as sums of narrower numbers.
 
     `dynamic_batch` asks for a kernel that takes a batch of any size, `n` images at a time; shapes
     and counts are those of `n` images. The batch must be the outermost axis of the layout.

@@ -72,7 +72,7 @@ def settings_of(problem: ConvProblem) -> dict[str, Any]:
             "layout": find_layout(problem.layout, ndim).spell(ndim),
             "weight_dtype": weight_dtype or default_weight_dtype(dtype),
             "compute": compute_text(problem.compute, dtype),
-            "elementwise": parse(problem.elementwise).text if problem.elementwise else "",
+            "elementwise": parse(str(problem.elementwise)).text if problem.elementwise else "",
             **{
                 f"{name}_op": parse_operand(text, name).text
                 for name in OPERAND_OPS

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from conv_compiler.errors import InvalidArray
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from conv_compiler.dtypes import DType
+    from conv_compiler.elementwise import Fused
     from conv_compiler.problem import ConvProblem
 
     Array = NDArray[Any]
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 _BLOCK_ELEMENTS = 2**23
 
 
-def _axes(letters: str, ndim: int) -> list[str]:
+def axes_of(letters: str, ndim: int) -> list[str]:
     """One name an axis; `*` stands for the spatial axes s0, s1, ..."""
     names: list[str] = []
     for letter in letters:
@@ -39,8 +42,8 @@ def _axes(letters: str, ndim: int) -> list[str]:
 
 def reorder(array: Array, letters: str, order: str, ndim: int) -> Array:
     """The view of an array whose axes are `letters` with its axes in `order`."""
-    names = _axes(letters, ndim)
-    return array.transpose([names.index(name) for name in _axes(order, ndim)])
+    names = axes_of(letters, ndim)
+    return array.transpose([names.index(name) for name in axes_of(order, ndim)])
 
 
 def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array:
@@ -64,6 +67,12 @@ def multiplicand(problem: ConvProblem, number: int, array: Array) -> Array:
     row, op = DTYPES[problem.operand_dtypes[1 - number]], problem.operand_ops[number]
     if op is None and (problem.terms or not problem.compute):
         return array
+    # Infinities and NaN are among what there may be.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _converted(problem, op, row, array)
+
+
+def _converted(problem: ConvProblem, op: Fused | None, row: DType, array: Array) -> Array:
     if op is not None:
         wide = DTYPES[problem.accumulator_type.elementwise].to_numpy()
         array = op.on_arrays(array.astype(wide))
@@ -73,6 +82,11 @@ def multiplicand(problem: ConvProblem, number: int, array: Array) -> Array:
     elif row.is_f8:
         array = array.clip(-row.largest, row.largest)
     return array.astype(row.to_numpy())
+
+
+def as_multiplied(problem: ConvProblem) -> ConvProblem:
+    """The problem whose operands are those of another as they are multiplied."""
+    return replace(problem, compute="", input_op="", weight_op="", output_op="")
 
 
 def _tensors(

@@ -18,6 +18,7 @@ from conv_compiler import (
     gpu_predict,
     gpu_tiles,
 )
+from conv_compiler.compute import for_target
 from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.schedule import Schedule
@@ -176,7 +177,8 @@ def candidates(
     unknown name, one of another backend, one that has no tiling for the problem, and a tile that
     none has; UnsupportedTarget when nothing at all fits.
     """
-    return _candidates(problem, roles(problem), target, strategy, split_k, tile)
+    whole = for_target(problem, target)
+    return _candidates(whole, roles(whole), target, strategy, split_k, tile)
 
 
 def _candidates(
@@ -245,7 +247,15 @@ def choose(
     """
     if problem.n == 0:
         return (_of_nothing(problem, strategy),)
-    whole = problem.for_kind(target.has_fnuz)
+    whole = for_target(problem, target)
+    found = _chosen(whole, target, strategy, split_k)
+    as_found = for_target(problem, target, found[0].mma)
+    return found if as_found == whole else _chosen(as_found, target, strategy, split_k)
+
+
+def _chosen(
+    whole: ConvProblem, target: Target, strategy: Strategy | Wanted | str | None, split_k: int | str
+) -> tuple[Strategy, ...]:
     problem = roles(whole)
     with_script = [row.name for row in STRATEGIES.values() if row.has_script]
     split_k = split_asked(split_k)
@@ -294,7 +304,7 @@ def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple
     """
     if problem.n == 0:
         return ()
-    problem = roles(problem.for_kind(target.has_fnuz))
+    problem = roles(for_target(problem, target, chosen.mma))
     found = []
     for row in STRATEGIES.values():
         if row.name == chosen.name:

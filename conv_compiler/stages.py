@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conv_compiler.compute import for_target
 from conv_compiler.cpu_needs import STATED_TILES
 from conv_compiler.directions import roles
 from conv_compiler.errors import (
@@ -70,7 +71,7 @@ def stage_texts(
     from conv_compiler.build import build
     from conv_compiler.schedule import attach
 
-    problem = problem.for_kind(target.has_fnuz)
+    problem = for_target(problem, target, strategy.mma)
     row = find_strategy(strategy.name)
     texts: dict[str, str] = {}
     try:

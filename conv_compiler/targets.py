@@ -24,6 +24,7 @@ class Mma:
     `instruction` is how its mnemonic starts in the chip's assembly; `subgroup_cycles` is how long
     one instruction keeps a SIMD's matrix unit. IREE lays an operand side longer than `side` out as
     (side / `side`, `side`); 0 leaves every side whole. `dtype` is A's, and B's unless `dtype_b` is.
+    `unlisted` rows IREE compiles for the chip, though its own list of the chip lacks them.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Mma:
     subgroup_cycles: int
     side: int = 0
     dtype_b: str = ""
+    unlisted: bool = False
 
     def __hash__(self) -> int:
         return hash(self.name)  # a choice looks rows up thousands of times
@@ -132,7 +134,9 @@ class Target:
     `compute_units` counts what the driver dispatches workgroups to (CUs; WGPs count two; SMs on
     NVIDIA), `vgprs_per_lane` the registers one wave may address (on gfx9 with the accumulation
     registers), and `vector_flops_per_clock` the f32 operations a unit retires in a clock (an fma
-    counts two). `flushed` are the data types of which its matrix instructions take denormals as 0.
+    counts two). `flushed` are the data types of which its matrix instructions (a CPU's whole code)
+    take denormals as 0, and `gradients_as` names for such types what gradients are computed in
+    where the problem leaves it open (dtypes.CONVERSIONS).
     `pipeline_stages` is the depth of a matrix kernel's software pipeline: of 3, whose trips
     `passes/interleave.py` orders, where that is faster by the model.
     """
@@ -150,6 +154,7 @@ class Target:
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
     flushed: tuple[str, ...] = ()
+    gradients_as: tuple[tuple[str, str], ...] = ()
     pipeline_stages: int = 2
     processor: Processor | None = None
 
@@ -232,8 +237,9 @@ BACKENDS = MappingProxyType(
 _GFX90A_MMA = (
     _mfma("f16", "F16", (16, 16, 16), 32),
     _mfma("f16", "F16", (32, 32, 8), 64),
-    _mfma("bf16", "BF16", (16, 16, 8), 32),
-    _mfma("bf16", "BF16", (32, 32, 4), 64),
+    # v_mfma_f32_*bf16_1k, new with gfx90a. IREE 3.13 lists those of gfx908, of half the rate.
+    replace(_mfma("bf16", "BF16", (16, 16, 16), 32), unlisted=True),
+    replace(_mfma("bf16", "BF16", (32, 32, 8), 64), unlisted=True),
     _mfma("f32", "F32", (16, 16, 4), 32),
     _mfma("i8", "I8", (16, 16, 16), 32, "I32"),
 )
@@ -260,13 +266,23 @@ _GFX950_MMA = (
     *_mfma_f8(_F8_OCP),
 )
 
+# IREE's worker threads set FTZ and DAZ (`iree_task_worker_main`). What converts f16 ignores both,
+# and what multiplies pairs or tiles of bf16 flushes whatever they are.
+_CPU_FLUSHED = ("f32", "f64", "bf16")
+
 TARGETS = MappingProxyType(
     {
         row.name: row
         for row in (
-            Target(name="cpu", backend="llvm-cpu", chip="host"),
+            Target(name="cpu", backend="llvm-cpu", chip="host", flushed=_CPU_FLUSHED),
             *(
-                Target(name=f"cpu-{name}", backend="llvm-cpu", chip=name, processor=row)
+                Target(
+                    name=f"cpu-{name}",
+                    backend="llvm-cpu",
+                    chip=name,
+                    processor=row,
+                    flushed=_CPU_FLUSHED,
+                )
                 for name, row in PROCESSORS.items()
             ),
             Target(
@@ -284,6 +300,8 @@ TARGETS = MappingProxyType(
                 mma=_GFX90A_MMA,
                 # AMD's MIOpen documentation, "MI200 MFMA behavior specifics".
                 flushed=("f16", "bf16"),
+                # As MIOpen does there unless it is told not to (the same page).
+                gradients_as=(("f16", "bf16"),),
             ),
             Target(
                 name="gfx942",

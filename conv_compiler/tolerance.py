@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conv_compiler.data import is_exact
+from conv_compiler.data import is_exact, is_flushed
 from conv_compiler.dtypes import DTYPES
-from conv_compiler.reference import multiplicand
+from conv_compiler.reference import as_multiplied, exact_sums, multiplicand
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from conv_compiler.dtypes import DType
     from conv_compiler.problem import ConvProblem
 
     Array = NDArray[Any]
@@ -64,7 +66,7 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     inequality, with the same confidence:
         absolute += min(n error, 8 sqrt(n) deviation + 8**2 / 6 error)
     """
-    if data == "integers" or problem.data_type.is_integer:
+    if data in ("integers", "special") or problem.data_type.is_integer:
         return Tolerance()
     n, terms = problem.gemm_k, problem.terms
     summed = n * (terms.count if terms else 1)
@@ -96,6 +98,11 @@ def after_operand_ops(
         return allowed
     if allowed.exact and is_exact(problem, first, second):
         return allowed
+    return scaled_to(problem, first, second)
+
+
+def scaled_to(problem: ConvProblem, first: Array, second: Array) -> Tolerance:
+    """The tolerance of random data with the size of partial sums that operands make."""
     multiplied = [
         multiplicand(problem, number, array).astype(np.float64)
         for number, array in enumerate((first, second))
@@ -108,14 +115,19 @@ def after_operand_ops(
 
 
 def after_elementwise(
-    problem: ConvProblem, allowed: Tolerance, sums: Array, d: Array | None = None
+    problem: ConvProblem,
+    allowed: Tolerance,
+    sums: Array,
+    d: Array | None = None,
+    below: float = 0.0,
 ) -> Tolerance:
     """What a tolerance on sums becomes behind the problem's elementwise op.
 
     Nothing changes where the op is exact in f32 (f64 of f64 data) on exact sums. Else a weight may
     be off by what the op makes of a sum that is off by its tolerance, and by its own roundings:
         absolute = |op(sum +- absolute) - op(sum)| + 8 u(f32) op(|sum|, |d|, |parameters|)
-    and, for integers, by the one step that this may move a value over a half.
+    and, for integers, by the one step that this may move a value over a half. `below` is what a
+    rounding may be off by below the normal range, where sums are as small as that.
     """
     fused = problem.fused
     if fused is None:
@@ -128,9 +140,64 @@ def after_elementwise(
         return allowed
     off = [fused.on_arrays(exact[0] + sign * allowed.absolute, exact[1]) for sign in (-1, 1)]
     unit = 2.0 ** -(computed.mantissa_bits + 1)
-    roundings = _ELEMENTWISE_ROUNDINGS * unit * fused.magnitude(*exact)
+    roundings = _ELEMENTWISE_ROUNDINGS * (unit * fused.magnitude(*exact) + below)
     step = 1.0 if problem.result_type.is_integer else 0.0
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1) if not step else 0.0,
         absolute=np.maximum(*(np.abs(x - want) for x in off)) + roundings + step,
     )
+
+
+def _least(row: DType) -> float:
+    """The smallest normal number of a type of floats."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(row.to_numpy()).smallest_normal)
+
+
+def lost_in_sums(problem: ConvProblem, flushed: Collection[str]) -> tuple[str, ...]:
+    """Of `flushed` types those whose denormals lie below all normal numbers of the sums."""
+    least = _least(problem.accumulator_type)
+    return tuple(name for name in flushed if _least(DTYPES[name]) <= least)
+
+
+def below_normal(problem: ConvProblem, row: DType, flushed: Collection[str]) -> float:
+    """What one rounding to a type may be off by where the number is below its normal range."""
+    if row.is_integer:
+        return 0.0
+    gone = lost_in_sums(problem, flushed) and _least(row) <= _least(problem.accumulator_type)
+    return _least(row) if gone else _least(row) * 2.0 ** -(row.mantissa_bits + 1)
+
+
+def after_denormals(
+    problem: ConvProblem, first: Array, second: Array, flushed: Collection[str]
+) -> Tolerance:
+    """How far a right kernel may be from the reference on operands of which one is tiny.
+
+    As on random data of that size. Below the normal range a rounding is off by half the smallest
+    denormal of the type; so may n products, n sums (in as many ways up as down: min(2n, 8 sqrt(2n))
+    in all, as in `tolerance`) and the result be. Where a kernel takes
+    denormals of the sums' range as 0 (`flushed` names the types, docs/numerics.md), each of these
+    may be off by the smallest normal number instead, and a product whose operand is such a denormal
+    by all of itself. Denormals of f16 are in the normal range of the sums: they count everywhere.
+    """
+    allowed = scaled_to(problem, first, second)
+    n, sums = problem.gemm_k, problem.accumulator_type
+    types = lost_in_sums(problem, flushed)
+    roundings = min(2 * n, _CONFIDENCE * math.sqrt(2 * n))
+    absolute: Any = roundings * below_normal(problem, sums, flushed)
+    absolute += below_normal(problem, problem.result_type, flushed)
+    if problem.terms:  # a low part below that range may be lost whole
+        largest = sum(float(np.abs(array).max()) for array in (first, second))
+        absolute += n * largest * _least(sums)
+    pairs = [
+        multiplicand(problem, number, array).astype(np.float64)
+        for number, array in enumerate((first, second))
+    ]
+    for number, array in enumerate((first, second)):
+        lost = is_flushed(problem, number, array, types)
+        if lost.any():
+            sizes = [np.abs(one) for one in pairs]
+            sizes[number] = sizes[number] * lost
+            absolute = absolute + exact_sums(as_multiplied(problem), *sizes)
+    return replace(allowed, absolute=allowed.absolute + absolute)

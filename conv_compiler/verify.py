@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conv_compiler.comparison import Comparison
+from conv_compiler.comparison import compare as compare
 from conv_compiler.data import inputs as inputs
-from conv_compiler.data import without_denormals
+from conv_compiler.data import trials_of, without_denormals
 from conv_compiler.errors import InvalidArray, Mismatch
-from conv_compiler.host import PAIR_INSTRUCTIONS
-from conv_compiler.problem import DIRECTIONS
 from conv_compiler.reference import exact_sums, finished
 from conv_compiler.runtime import load, to_numpy
+from conv_compiler.special import compare_special
 from conv_compiler.targets import find_target
 from conv_compiler.tolerance import (
     Tolerance,
+    after_denormals,
     after_elementwise,
     after_operand_ops,
+    below_normal,
+    lost_in_sums,
     tolerance,
 )
 
@@ -42,48 +46,6 @@ if TYPE_CHECKING:
 
 # Times that a kernel is run to see whether its bits are the same; more would find no more.
 MOST_RUNS = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """How a result differs from the reference; `largest` is the largest |reference|."""
-
-    elements: int
-    wrong: int
-    max_error: float
-    largest: float
-    worst: str
-
-
-def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -> Comparison:
-    """Hold a kernel's result against the reference's; NaN and infinity are wrong.
-
-    `max_error` is the largest |got - reference|, with the reference rounded to the result's type
-    where equality is asked for; `worst` says where the worst wrong element lies. Raises
-    InvalidArray for another shape or type.
-    """
-    dtype = problem.result_type.to_numpy()
-    if got.shape != want.shape or got.dtype != dtype:
-        raise InvalidArray(
-            f"{DIRECTIONS[problem.direction][1]} {got.shape} {got.dtype}: not the problem's; "
-            f"expected {want.shape} {dtype}"
-        )
-    wanted = want.astype(dtype).astype(np.float64) if allowed.exact else want.astype(np.float64)
-    error = np.abs(got.astype(np.float64) - wanted)
-    excess = error - (allowed.absolute + allowed.relative * np.abs(wanted))
-    wrong = ~(excess <= 0)
-    worst = ""
-    if wrong.any():
-        at = np.unravel_index(np.where(np.isnan(excess), np.inf, excess).argmax(), excess.shape)
-        index = ", ".join(map(str, at))
-        worst = f"[{index}] is {float(got[at])!r}, expected {float(wanted[at])!r}"
-    return Comparison(
-        elements=wrong.size,
-        wrong=int(wrong.sum()),
-        max_error=float(error.max(initial=0)),
-        largest=float(np.abs(wanted).max(initial=0)),
-        worst=worst,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,11 +90,21 @@ class Report:
         """The outcome in a few words."""
         found = self.comparison
         if found.wrong:
-            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}"
+            why = self._flushed_data
+            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}{why}"
         if not self.repeatable:
             return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.elements} elements"
         how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
         return f"right ({how})"
+
+    @property
+    def _flushed_data(self) -> str:
+        """What to do about denormals of f16 that were taken as 0, where data have them."""
+        flushed = flushed_types(self.artifact)
+        lost = {*self.problem.operand_dtypes} & {*flushed} - {*lost_in_sums(self.problem, flushed)}
+        if self.data != "denormal" or not lost:
+            return ""
+        return f"; {self.target} takes denormals of {' and '.join(lost)} as 0, --compute bf16 none"
 
     @property
     def text(self) -> str:
@@ -178,15 +150,19 @@ def verify_artifact(
 ) -> Report:
     """Run an artifact `runs` times on `inputs` and compare; a dynamic one on all of `batches_of`.
 
-    The inputs hold no denormals where the target's matrix instructions take them as 0.
+    Random inputs hold no denormals that the kernel takes as 0, `denormal` ones do.
     `budget` seconds go to timing it; with none its time is 0.
     """
     problem = artifact.problem
     check_size(problem, runs)
     kernel = load(artifact, device)
     batches = batches_of(problem)
-    keeps = not flushes_denormals(artifact)
-    trials = [_tried(kernel, problem.called_with(n), keeps, data, seed, runs) for n in batches]
+    flushed = flushed_types(artifact)
+    sets = [(n, trial) for n in batches for trial in range(trials_of(data, problem))]
+    trials = [
+        _tried(kernel, problem.called_with(n), flushed, data, (seed, trial), runs)
+        for n, trial in sets
+    ]
     seconds = 0.0
     if budget and not kernel.virtual:
         # A virtual device executes; the time it takes says nothing about a chip.
@@ -201,7 +177,7 @@ def verify_artifact(
         data=data,
         seed=seed,
         tolerance=max((one.tolerance for one in trials), key=_width),
-        comparison=_together(batches, [one.comparison for one in trials]),
+        comparison=_together([n for n, _ in sets], [one.comparison for one in trials]),
         runs=runs,
         drifting=sum(one.drifting for one in trials),
         seconds=seconds,
@@ -225,11 +201,10 @@ def check_size(problem: ConvProblem, runs: int) -> None:
         )
 
 
-def flushes_denormals(artifact: Artifact) -> bool:
-    """Whether the instructions that a kernel promises take denormals of its data as 0."""
-    pairs = PAIR_INSTRUCTIONS.get(getattr(artifact.strategy.tiling, "instruction", ""))
-    by_chip = artifact.problem.dtype in find_target(artifact.target).flushed
-    return by_chip or bool(pairs and pairs.flushes)
+def flushed_types(artifact: Artifact) -> tuple[str, ...]:
+    """The types whose denormals the instructions of a kernel take as 0."""
+    target = find_target(artifact.target)
+    return target.flushed if artifact.strategy.mma or not target.is_gpu else ()
 
 
 def batches_of(problem: ConvProblem) -> tuple[int, ...]:
@@ -248,27 +223,41 @@ class _Trial:
 
 
 def _tried(
-    kernel: Kernel, problem: ConvProblem, keeps_denormals: bool, data: str, seed: int, runs: int
+    kernel: Kernel,
+    problem: ConvProblem,
+    flushed: tuple[str, ...],
+    data: str,
+    which: tuple[int, int],
+    runs: int,
 ) -> _Trial:
-    first, second, *extra = inputs(problem, data, seed)
-    if not keeps_denormals:
+    """The kernel on the inputs of a seed and a trial."""
+    seed, trial = which
+    first, second, *extra = inputs(problem, data, seed, trial)
+    if data != "denormal":
         first, second = (
-            without_denormals(problem, number, array)
+            without_denormals(problem, number, array, flushed)
             for number, array in enumerate((first, second))
         )
-    sums = exact_sums(problem, first, second)
-    allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
-    allowed = after_elementwise(problem, allowed, sums, *extra)
     placed = [kernel.put(array) for array in (first, second, *extra)]
     got = to_numpy(kernel(*placed))
     drifting = np.zeros(got.shape, bool)
     for _ in range(runs - 1):
         drifting |= _bits(got) != _bits(to_numpy(kernel(*placed)))
-    return _Trial(
-        comparison=compare(problem, got, finished(problem, sums, *extra), allowed),
-        tolerance=allowed,
-        drifting=int(drifting.sum()),
-    )
+    if data == "special" and not problem.data_type.is_integer:
+        plain = inputs(problem, data, seed)
+        comparison, allowed = compare_special(problem, got, (first, second, *extra), plain)
+    else:
+        sums = exact_sums(problem, first, second)
+        allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
+        below = 0.0
+        if data == "denormal" and not problem.data_type.is_integer:
+            allowed = after_denormals(problem, first, second, flushed)
+            types = (problem.accumulator_type, problem.result_type)
+            below = max(below_normal(problem, row, flushed) for row in types)
+        d = extra[0] if extra else None
+        allowed = after_elementwise(problem, allowed, sums, d, below)
+        comparison = compare(problem, got, finished(problem, sums, *extra), allowed)
+    return _Trial(comparison=comparison, tolerance=allowed, drifting=int(drifting.sum()))
 
 
 def _width(allowed: Tolerance) -> float:
@@ -276,11 +265,14 @@ def _width(allowed: Tolerance) -> float:
 
 
 def _together(batches: Sequence[int], found: Sequence[Comparison]) -> Comparison:
-    """Comparisons of several batches as one."""
+    """Comparisons of several sets of inputs as one."""
     if len(found) == 1:
         return found[0]
+    several = len(set(batches)) > 1
     worst = (
-        f"{one.worst} in a batch of {n}" for n, one in zip(batches, found, strict=True) if one.worst
+        f"{one.worst} in a batch of {n}" if several else one.worst
+        for n, one in zip(batches, found, strict=True)
+        if one.worst
     )
     return Comparison(
         elements=sum(one.elements for one in found),

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from conv_compiler.dtypes import DTYPES, TERMS, TYPE_PAIRS
+from conv_compiler.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.layouts import LAYOUTS
 from conv_compiler.problem import DIRECTIONS, ConvProblem
@@ -160,6 +160,7 @@ def of_any_kind(draw: st.DrawFn, direction: str = "") -> tuple[ConvProblem, int 
     op = draw(st.one_of(st.just(""), elementwise_texts()))
     wider = not problem.data_type.is_integer and not problem.data_type.is_f8
     computes = ["", "", "bf8,fp8", *(TERMS if problem.dtype == "f32" else ())]
+    computes += [name for name, row in CONVERSIONS.items() if problem.dtype in row.of]
     compute = draw(st.sampled_from(computes)) if wider else ""
     operand_ops = {
         f"{name}_op": draw(

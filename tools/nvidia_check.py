@@ -4,7 +4,7 @@
     tools/nvidia_check.py compile FOLDER     on any machine with iree-base-compiler
     tools/nvidia_check.py run FOLDER         on a machine with a GPU and iree-base-runtime
 
-`run` compares integer data exactly and random data against float64, twice each, prints a table and
+`run` compares data of every kind (`verify --data`) against float64, twice each, prints a table and
 writes FOLDER/report.json; it exits with 1 when a kernel is wrong.
 """
 
@@ -96,6 +96,12 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
         "auto",
     ),
     (P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), dtype="f32", compute="bf16x3"), "auto"),
+    (P(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), compute="bf16", output_op="relu"), "auto"),
+    (
+        P(n=3, g=2, k=7, c=5, image=(13, 12), filter=(2, 3), stride=(2, 1), direction="fwd",
+          compute="bf16", elementwise="relu"),
+        2,
+    ),
     (
         P(n=3, g=2, k=7, c=5, image=(13, 12), filter=(2, 3), stride=(2, 1), dtype="f32",
           compute="bf16x3", direction="bwd_data"),
@@ -118,13 +124,15 @@ def compile_all(folder: Path, chip: str) -> None:
 def run_all(folder: Path, device: str = "cuda") -> bool:
     """Run and verify every artifact in the folder; True when all are right."""
     from conv_compiler.artifact import Artifact
+    from conv_compiler.data import DATA
     from conv_compiler.verify import verify_artifact
 
     reports = []
     for path in sorted(folder.glob("*.vmfb")):
         artifact = Artifact.load(path)
-        for data in ("integers", "random"):
-            report = verify_artifact(artifact, data=data, device=device, budget=0.3)
+        for data in DATA:
+            timed = 0.3 if data == "random" else 0.0
+            report = verify_artifact(artifact, data=data, device=device, budget=timed)
             print(f"{path.stem} {data:8} {report.text}", flush=True)
             reports.append(report)
     rows = [

@@ -62,8 +62,10 @@ def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
     from conv_compiler.build.scalar import rounded, widened
 
     type = ops.element_type(dtype)
+    if op is None and ops.element_of(value) == type:
+        return value
     if op is None:
-        return value if ops.element_of(value) == type else ops.narrowed(value, dtype)
+        return ops.narrowed(value, dtype) if dtype.is_f8 else ops.converted(value, type)
     wide = ops.element_type(DTYPES[DTYPES[dtype.accumulator].elementwise])
 
     def computed(x: ir.Value) -> Scalar:

@@ -290,6 +290,20 @@ def narrowed(
     return elementwise([value], element_type(dtype), body)
 
 
+def converted(value: ir.Value, to: ir.Type) -> ir.Value:
+    """The tensor of floats rounded to another type of as many bits, to the nearest even.
+
+    By a kernel of its own: rounded where it is read, it would be rounded at every tap, and on the
+    CPU IREE 3.13 leaves out a rounding of what is widened again.
+    """
+    region = dispatch_region(ir.RankedTensorType.get(shape_of(value), to))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        wide = ir.F32Type.get()
+        dispatch_return(elementwise([value], to, lambda x: convert(convert(x, wide), to)))
+    result: ir.Value = region.results[0]
+    return result
+
+
 def string_array(names: Sequence[str]) -> Any:
     """An array attribute of strings."""
     return ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])

@@ -55,9 +55,14 @@ class Scalar:
     def __neg__(self) -> Scalar:
         return Scalar(arith.NegFOp(self.value).result)
 
-    def maximum(self, other: Scalar | float) -> Scalar:
-        """The larger of the two; NaN where either is."""
-        return self._with(arith.MaximumFOp, other)
+    def maximum(self, other: float) -> Scalar:
+        """The larger of the value and a number; NaN where the value is.
+
+        By comparison: of `arith.maximumf` IREE 3.13 makes AMD's maximum, which is the number then.
+        """
+        least = self._constant(other)
+        larger = arith.CmpFOp(arith.CmpFPredicate.UGT, self.value, least).result
+        return Scalar(arith.SelectOp(larger, self.value, least).result)
 
     def exp(self) -> Scalar:
         """e to the value."""

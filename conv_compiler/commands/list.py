@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.commands.arguments import add_json
-from conv_compiler.dtypes import DTYPES, TERMS, TYPE_PAIRS, WIDER
+from conv_compiler.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS, WIDER
 from conv_compiler.elementwise import ELEMENTWISE
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.layouts import LAYOUTS
@@ -56,6 +56,12 @@ def _dtypes() -> Rows:
 
     # (what the user writes, the result's type, what is multiplied); terms are of f32.
     rows = [(data, weight, data) for data, weight in TYPE_PAIRS]
+    rows += [
+        (f"{data} as {name}", weight, row.dtype)
+        for name, row in CONVERSIONS.items()
+        for data, weight in TYPE_PAIRS
+        if data in row.of and data != row.dtype
+    ]
     rows += [(f"f32 as {name}", "f32", terms.dtype) for name, terms in TERMS.items()]
     return [
         {

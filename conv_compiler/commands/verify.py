@@ -37,9 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     parser.add_argument(
         "--data",
-        choices=("integers", "random"),
+        choices=("integers", "random", "denormal", "special"),
         default="integers",
-        help="integers must come out exactly, random floats within the tolerance (integers)",
+        help="integers must come out exactly, random and denormal floats within the tolerance; "
+        "special: one NaN, infinity or large number among integers (integers; docs/numerics.md)",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the data (0)")
     parser.add_argument("--runs", type=size, default=2, metavar="R", help="must agree bitwise (2)")

@@ -89,8 +89,9 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--compute",
         metavar="A,B",
-        help="8-bit floats to multiply output gradient and input in: bf8,fp8; for f32 data bf16x3 "
-        "(see docs/types.md)",
+        help="what to multiply output gradient and input in: 8-bit floats (bf8,fp8), bf16 or f16 "
+        "(f16 data), bf16x3 (f32 data); see docs/types.md (the data's type; bf16 for f16 gradients "
+        "on gfx90a)",
     )
     add(
         "--elementwise",

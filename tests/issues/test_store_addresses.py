@@ -27,7 +27,8 @@ def test_a_store_costs_a_few_instructions(chip, problem, tmp_path):
     target = find_target(chip)
     strategy = choose(problem, target, strategy="implicit_gemm", split_k=4)[0]
     text = stage_texts(problem, target, strategy, tmp_path)["isa"]
-    (main,) = re.findall(r"^main_dispatch_0\w*:(.*?)^\s+s_endpgm", text, re.DOTALL | re.MULTILINE)
+    kernels = re.findall(r"^main_dispatch_\w+:(.*?)^\s+s_endpgm", text, re.DOTALL | re.MULTILINE)
+    (main,) = (one for one in kernels if re.search(r"v_(?:mfma|wmma)_", one))
     end = re.split(r"v_(?:mfma|wmma)_", main)[-1]
     stores = len(re.findall(r"^\s+buffer_store", end, re.MULTILINE))
     assert stores >= 4

@@ -2,7 +2,7 @@
 
 // RUN: %conv_compiler inspect --stage scheduled --stage configured \
 // RUN:   --target gfx90a --strategy implicit_gemm \
-// RUN:   --tile 64x64x16 -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN:   --tile 64x64x16 -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 --compute f16 > %t
 // RUN: %filecheck --input-file %t --check-prefix=ROUND
 // RUN: %conv_compiler inspect --stage scheduled --stage configured \
 // RUN:   --target gfx90a --strategy implicit_gemm \
@@ -40,7 +40,7 @@
 // ODD:      linalg.generic
 // ODD-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
 // ODD:      transform.include @workgroup_tile
-// ODD:      kind(#iree_gpu.mma_layout<MFMA_F32_{{16x16x8|32x32x4}}_BF16>)
+// ODD:      kind(#iree_gpu.mma_layout<MFMA_F32_{{16x16x16|32x32x8}}_BF16>)
 // ODD:      transform.include @pixel_loop
 // ODD:      transform.include @share_mma
 // ODD:      hal.executable

@@ -15,13 +15,13 @@
 // ROUND: main_dispatch_0{{.*}}:
 // ROUND: buffer_load_dwordx4
 // ROUND: ds_read{{2?(st64)?}}_b64
-// ROUND: v_mfma_f32_{{16x16x16|32x32x8}}f16
+// ROUND: v_mfma_f32_{{16x16x16|32x32x8}}bf16_1k
 // ROUND: s_endpgm
 
-// A lane of a bf16 instruction of gfx90a takes two elements: four bytes.
+// A lane of a bf16 instruction takes four elements, as of f16: eight bytes.
 // ODD: main_dispatch_0{{.*}}:
-// ODD: ds_read{{2?(st64)?}}_b32
-// ODD: v_mfma_f32_{{16x16x8|32x32x4}}bf16
+// ODD: ds_read{{2?(st64)?}}_b64
+// ODD: v_mfma_f32_{{16x16x16|32x32x8}}bf16_1k
 // ODD: s_endpgm
 
 // NONE-NOT: ds_read_u16

@@ -129,7 +129,7 @@ def test_verify(capfd) -> None:
     line = "ckProfiler grouped_conv_bwd_weight 0 2 1 1 0 1 1 2 4 8 8 3 12 1 1 1 1 all"
     assert main(["verify", "--json", *line.split()]) == 0
     rows = json.loads(capfd.readouterr().out)
-    assert [row["split_k"] for row in rows[1:]] == [1, 2, 4, 8, 16, 32]  # gemm_k is 48
+    assert [row["split_k"] for row in rows[1:]] == [1, 2, 4, 8, 16, 24]  # gemm_k is 48
     assert all(row["passed"] and row["verdict"] == "exact" for row in rows)
     assert main(["verify", line.replace("all", "-1"), "--data", "random"]) == 0
     assert "right" in capfd.readouterr().out

@@ -113,7 +113,7 @@ def test_a_module_without_our_record_is_refused(artifact, tmp_path, record):
     if record is not None:
         with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("conv_compiler.json", record)
-    with pytest.raises(InvalidArtifact, match=r"artifact .*x.vmfb: (holds no record|record )"):
+    with pytest.raises(InvalidArtifact, match=r"artifact .*x.vmfb: (holds no )?record"):
         Artifact.load(path)
 
 
@@ -127,13 +127,11 @@ def test_the_record_of_another_module_is_refused(artifact, tmp_path):
         archive.writestr("other", b"x")  # another module, with the record of the first
         archive.writestr("conv_compiler.json", record)
     with pytest.raises(
-        InvalidArtifact, match=r"x.vmfb: record: .* not the module that it was written"
+        InvalidArtifact, match=r"x.vmfb: record: altered, or not the module that it was written"
     ):
         Artifact.load(path)
     path.write_bytes(artifact.vmfb.read_bytes() + b"x")
-    with pytest.raises(
-        InvalidArtifact, match=r"corrupt or not compiled code \(bytes behind its end"
-    ):
+    with pytest.raises(InvalidArtifact, match=r"corrupt \(bytes behind its end"):
         Artifact.load(path)
     path.unlink()
     with pytest.raises(InvalidArtifact, match=r"x.vmfb: no such file"):

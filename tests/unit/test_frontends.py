@@ -174,7 +174,7 @@ REFUSED = {
     "convfp16 -F 4 -n -c 3": ("-n", "has no value"),
     "convfp16 -F 4 -n 2 --batchsize 3": ("--batchsize 3", "contradicts the earlier 2"),
     "convfp16 -F 4 -n x": ("--batchsize x", "not a size"),
-    "convfp16 -F 4 -n 0": ("n 0", "not a size"),
+    "convfp16 -F 4 -n -1": ("--batchsize -1", "not a size"),
     "convfp16 -F 4 -@ 5": ("--fil_d 5", "--spatial_dim"),
     "convfp16 -F 4 -_ 4": ("--spatial_dim 4", "not a number"),
     "convfp16 -F 4 -m trans": ("-m trans", "not built"),

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from conv_compiler.data import is_exact
+from conv_compiler.cli import build_parser
+from conv_compiler.data import DATA, is_exact, tiny_operand, trials_of, without_denormals
 from conv_compiler.dtypes import TYPE_PAIRS
 from conv_compiler.errors import InvalidArray, Mismatch, UnsupportedProblem
 from conv_compiler.problem import ConvProblem
 from conv_compiler.reference import reference
-from conv_compiler.tolerance import Tolerance, tolerance
+from conv_compiler.special import compare_special, may_spread
+from conv_compiler.tolerance import Tolerance, after_denormals, tolerance
 from conv_compiler.verify import compare, inputs, verify
 from tests.problems import problems
 
@@ -29,7 +31,7 @@ def typed(dtype, weight_dtype="", **sizes):
 @settings(max_examples=100, deadline=None)
 @given(problems())
 def test_inputs_have_the_problems_shapes_and_are_exact(problem):
-    for data in ("integers", "random"):
+    for data in DATA:
         image, gradient = inputs(problem, data, seed=3)
         assert (image.shape, gradient.shape) == (problem.input_shape, problem.output_shape)
         assert image.dtype == gradient.dtype == problem.data_type.to_numpy()
@@ -79,7 +81,9 @@ def test_is_exact_sees_one_long_channel():
 
 
 def test_unknown_data():
-    with pytest.raises(InvalidArray, match="data ones: not in the table; known: integers, random"):
+    with pytest.raises(
+        InvalidArray, match="data ones: not in the table; known: integers, random, denormal"
+    ):
         inputs(PROBLEM, "ones")
 
 
@@ -232,3 +236,138 @@ def test_a_kernel_wrong_in_one_of_its_batches_is_found_and_named(monkeypatch):
     assert report.comparison.elements == 3 * PROBLEM.g * PROBLEM.k * PROBLEM.c * 9
     with pytest.raises(Mismatch, match="in a batch of 9"):
         report.require()
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_the_command_knows_all_data(data):
+    words = ["verify", "-n", "1", "--data", data]
+    assert build_parser("verify").parse_args(words).data == data
+
+
+def special(problem, number, value, at=0):
+    """(operands, those of integers alone, the definition's result in the result's type)."""
+    plain = inputs(problem, "special")
+    operands = [array.copy() for array in plain]
+    operands[number].reshape(-1)[at] = value
+    with np.errstate(all="ignore"):
+        want = reference(problem, *operands).astype(problem.result_type.to_numpy())
+    return tuple(operands), plain, want
+
+
+def judged(problem, got, operands, plain):
+    return compare_special(problem, got, operands, plain)[0].wrong
+
+
+@pytest.mark.parametrize("direction", ["bwd_weight", "bwd_data", "fwd"])
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 2.0**15])
+def test_special_values_that_are_lost_or_get_about_are_found(direction, number, value):
+    problem = replace(PROBLEM, direction=direction)
+    operands, plain, want = special(problem, number, value)
+    assert judged(problem, want, operands, plain) == 0
+    away = ~np.isfinite(want)
+    assert away.any()
+    lost = np.where(away, np.float16(0), want)
+    assert judged(problem, lost, operands, plain) == away.sum()
+    saturated = np.where(np.isinf(want), np.copysign(np.float16(65504), want), want)
+    assert judged(problem, saturated, operands, plain) == np.isinf(want).sum()
+    assert judged(problem, np.where(np.isinf(want), -want, want), operands, plain) == (
+        np.isinf(want).sum()
+    )
+    spread = may_spread(problem, *operands)
+    assert spread.any() == (not np.isfinite(value))
+    assert not spread.all()
+    everywhere = np.full_like(want, np.nan)
+    if np.isfinite(value):
+        assert judged(problem, everywhere, operands, plain) == want.size
+    else:
+        assert judged(problem, everywhere, operands, plain) == (~spread).sum()
+        # Outside numbers count as ever, inside too where they are numbers.
+        off = want + np.isfinite(want).astype(np.float16)
+        assert judged(problem, off, operands, plain) == np.isfinite(want).sum()
+
+
+def test_what_is_not_finite_stays_in_its_image_group_and_channel():
+    problem = replace(PROBLEM, direction="bwd_data", stride=(2, 2))
+    operands, _, _ = special(problem, 0, np.nan)  # d_output[n 0, pixel 0, group 0, k 0]
+    spread = may_spread(problem, *operands)
+    assert spread[0, :, :, 0].all()
+    assert spread.sum() == spread[0, :, :, 0].size
+    operands, _, _ = special(problem, 1, np.inf)  # weight[g 0, k 0, tap 0, c 0]
+    spread = may_spread(problem, *operands)
+    assert spread[..., 0, 0].all()
+    assert spread.sum() == spread[..., 0, 0].size
+
+
+def test_special_data_have_one_special_number_each():
+    kinds = set()
+    for trial in range(trials_of("special", PROBLEM)):
+        plain = inputs(PROBLEM, "special", 5)
+        for number, (array, before) in enumerate(
+            zip(inputs(PROBLEM, "special", 5, trial), plain, strict=True)
+        ):
+            changed = array[~(array == before)]
+            assert changed.size <= 1
+            kinds |= {(number, str(abs(x))) for x in changed.tolist()}
+    assert kinds == {(n, x) for n in (0, 1) for x in ("nan", "inf", "32768.0")}
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("f16", 2.0**-14), ("bf16", 2.0**-126)])
+def test_denormal_data_are(dtype, least):
+    image, gradient = inputs(typed(dtype, image=[40, 40]), "denormal")
+    sizes = np.abs(gradient.astype(np.float64))
+    assert 0.5 < np.mean(sizes < least) < 0.8
+    assert sizes.max() <= 256 * least
+    assert np.abs(image.astype(np.float64)).max() > 0.9
+
+
+@pytest.mark.parametrize("direction", ["bwd_weight", "bwd_data", "fwd"])
+@pytest.mark.parametrize("weight_dtype", ["f16", "f32"])
+def test_flushed_f16_denormals_are_called_wrong(direction, weight_dtype):
+    """Also of a gradient that is small all over, which comes out with an rms error of 0.7."""
+    problem = replace(PROBLEM, direction=direction, weight_dtype=weight_dtype, k=16, c=16)
+    drawn = inputs(problem, "denormal")
+    rng = np.random.default_rng(0)
+    small = list(inputs(problem, "random"))
+    number = tiny_operand(problem)
+    small[number] = (4e-5 * rng.standard_normal(small[number].shape)).astype(np.float16)
+    for operands in (drawn, small):
+        want = reference(problem, *operands)
+        flushed = [without_denormals(problem, i, x) for i, x in enumerate(operands)]
+        assert not np.array_equal(flushed[number], operands[number])
+        dtype = problem.result_type.to_numpy()
+        got = reference(problem, *flushed).astype(dtype)
+        for types in ((), ("f16", "bf16"), ("f32", "f64", "bf16")):
+            allowed = after_denormals(problem, *operands, types)
+            assert compare(problem, want.astype(dtype), want, allowed).wrong == 0
+            assert compare(problem, got, want, allowed).wrong > want.size / 2
+    rms = np.sqrt(np.mean((got.astype(np.float64) - want) ** 2) / np.mean(want**2))
+    assert rms > 0.5
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_denormals_below_the_sums_may_count_as_zero_where_it_is_said(dtype):
+    problem = typed(dtype, "f32", k=16, c=16)
+    operands = inputs(problem, "denormal")
+    want = reference(problem, *operands)
+    types = ("f32", "bf16")
+    flushed = [without_denormals(problem, i, x, types) for i, x in enumerate(operands)]
+    got = reference(problem, *flushed).astype(np.float32)
+    assert compare(problem, got, want, after_denormals(problem, *operands, types)).wrong == 0
+    assert compare(problem, got, want, after_denormals(problem, *operands, ())).wrong > 0
+    zeros = np.zeros_like(got)
+    assert compare(problem, zeros, want, after_denormals(problem, *operands, types)).wrong > 0
+
+
+@pytest.mark.parametrize("harm", [lambda x: np.nan_to_num(x), lambda x: x * np.float16(np.nan)])
+def test_a_kernel_that_loses_nan_or_spreads_it_is_found(monkeypatch, harm):
+    from conv_compiler import runtime
+
+    honest = runtime.Kernel.__call__
+
+    def harmed(self, *operands):
+        return self.put(harm(runtime.to_numpy(honest(self, *operands))))
+
+    assert verify(PROBLEM, data="special", budget=0.0).passed
+    monkeypatch.setattr(runtime.Kernel, "__call__", harmed)
+    assert verify(PROBLEM, data="special", budget=0.0).comparison.wrong > 0
