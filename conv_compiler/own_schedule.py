@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conv_compiler.compute import for_target
 from conv_compiler.directions import roles
 from conv_compiler.errors import CompileFailed, ConvError, StrategyNotApplied
 from conv_compiler.gpu_forms import trips
@@ -47,5 +48,5 @@ def replaced(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[
 
     if not strategy.script:
         return ()
-    whole = roles(problem.for_kind(target.has_fnuz))
+    whole = roles(for_target(problem, target, strategy.mma))
     return find_strategy(strategy.name).schedule(whole, target, strategy).replaced
