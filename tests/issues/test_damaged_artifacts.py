@@ -1,7 +1,7 @@
 """Damaged modules, records and problems are refused in a line: no traceback, crash or hang.
 
 A module's own checksums are looked at before IREE's loader is: of modules whose checksums had been
-mended it ended the process for one in twenty.
+mended it ended the process for one in twenty-five.
 """
 
 import contextlib
