@@ -13,7 +13,6 @@ from conv_compiler.gpu_forms import (
     Form,
     filled_parts,
     k_multiple,
-    trips,
     with_stages,
 )
 from conv_compiler.gpu_pipeline import lowering, lowering_vector
@@ -29,13 +28,12 @@ from conv_compiler.gpu_tiles import (
 )
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.model.facts import rank_facts
+from conv_compiler.own_schedule import loop_check
 from conv_compiler.rounds import BUFFER_BYTES
 from conv_compiler.schedule import CompilationInfo, Schedule
 from conv_compiler.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from iree.compiler import ir
 
     from conv_compiler.passes import Pass
@@ -244,17 +242,12 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     def two_trips(s: Sequence) -> None:
         s.include("unroll_trips")
 
-    loop = loop_check(problem, tiling, strategy)
-    entries = {
-        "entry_workgroup": workgroup,
-        "entry_k_loop": k_loop,
-        **loop,
-        "entry_threads": threads,
-    }
+    check = loop_check(problem, tiling, strategy)
+    entries = ("entry_workgroup", "entry_k_loop", *check, "entry_threads")
     late = {"entry_reads": reads} if plain else {}
     ordered = {"entry_trips": two_trips} if tiling.stages == INTERLEAVED_STAGES else {}
     pipeline = lowering(
-        target.backend, tuple(entries), tiling.stages, reads=tuple(late), pipelined=tuple(ordered)
+        target.backend, entries, tiling.stages, reads=tuple(late), pipelined=tuple(ordered)
     )
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
@@ -262,8 +255,13 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         workgroup_size=(subgroups_m * subgroups_n * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
+    written = {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads}
+    # The check last, so that a schedule given back as it is printed is printed the same.
     text, replaced = library(
-        ("common", "implicit_gemm"), entries | late | ordered, strategy.script, fixed=tuple(loop)
+        ("common", "implicit_gemm"),
+        written | late | ordered | check,
+        strategy.script,
+        fixed=tuple(check),
     )
     return Schedule(
         roles=_roles(problem, target, strategy, info),
@@ -303,16 +301,6 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
         ("common", "vector_gemm"), entries, strategy.script, fixed=tuple(check)
     )
     return Schedule(roles=_roles(problem, target, strategy, info), library=text, replaced=replaced)
-
-
-def loop_check(
-    problem: ConvProblem, tiling: GpuTiling, strategy: Strategy
-) -> dict[str, Callable[[Sequence], None]]:
-    """The entry that fails where a user's script left the kernel without its main loop; none where
-    the script is ours, or the loop has one trip and is gone."""
-    if not strategy.script or trips(problem, tiling, strategy.split_k) == 1:
-        return {}
-    return {"entry_loop_check": lambda s: s.fail_without_loop()}
 
 
 def _roles(

@@ -19,6 +19,8 @@ from conv_compiler.errors import InvalidArtifact
 
 # No module of ours is a hundredth of it.
 MOST_BYTES = 2**30
+# How the last record of an archive begins, and its size where no comment is behind it.
+END, END_BYTES = b"PK\x05\x06", 22
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,8 @@ def damage(data: bytes) -> str:
             if broken := archive.testzip():
                 return f"{broken} is altered"
             # Python finds entries behind what was put in front of an archive, IREE does not.
+            if not data[-END_BYTES:].startswith(END):
+                return "bytes behind its end"
             if min((one.header_offset for one in entries), default=0):
                 return "it has bytes in front"
     except Exception as error:  # a flipped bit can come out as any error of the reader

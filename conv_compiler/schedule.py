@@ -25,8 +25,6 @@ ORDER, ORDERED, LAST_PIXEL = f"{MARK}order", "ordered", f"{MARK}last-pixel"
 # no room for those of two trips.
 MOST_FRAGMENTS = 32
 PASS_PIPELINE = "#iree_codegen.pass_pipeline<"
-# What the transform interpreter says where `Sequence.fail_without_loop` finds none.
-NO_LOOP = "expected parameter to be greater than 0, got 0"
 SCRIPTS = Path(__file__).parent / "mlir"
 
 

@@ -37,7 +37,7 @@ class Sequence:
         return list(op.results)
 
     def fail_without_loop(self) -> None:
-        """Fail, with the words of schedule.NO_LOOP, unless the function has a loop."""
+        """Fail unless the function has a loop (`own_schedule.refusal` knows the words)."""
         loops = self.match("scf.for")
         count = self.op("transform.num_associations", [loops], "!transform.param<i64>")
         greater = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4)

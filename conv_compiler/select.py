@@ -313,7 +313,9 @@ def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple
             continue
         if why := row.refusal(problem, target):
             found.append(f"{row.name}: {why}")
-        elif row.comes_last(problem, target, row.candidates(problem, target, 0, ())[0]):
+        elif not (tilings := row.candidates(problem, target, 0, ())):
+            found.append(f"{row.name}: has no tile for {problem.dtype} on {target.name}")
+        elif row.comes_last(problem, target, tilings[0]):
             found.append(f"{row.name}: operands lie as {chosen.name} reads them, and copies cost")
     return tuple(found)
 

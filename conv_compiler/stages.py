@@ -26,8 +26,9 @@ from conv_compiler.facts import KernelFacts, amd_facts, text_facts
 from conv_compiler.gpu_forms import INTERLEAVED_STAGES, PLAIN_STAGES, trips
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.host import TILE_INSTRUCTIONS
+from conv_compiler.own_schedule import refusal
 from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import LAST_PIXEL, NO_LOOP, ORDER, ORDERED, CompilationInfo, Schedule
+from conv_compiler.schedule import LAST_PIXEL, ORDER, ORDERED, CompilationInfo, Schedule
 from conv_compiler.select import find_strategy
 from conv_compiler.strategy import CpuTiling, GpuTiling, Strategy
 from conv_compiler.targets import BACKENDS, Target
@@ -109,22 +110,9 @@ def stage_texts(
         else:
             run_compiler(flags, work)
     except CompileFailed as error:
-        if strategy.script and NO_LOOP in str(error):
-            raise StrategyNotApplied(
-                f"schedule: of @{', @'.join(schedule.replaced)} the kernel has no main loop, where "
-                f"{strategy.text} has one; tile the contraction along gemm_k"
-            ) from error
-        raise
+        raise refusal(error, strategy, schedule) from None
     check_applied(schedule.roles, work)
     return texts | dumped_texts(target, work)
-
-
-def replaced(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[str, ...]:
-    """The sequences of a schedule in whose place those of the user's script are."""
-    if not strategy.script:
-        return ()
-    whole = roles(for_target(problem, target, strategy.mma))
-    return find_strategy(strategy.name).schedule(whole, target, strategy).replaced
 
 
 def _state(module: ir.Module, name: str, value: str) -> None:

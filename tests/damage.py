@@ -24,6 +24,7 @@ from typing import Any
 
 from conv_compiler import ConvProblem, compile
 from conv_compiler.cli import main
+from conv_compiler.embedded import NAME
 from conv_compiler.record import signed
 
 SMALL = {"n": 2, "k": 16, "c": 8, "image": (9, 9), "filter": (3, 3)}
@@ -122,25 +123,39 @@ def spelled(value: Any, rng: random.Random) -> bytes:
     return text
 
 
+def with_record(data: bytes, text: bytes) -> bytes:
+    """An artifact with another text in place of its record."""
+    file = io.BytesIO(data)
+    with zipfile.ZipFile(file, "a") as archive:
+        old = archive.NameToInfo.pop(NAME)
+        archive.filelist.remove(old)
+        archive.start_dir = old.header_offset
+        archive.writestr(zipfile.ZipInfo(NAME), text)
+    return file.getvalue()
+
+
+def taken_apart(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The values of an artifact's record, and the bytes that it is signed with."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        place = archive.getinfo(NAME)
+        return json.loads(archive.read(place)), data[: place.header_offset]
+
+
 def drawn(kind: str, folder: Path, rng: random.Random, work: Path) -> list[list[str]]:
     """Damage of a kind in the folder `work`, and the command lines that are to see it."""
-    target = rng.choice(TARGETS)
-    module, record = work / "x.vmfb", work / "x.json"
-    data = (folder / f"{target}.vmfb").read_bytes()
-    values = json.loads((folder / f"{target}.json").read_text())
+    module, problem = work / "x.vmfb", work / "x.txt"
+    data = (folder / f"{rng.choice(TARGETS)}.vmfb").read_bytes()
+    values, before = taken_apart(data)
     lines = [["inspect", str(module), *rng.choice(([], ["--json"], ["--stage", "payload"]))]]
     if kind == "problem":
         values = {**values["problem"], "split_k": rng.choice((1, "auto", [1, 2]))}
-        text = spelled(altered(values, rng), rng)
-        module.with_suffix(".txt").write_bytes(text)
-        return [["inspect", "--stage", "payload", str(module.with_suffix(".txt"))]]
-    module.write_bytes(data)
-    record.write_text(json.dumps(values))
+        problem.write_bytes(spelled(altered(values, rng), rng))
+        return [["inspect", "--stage", "payload", str(problem)]]
     if kind == "record":
         changed = altered(values, rng)
         if isinstance(changed, dict) and rng.random() < 0.7:
-            changed = signed(changed, data)
-        record.write_bytes(spelled(changed, rng))
+            changed = signed(changed, before)
+        module.write_bytes(with_record(data, spelled(changed, rng)))
         return lines
     if kind == "forged":  # which IREE is not shown: it would end the process
         module.write_bytes(forged(data, rng))

@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.compile import compile
     from conv_compiler.model.facts import chip_facts
     from conv_compiler.module_file import ModuleFile
+    from conv_compiler.own_schedule import replaced
     from conv_compiler.select import choose, passed_over
-    from conv_compiler.stages import replaced
     from conv_compiler.targets import find_target
 
     args.model |= args.look

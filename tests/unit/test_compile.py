@@ -131,7 +131,7 @@ def test_the_record_of_another_module_is_refused(artifact, tmp_path):
     ):
         Artifact.load(path)
     path.write_bytes(artifact.vmfb.read_bytes() + b"x")
-    with pytest.raises(InvalidArtifact, match=r"corrupt \(bytes behind its end"):
+    with pytest.raises(InvalidArtifact, match=r"corrupt or .*\(bytes behind its end"):
         Artifact.load(path)
     path.unlink()
     with pytest.raises(InvalidArtifact, match=r"x.vmfb: no such file"):
