@@ -83,7 +83,7 @@ class SwappedKernel:
     def __call__(self, *operands):
         weight = reference(PROBLEM, *operands).astype(np.float16)
         weight[..., 1::2] = weight[..., 0::2]
-        return SimpleNamespace(to_host=lambda: weight)
+        return SimpleNamespace(shape=weight.shape, to_host=lambda: weight)
 
 
 @pytest.mark.parametrize("data", ["integers", "random"])

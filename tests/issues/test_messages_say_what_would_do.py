@@ -78,7 +78,7 @@ def test_types_of_numpy_and_ml_dtypes(given: Any, name: str) -> None:
     [{"n": True}, {"n": np.bool_(1)}, {"c": 4.0}, {"k": "4"}, {"dtype": object}, {"dtype": 1.5}],
 )
 def test_what_is_no_size_and_no_type(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UnsupportedProblem, match=r"not a (size|data type)"):
+    with pytest.raises(UnsupportedProblem, match=r"not a (size|data type|text)"):
         ConvProblem(**{**SIZES, **wrong})
 
 
