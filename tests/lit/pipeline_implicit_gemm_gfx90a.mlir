@@ -1,8 +1,14 @@
 // The machine code of an implicit GEMM on gfx90a: MFMA, fragments read from LDS eight bytes at a
-// time and never two, 16-byte loads where channels come in eights, no scratch, no spills.
+// time and never two, 16-byte loads where channels come in eights, no scratch, no spills. The choice
+// may take loads of eight bytes, with which no lane waits for a bank of LDS.
 
 // RUN: %conv_compiler inspect --stage isa \
 // RUN:   --target gfx90a --strategy implicit_gemm \
+// RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=CHOSEN
+// RUN: %filecheck --input-file %t --check-prefix=NONE
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target gfx90a --strategy implicit_gemm --tile 64x64x32 \
 // RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
 // RUN: %filecheck --input-file %t --check-prefix=ROUND
 // RUN: %filecheck --input-file %t --check-prefix=NONE
@@ -12,7 +18,13 @@
 // RUN: %filecheck --input-file %t --check-prefix=ODD
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 
-// ROUND: main_dispatch_0{{.*}}:
+// CHOSEN: main_dispatch_{{.*}}matmul_like{{.*}}:
+// CHOSEN: buffer_load_dwordx{{2|4}}
+// CHOSEN: ds_read{{2?(st64)?}}_b64
+// CHOSEN: v_mfma_f32_{{16x16x16|32x32x8}}bf16_1k
+// CHOSEN: s_endpgm
+
+// ROUND: main_dispatch_{{.*}}matmul_like{{.*}}:
 // ROUND: buffer_load_dwordx4
 // ROUND: ds_read{{2?(st64)?}}_b64
 // ROUND: v_mfma_f32_{{16x16x16|32x32x8}}bf16_1k
