@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "isa/tables.h"
+#include "register_ranges.h"
 #include "special_registers.h"
 #include "wave.h"
 
@@ -182,6 +183,7 @@ Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std
     i.store_plain = !r.omod && !(i.flags & (kClamp | kSdwa | kKeepHalf | kDpp | kDpp8)) && (whole_zero || !(r.flags & kZeroHigh));
     if (e.cls == Class::kBranch) bind_branch(i, r);
     if (unmodelled_register(r, names_[r.name], info->family)) i.run = &use_unmodelled;
+    if (reaches_past_registers(r)) i.run = &use_past_registers;
   }
   static const Record kPastEnd = [] {
     Record r{};
