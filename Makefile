@@ -10,13 +10,13 @@ demo: .venv/.demo
 
 # Everything that needs no GPU and no patience.
 test: .venv/.test
-	$(BIN)/lit -q tests/lit
+	$(BIN)/lit -q tests/lit examples
 	$(BIN)/python -m pytest -q -n auto -m "not slow and not device and not timed"
 	$(BIN)/python -m pytest -q -m timed
 
 # And what takes long or a GPU.
 test-all: .venv/.test
-	$(BIN)/lit -q tests/lit
+	$(BIN)/lit -q tests/lit examples
 	$(BIN)/python -m pytest -q -n auto -m "not timed"
 	$(BIN)/python -m pytest -q -m timed
 

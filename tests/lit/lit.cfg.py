@@ -34,6 +34,7 @@ python = sys.executable
 scripts = ",".join(str(path) for path in sorted((root / "mlir").glob("*.mlir")))
 preload = f"transform-preload-library{{transform-library-paths={scripts}}}"
 config.substitutions += [
+    ("%python", python),
     ("%conv_compiler", f"{python} -m conv_compiler"),
     ("%conv_opt", f"{python} {root / 'tools' / 'conv-opt'}"),
     (
