@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -59,6 +59,9 @@ PIECES, MOST_RECUT = (2, 4, 8), 12
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
+# Deals looked at, at most; layers of ResNet-50 have up to 320. Sizes of very many divisors would take
+# minutes.
+MOST_DEALS = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,15 @@ def best_deal(problem: ConvProblem, tiling: CpuTiling, parts: int, processor: Pr
     return min((recut for deal in likely for recut in dealing.recut(deal)), key=rank)
 
 
+def _thinned(choices: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The numbers of ways to cut each loop, every second one left out of the longest of them until
+    MOST_DEALS are left; the first and the last stay."""
+    kept = [list(one) for one in choices]
+    while math.prod(map(len, kept)) > MOST_DEALS:
+        del max(kept, key=len)[1:-1:2]
+    return kept
+
+
 class _Dealing:
     """A problem, its register tiles and parts: what every way to deal them out has in common."""
 
@@ -123,7 +135,7 @@ class _Dealing:
 
     def deals(self, enough: int, most: int) -> Iterator[Deal]:
         """Deals of `enough` workgroups a part or more, each loop cut about `most` ways at most."""
-        for dealt in product(*(divisors(count, most) for count in self.counts.values())):
+        for dealt in product(*_thinned([divisors(n, most) for n in self.counts.values()])):
             if math.prod(dealt) < enough:
                 continue
             shares = dict(zip(self.counts, dealt, strict=True))

@@ -75,6 +75,10 @@ HUGE = {
         **{"n": 1, "g": 2**31 - 1, "k": 4, "c": 4, "image": (64,), "filter": (3,)},
         "layout": "GNWC_GKXC_GNWK",
     },
+    "many divisors": {
+        **{"n": 1, "g": 720720, "k": 8, "c": 720720, "image": (83160, 7), "filter": (3, 3)},
+        **{"dtype": "f32", "direction": "bwd_data"},
+    },
     "images": {"n": 10**9, "k": 4, "c": 4, "image": (8, 8), "filter": (3, 3)},
     "any batch": {
         **{"n": 10**9, "k": 4, "c": 4, "image": (8, 8), "filter": (3, 3)},
