@@ -59,8 +59,8 @@ PIECES, MOST_RECUT = (2, 4, 8), 12
 # How many times more workgroups than wanted are looked at; and again as many times more where the
 # copies of none fit.
 FINER = 16
-# Deals looked at, at most; layers of ResNet-50 have up to 320. Sizes of very many divisors would take
-# minutes.
+# Deals looked at, at most; layers of ResNet-50 have up to 320. Sizes of very many divisors would
+# take minutes.
 MOST_DEALS = 512
 
 

@@ -57,6 +57,10 @@ class StillMasked(GivesWay):
     """An operand has zeros of its own for pixels that are not there, where it was to have none."""
 
 
+class MiscompiledByDriver(GivesWay):
+    """The PTX is right, and a driver is known to make wrong machine code of it."""
+
+
 class InvalidArtifact(ConvError):
     """A `.vmfb` that is corrupt, foreign, or built for another chip."""
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from conv_compiler.driver_faults import driver_fault
 from conv_compiler.schedule import MARK
 
 # Lines of assembly that name a matrix instruction: of AMD's GPUs, PTX, x86's products of pairs and
@@ -25,6 +26,10 @@ _BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)", re.MULTILINE)
 # LLVM: a function with the group of its attributes, and such a group.
 _DEFINE = re.compile(r"^define [^@]*@(\w+)\(.* #(\d+) ", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{(.*)\}$", re.MULTILINE)
+
+
+# The mark of a kernel that a driver is known to compile wrongly: what in it (`driver_faults.py`).
+DRIVER_FAULT = f"{MARK}driver-fault"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,9 +134,18 @@ def amd_facts(
 
 def text_facts(assembly: str, names: Iterable[str], roles: dict[str, str]) -> list[KernelFacts]:
     """Facts from assembly text alone: PTX, whose registers are assigned by the driver, and CPUs."""
-    names = list(names)
-    mma = mma_by_kernel(_ptx_labels(assembly), names)
-    return [KernelFacts(name=n, role=roles.get(n, "other"), mma=mma.get(n, {})) for n in names]
+    names, labelled = list(names), _ptx_labels(assembly)
+    mma, texts = mma_by_kernel(labelled, names), kernel_texts(labelled, names)
+    faults = {name: fault for name, text in texts.items() if (fault := driver_fault(text))}
+    return [
+        KernelFacts(
+            name=name,
+            role=roles.get(name, "other"),
+            mma=mma.get(name, {}),
+            marks={DRIVER_FAULT: faults[name]} if name in faults else {},
+        )
+        for name in names
+    ]
 
 
 def _ptx_labels(assembly: str) -> str:

@@ -16,13 +16,14 @@ from conv_compiler.directions import roles
 from conv_compiler.errors import (
     CompileFailed,
     CompilerRefused,
+    MiscompiledByDriver,
     NotOrdered,
     NotPipelined,
     OutOfRegisters,
     StillMasked,
     StrategyNotApplied,
 )
-from conv_compiler.facts import KernelFacts, amd_facts, text_facts
+from conv_compiler.facts import DRIVER_FAULT, KernelFacts, amd_facts, text_facts
 from conv_compiler.gpu_forms import INTERLEAVED_STAGES, PLAIN_STAGES, trips
 from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.host import TILE_INSTRUCTIONS
@@ -241,11 +242,16 @@ def prove(
     """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
 
     OutOfRegisters is raised for spills and scratch memory, NotPipelined for a main loop without its
-    software pipeline, NotOrdered for one whose operations are not in order and StillMasked for
-    one with zeros that it was not to have: GivesWay all, where another tile would do.
+    software pipeline, NotOrdered for one whose operations are not in order, StillMasked for one
+    with zeros that it was not to have and MiscompiledByDriver for PTX that a driver gets wrong:
+    GivesWay all, where another tile would do.
     """
     kernels = list(kernels)
     for kernel in kernels:
+        if fault := kernel.marks.get(DRIVER_FAULT):
+            raise MiscompiledByDriver(
+                f"kernel {kernel.name}: {fault}; use another tile or strategy than {strategy.text}"
+            )
         for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", kernel.spills)):
             if count:
                 raise OutOfRegisters(

@@ -100,9 +100,11 @@ class Report:
     @property
     def _flushed_data(self) -> str:
         """What to do about denormals of f16 that were taken as 0, where data have them."""
+        if self.data != "denormal" or self.problem.data_type.is_integer:
+            return ""
         flushed = flushed_types(self.artifact)
         lost = {*self.problem.operand_dtypes} & {*flushed} - {*lost_in_sums(self.problem, flushed)}
-        if self.data != "denormal" or not lost:
+        if not lost:
             return ""
         return f"; {self.target} takes denormals of {' and '.join(lost)} as 0, --compute bf16 none"
 
