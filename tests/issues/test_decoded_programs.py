@@ -173,7 +173,7 @@ def test_folder_of_another_user_is_refused(
         load()
 
 
-def test_what_lies_in_an_entrys_place(cache: Path, load: Callable[[], None]) -> None:
+def test_what_lies_in_the_place_of_an_entry(cache: Path, load: Callable[[], None]) -> None:
     """A pipe or a link gives way without a wait, a folder is refused by name."""
     load()
     entry = only_entry(cache)
