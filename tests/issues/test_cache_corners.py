@@ -107,7 +107,9 @@ def drop_overrides() -> None:
 
 
 @pytest.mark.parametrize("half", [0, 1])
-def test_a_folder_in_the_place_of_an_entry_is_replaced(cache: Cache, module: Path, half: int) -> None:
+def test_a_folder_in_the_place_of_an_entry_is_replaced(
+    cache: Cache, module: Path, half: int
+) -> None:
     cache.put(KEY, module, {})
     path = cache.paths(KEY)[half]
     path.unlink()
