@@ -185,7 +185,7 @@ def test_operands_packed_first(dtype, direction):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("split_k", [2, 3, 7, 40])
+@pytest.mark.parametrize("split_k", [2, 3, 7, 35])
 def test_splits(dtype, split_k):
     problem = replace(PROBLEM, dtype=dtype, weight_dtype="")
     assert check(problem, split_k=split_k).split_k == split_k

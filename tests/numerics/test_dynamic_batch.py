@@ -97,8 +97,7 @@ def test_operands_of_different_batches_are_refused(direction, tmp_path):
         kernel(*operands)
     for i in batched:
         operands[i] = operands[i][:0]
-    with pytest.raises(InvalidArray, match=r"a batch of 0; give all operands 1 image or more"):
-        kernel(*operands)
+    assert kernel(*operands).shape == problem.called_with(0).result_shape  # none is a batch, too
 
 
 def test_a_module_by_itself_refuses_them_too(tmp_path: Path):
