@@ -44,6 +44,8 @@ _INDEX_WIDTHS = MappingProxyType({"0": "32-bit", "1": "64-bit"})
 _SIZES = ("g", "n", "k", "c")
 _SPATIAL = ("filter", "image", "stride", "dilation", "pad_low", "pad_high")
 _OLD, _NEW = "composable_kernel @8e22e1ae3 ", "rocm-libraries @094564950 projects/composablekernel/"
+# Each of these was read at a commit of its own before that one.
+_TILE = "rocm-libraries @05cb1abf, @015930f7 or @0cbf492c projects/composablekernel/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +144,7 @@ OPERATIONS = MappingProxyType(
         # instances' to choose.
         "grouped_conv_bwd_weight_tile": replace(
             _BWD_WEIGHT,
-            source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_weight_tile.cpp",
+            source=f"{_TILE}profiler/src/profile_grouped_conv_bwd_weight_tile.cpp",
             dtypes=_some(_BWD_WEIGHT.dtypes, "15"),
             layouts=_some(_BWD_WEIGHT.layouts, "2"),
             unbuilt_layouts={},
@@ -150,7 +152,7 @@ OPERATIONS = MappingProxyType(
         ),
         "grouped_conv_bwd_data_tile": replace(
             _BWD_DATA,
-            source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_data_tile.cpp",
+            source=f"{_TILE}profiler/src/profile_grouped_conv_bwd_data_tile.cpp",
             dtypes=_some(_FLOATS, "12"),
             layouts=_some(_GROUPED, "1"),
             split_k="needed",
@@ -158,7 +160,7 @@ OPERATIONS = MappingProxyType(
         ),
         "grouped_conv_fwd_tile": replace(
             _FWD,
-            source=f"{_NEW}profiler/src/profile_grouped_conv_fwd_tile.cpp",
+            source=f"{_TILE}profiler/src/profile_grouped_conv_fwd_tile.cpp",
             dtypes=_some(_FLOATS, "012"),
             unbuilt_dtypes={},
             layouts=_some(_GROUPED, "1"),
