@@ -126,7 +126,8 @@ def after_elementwise(
     Nothing changes where the op is exact in f32 (f64 of f64 data) on exact sums. Else a weight may
     be off by what the op makes of a sum that is off by its tolerance, and by its own roundings:
         absolute = |op(sum +- absolute) - op(sum)| + 8 u(f32) op(|sum|, |d|, |parameters|)
-    and, for integers, by the one step that this may move a value over a half. `below` is what a
+    and, for integers, by the one step that this may move a value over a half, for floats by half a
+    step of the result's denormals. `below` is what a
     rounding may be off by below the normal range, where sums are as small as that.
     """
     fused = problem.fused
@@ -142,6 +143,8 @@ def after_elementwise(
     unit = 2.0 ** -(computed.mantissa_bits + 1)
     roundings = _ELEMENTWISE_ROUNDINGS * (unit * fused.magnitude(*exact) + below)
     step = 1.0 if problem.result_type.is_integer else 0.0
+    # Below the normal range a result is rounded to a step that is no part of itself.
+    roundings = roundings + below_normal(problem, problem.result_type, ())
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1) if not step else 0.0,
         absolute=np.maximum(*(np.abs(x - want) for x in off)) + roundings + step,
