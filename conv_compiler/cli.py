@@ -14,7 +14,7 @@ from conv_compiler import __version__
 from conv_compiler.errors import ConvError
 from conv_compiler.frontends import starts_line
 from conv_compiler.frontends.flags import Parser
-from conv_compiler.notices import ConvWarning
+from conv_compiler.storage.notices import ConvWarning
 
 # command -> what it does; each is the module of that name in conv_compiler.commands.
 COMMANDS = MappingProxyType(

@@ -28,30 +28,34 @@ from typing import ClassVar
 from iree.compiler import ir
 from iree.compiler.dialects import arith, scf, tensor, vector
 
-from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.loop_nest import erase_if_dead
-from conv_compiler.passes.arithmetic import below, cut, in_32_bits, inside, linear, times
-from conv_compiler.passes.contraction import Contraction, find_contraction
-from conv_compiler.passes.depthwise_strips import Strips
-from conv_compiler.passes.foralls import Piece, forall, slice_of
-from conv_compiler.passes.weight import apply_epilogue, find_epilogue, reduce_parts
-from conv_compiler.schedule import ROLE
+from conv_compiler.ir import ops
+from conv_compiler.ir.attributes import ROLE
+from conv_compiler.ir.loop_nest import erase_if_dead
+from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
+from conv_compiler.passes.depthwise_parts.arithmetic import (
+    below,
+    cut,
+    in_32_bits,
+    inside,
+    linear,
+    times,
+)
+from conv_compiler.passes.depthwise_parts.options import StripOptions
+from conv_compiler.passes.depthwise_parts.strips import Strips
+from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction, find_contraction
+from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
+    apply_epilogue,
+    find_epilogue,
+    reduce_parts,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Depthwise:
-    """Options: groups of a thread, output columns and rows of a strip, rows of a trip of its loop,
-    threads side by side along the groups, threads of a workgroup, and parts of the sum."""
+class Depthwise(StripOptions):
+    """The pass; its options are those of `StripOptions`."""
 
     name: ClassVar[str] = "depthwise"
-    vector: int
-    columns: int
-    rows: int
-    unroll: int
-    lanes: int
-    threads: int
-    split_k: int = 1
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy if it is not depthwise, channels last."""
@@ -87,7 +91,7 @@ class Depthwise:
 class _Kernel:
     """The kernel of one contraction while it is written."""
 
-    def __init__(self, conv: Contraction, options: Depthwise) -> None:
+    def __init__(self, conv: Contraction, options: StripOptions) -> None:
         self.conv, self.options, self.strips = conv, options, Strips(conv, options)
 
     def region(self) -> ir.Value:

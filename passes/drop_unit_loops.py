@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.build import ops
-from conv_compiler.loop_nest import (
+from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import (
     Index,
     LoopNest,
     find_nests,

@@ -8,10 +8,10 @@ from typing import ClassVar
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from conv_compiler.build import ops
-from conv_compiler.dtypes import DTYPES, DType
-from conv_compiler.loop_nest import find_nests
-from conv_compiler.passes.contraction import unpadded
+from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import find_nests
+from conv_compiler.passes.implicit_gemm_parts.contraction import unpadded
+from conv_compiler.problem.dtypes import DTYPES, DType
 
 # Of f32: explicit fraction bits, exponent bias.
 FRACTION, BIAS = 23, 127

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.build import ops
-from conv_compiler.loop_nest import find_nests
-from conv_compiler.passes.epilogues import find_epilogue
+from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import find_nests
+from conv_compiler.passes.cpu_kernel.epilogues import find_epilogue
 
 
 @dataclass(frozen=True, kw_only=True)

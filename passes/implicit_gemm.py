@@ -34,13 +34,15 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.build import ops
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.loop_nest import erase_if_dead
-from conv_compiler.passes.contraction import Contraction, find_contraction
-from conv_compiler.passes.im2col import im2col
-from conv_compiler.passes.operands import (
+from conv_compiler.ir import ops
+from conv_compiler.ir.attributes import ROLE
+from conv_compiler.ir.loop_nest import erase_if_dead
+from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction, find_contraction
+from conv_compiler.passes.implicit_gemm_parts.direct_store import Store
+from conv_compiler.passes.implicit_gemm_parts.im2col import im2col
+from conv_compiler.passes.implicit_gemm_parts.operands import (
     cut_batch,
     gradient,
     gradient_windows,
@@ -48,8 +50,7 @@ from conv_compiler.passes.operands import (
     image_windows,
     merge_groups,
 )
-from conv_compiler.passes.store import Store
-from conv_compiler.passes.weight import (
+from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
     apply_epilogue,
     diagonal,
     find_epilogue,
@@ -57,7 +58,6 @@ from conv_compiler.passes.weight import (
     reduce_extracted,
     reduce_parts,
 )
-from conv_compiler.schedule import ROLE
 
 
 def _ceil(value: int, multiple: int) -> int:

@@ -31,7 +31,8 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.passes.loop_ops import (
+from conv_compiler.ir.attributes import ORDER, ORDERED, mark
+from conv_compiler.passes.main_loop.loop_ops import (
     FENCE,
     WRITES,
     function_of,
@@ -40,9 +41,9 @@ from conv_compiler.passes.loop_ops import (
     operation,
     root,
 )
-from conv_compiler.passes.read_ahead import run_ahead, with_needs
-from conv_compiler.passes.split_reads import split_reads
-from conv_compiler.schedule import MOST_FRAGMENTS, ORDER, ORDERED, mark
+from conv_compiler.passes.main_loop.read_ahead import run_ahead, with_needs
+from conv_compiler.passes.main_loop.split_reads import split_reads
+from conv_compiler.targets.limits import MOST_FRAGMENTS
 
 # Parts of a trip's products: those before its writes to LDS, and those behind its reads. Found for
 # tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside 512 of

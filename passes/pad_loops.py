@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.loop_nest import Axis, Index, LoopNest, find_nests, replace_nest
+from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import Axis, Index, LoopNest, find_nests, replace_nest
 
 
 @dataclass(frozen=True, kw_only=True)

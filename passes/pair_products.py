@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.loop_nest import Axis, LoopNest, find_nests, replace_nest
+from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import Axis, LoopNest, find_nests, replace_nest
 
 PAIR = "pair"
 

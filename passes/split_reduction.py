@@ -7,16 +7,16 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.build import ops
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.loop_nest import (
+from conv_compiler.ir import ops
+from conv_compiler.ir.attributes import ROLE
+from conv_compiler.ir.loop_nest import (
     Axis,
     Index,
     LoopNest,
     find_nests,
     replace_nest,
 )
-from conv_compiler.schedule import ROLE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,29 +24,17 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.loop_nest import LoopNest, erase_if_dead, find_nests
-from conv_compiler.passes.epilogues import find_epilogue
-from conv_compiler.passes.kernel import Kernel, summed_loops
-from conv_compiler.passes.packing import PackedTileKernel, PackedVectorKernel
-from conv_compiler.passes.tile_kernel import TileKernel
+from conv_compiler.ir.loop_nest import LoopNest, erase_if_dead, find_nests
+from conv_compiler.passes.cpu_kernel.epilogues import find_epilogue
+from conv_compiler.passes.cpu_kernel.kernel import Kernel, summed_loops
+from conv_compiler.passes.cpu_kernel.options import KernelOptions
+from conv_compiler.passes.cpu_kernel.packing import PackedTileKernel, PackedVectorKernel
+from conv_compiler.passes.cpu_kernel.tile_kernel import TileKernel
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorKernel:
-    """Options: trips of each parallel loop a workgroup takes and that are in the register tile, of
-    each summed loop that operands are copied for; sums in a register; the multiply-add; trips of
-    each summed loop that it sums, where it multiplies tiles; whether kernels of their own pack the
-    operands.
-
-    The last tile of a summed loop may be shorter."""
-
-    share: tuple[int, ...]
-    tile: tuple[int, ...]
-    cache: tuple[int, ...]
-    lanes: int = 16
-    instruction: str = "fma"
-    steps: tuple[int, ...] = ()
-    packs_first: bool = False
+class VectorKernel(KernelOptions):
+    """The pass; its options are those of `KernelOptions`."""
 
     name: ClassVar[str] = "vector-kernel"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.verify import Report, verify, verify_artifact
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.verification.verify import Report, verify, verify_artifact
 
 
 def check(

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from conv_compiler import ConvProblem, compile
+from conv_compiler.artifacts.embedded import NAME
+from conv_compiler.artifacts.record import signed
 from conv_compiler.cli import main
-from conv_compiler.embedded import NAME
-from conv_compiler.record import signed
 
 SMALL = {"n": 2, "k": 16, "c": 8, "image": (9, 9), "filter": (3, 3)}
 TARGETS = ("cpu", "gfx942", "gfx1100", "sm_80")

@@ -11,11 +11,12 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from conv_compiler.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS
-from conv_compiler.elementwise import ELEMENTWISE
-from conv_compiler.layouts import LAYOUTS
-from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.rounds import batch_is_outermost
+from conv_compiler.problem.canonical import summed_products
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS
+from conv_compiler.problem.elementwise import ELEMENTWISE
+from conv_compiler.problem.layouts import LAYOUTS
 
 # One for tests of the commands.
 SMALL = tuple("-n 2 -k 8 -c 4 --image 8x8 --filter 3x3 --pad 1 --dtype f32".split())  # noqa: SIM905
@@ -117,7 +118,7 @@ def problems_with_split(
 ) -> tuple[ConvProblem, int | str]:
     """A problem and a split-K: "auto", or a number of parts that may not divide gemm_k."""
     problem = replace(draw(problems(ndim, types)), direction=direction)
-    most = min(problem.gemm_k, 12)
+    most = min(summed_products(problem), 12)
     return problem, draw(st.one_of(st.just("auto"), st.integers(1, most)))
 
 
@@ -181,7 +182,11 @@ def of_any_kind(draw: st.DrawFn, direction: str = "") -> tuple[ConvProblem, int 
     }
     problem = replace(problem, elementwise=op, compute=compute, **operand_ops)
     # A kernel for any batch is tried on several: of some problems, and small ones.
-    any_batch = problem.n <= 5 and batch_is_outermost(problem) and draw(st.sampled_from([0, 0, 1]))
+    any_batch = (
+        problem.n <= 5
+        and problem.layout_row.batch_is_outermost(problem.g)
+        and draw(st.sampled_from([0, 0, 1]))
+    )
     return replace(problem, dynamic_batch=bool(any_batch)), split_k
 
 

@@ -1,6 +1,6 @@
-"""AMX in plain vectors: what its instructions do to tiles, for hosts that have none of them.
+"""AMX in plain vectors: what its instructions do to amx_ops, for hosts that have none of them.
 
-Kernels are those of `passes/tile_kernel.py` to the last address; only the calls of x86's
+Kernels are those of `passes/cpu_kernel/tile_kernel.py` to the last address; only the calls of x86's
 intrinsics are written as loads, stores and multiply-adds of their own.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
 
-from conv_compiler.passes import tiles
-from conv_compiler.passes.addresses import pointer
-from conv_compiler.passes.indices import constant, loops, plus, times
+from conv_compiler.passes.cpu_kernel import amx_ops
+from conv_compiler.passes.cpu_kernel.addresses import pointer
+from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
 
-ROWS = tiles.TILE_ROWS
+ROWS = amx_ops.TILE_ROWS
 
 
 def emulate(monkeypatch):
@@ -23,11 +23,11 @@ def emulate(monkeypatch):
         original(self, *args, **kinds)
         self.type = self.whole
 
-    original = tiles.Tiles.__init__
-    monkeypatch.setattr(tiles.Tiles, "__init__", made_of_vectors)
-    monkeypatch.setattr(tiles.Tiles, "call", call)
-    monkeypatch.setattr(tiles.Tiles, "factor", lambda self, at, stride, has_rows: (at, stride))
-    monkeypatch.setattr(tiles.Tiles, "_add", multiplied)
+    original = amx_ops.Tiles.__init__
+    monkeypatch.setattr(amx_ops.Tiles, "__init__", made_of_vectors)
+    monkeypatch.setattr(amx_ops.Tiles, "call", call)
+    monkeypatch.setattr(amx_ops.Tiles, "factor", lambda self, at, stride, has_rows: (at, stride))
+    monkeypatch.setattr(amx_ops.Tiles, "_add", multiplied)
 
 
 def call(self, name, shape, operands, results):
@@ -37,7 +37,7 @@ def call(self, name, shape, operands, results):
     if name == "cast.tile.to.vector":
         return [operands[0]]
     if name == "tileloadd64.internal":
-        assert shape == (ROWS, tiles.ROW_BYTES)
+        assert shape == (ROWS, amx_ops.ROW_BYTES)
         return [_loaded(self, *operands)]
     assert name == "tilestored64.internal"
     return _stored(self, *operands)

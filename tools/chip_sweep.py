@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conv_compiler import ConvError, ConvProblem, compile
-from conv_compiler.cache import Cache
+from conv_compiler.storage.cache import Cache
 from conv_compiler.targets import TARGETS, find_target
 
 DATA = Path(__file__).parent.parent / "tests" / "data"

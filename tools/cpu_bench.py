@@ -35,13 +35,13 @@ from cpu_peaks import CHAINS, fma_kernel, loaded, measure_peaks
 from cpu_results import HEADER, Result, Timing, summaries, write_json
 
 from conv_compiler import __version__, compile
-from conv_compiler.artifact import Artifact
+from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.errors import ConvError, UnsupportedProblem
-from conv_compiler.host import host_cores, host_flags
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
 from conv_compiler.targets import find_target
-from conv_compiler.verify import verify_artifact
-from conv_compiler.waiting import batch_wait, may_wait_as_batch
+from conv_compiler.targets.host import host_cores, host_flags
+from conv_compiler.verification.verify import verify_artifact
 
 BATCHES, BATCH, WARM_UP = 6, 8, 2
 # A side whose first call says that its batches would take longer is called no more.
@@ -115,7 +115,7 @@ def our_call(artifact: Artifact, device: str) -> tuple[str, Call]:
     waiting = batch_wait if device == "local-task" and may_wait_as_batch() else nullcontext
 
     def call() -> Any:
-        with waiting():  # as `conv_compiler.runtime` calls it
+        with waiting():  # as `conv_compiler.runtime.kernel` calls it
             return kernel(*operands)
 
     return artifact.strategy.text, call

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nvidia_check import PROBLEMS, run_all, two_steps
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 
 def problems() -> Iterator[tuple[ConvProblem, int | str]]:

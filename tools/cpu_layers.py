@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 # Channels last and channels first; in PyTorch channels_last (or channels_last_3d) and contiguous.
 LAST, FIRST = "NHWGC_GKYXC_NHWGK", "NGCHW_GKCYX_NGKHW"

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,9 +28,9 @@ from cpu_layers import SETS, find_layers
 from cpu_peaks import ELEMENTS, loaded
 from cpu_results import write_json
 
-from conv_compiler.artifact import Artifact
+from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.host import host_cores
+from conv_compiler.targets.host import host_cores
 
 TURNS, CALLS, CHAINS = 40, 3, 8
 # A turn counts as undisturbed where multiply-adds in registers got so much of all cores.

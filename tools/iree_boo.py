@@ -12,10 +12,10 @@ import tempfile
 from pathlib import Path
 
 from conv_compiler.build import build
-from conv_compiler.cache import Cache, compiler_version
+from conv_compiler.compiler.stages import compiler_flags, run_compiler
 from conv_compiler.errors import CompileFailed
-from conv_compiler.problem import ConvProblem
-from conv_compiler.stages import compiler_flags, run_compiler
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache, compiler_version
 from conv_compiler.targets import Target
 
 FLAGS = (

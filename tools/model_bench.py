@@ -28,15 +28,15 @@ from typing import Any
 from iree_boo import compile_boo
 
 from conv_compiler import compile
-from conv_compiler.cache import Cache
 from conv_compiler.commands.model_table import model
+from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.errors import ConvError
 from conv_compiler.frontends import Request, read_file
 from conv_compiler.model.facts import CHIPS
 from conv_compiler.model.module import ModuleModel
 from conv_compiler.model.roofline import least_seconds
-from conv_compiler.problem import ConvProblem
-from conv_compiler.report import left, right, seconds, show
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache
 from conv_compiler.targets import Target, find_target
 
 SETS = Path(__file__).parent / "sets" / "sets.json"

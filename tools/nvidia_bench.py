@@ -21,9 +21,9 @@ from typing import Any
 
 from nvidia_check import two_steps
 
-from conv_compiler.artifact import Artifact
-from conv_compiler.problem import ConvProblem
-from conv_compiler.report import left, right, show
+from conv_compiler.artifacts.artifact import Artifact
+from conv_compiler.commands.report import left, right, show
+from conv_compiler.problem.conv_problem import ConvProblem
 
 REPEATS = 33
 SECONDS = 0.3  # spent on each median
@@ -68,9 +68,9 @@ def compile_all(folder: Path, chip: str) -> None:
     """Both sides of every problem, once as they are and once with every dispatch repeated."""
     from iree_boo import flags, payload
 
-    from conv_compiler.compile import compile
+    from conv_compiler.compiler.compile import compile
+    from conv_compiler.compiler.stages import compiler_flags, run_compiler, stage_texts
     from conv_compiler.errors import CompileFailed
-    from conv_compiler.stages import compiler_flags, run_compiler, stage_texts
     from conv_compiler.targets import find_target
 
     target = find_target(chip)
@@ -98,8 +98,8 @@ def compile_all(folder: Path, chip: str) -> None:
 
 def _kernel_seconds(folder: Path, problem: ConvProblem) -> float:
     """Seconds of all dispatches of one call."""
-    from conv_compiler.runtime import load
-    from conv_compiler.verify import inputs
+    from conv_compiler.runtime.kernel import load
+    from conv_compiler.verification.verify import inputs
 
     operands = inputs(problem, "random", 0)
     once, repeated = (
@@ -160,7 +160,7 @@ def run_all(folder: Path) -> bool:
     """Measure every problem in the folder; True when all of ours are right."""
     import iree.runtime
 
-    from conv_compiler.verify import verify_artifact
+    from conv_compiler.verification.verify import verify_artifact
 
     # One after another: in a graph the repetitions of a dispatch would overlap.
     iree.runtime.flags.parse_flags("--cuda_use_streams=true")

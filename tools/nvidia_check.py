@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 P = ConvProblem
 
@@ -123,9 +123,9 @@ def compile_all(folder: Path, chip: str) -> None:
 
 def run_all(folder: Path, device: str = "cuda") -> bool:
     """Run and verify every artifact in the folder; True when all are right."""
-    from conv_compiler.artifact import Artifact
-    from conv_compiler.data import DATA
-    from conv_compiler.verify import verify_artifact
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.verification.inputs import DATA
+    from conv_compiler.verification.verify import verify_artifact
 
     reports = []
     for path in sorted(folder.glob("*.vmfb")):

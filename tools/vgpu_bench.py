@@ -14,9 +14,9 @@ import json
 import sys
 
 from conv_compiler import ConvProblem, compile, vgpu
-from conv_compiler.report import Column, left, right, show
-from conv_compiler.runtime import load
-from conv_compiler.verify import inputs
+from conv_compiler.commands.report import Column, left, right, show
+from conv_compiler.runtime.kernel import load
+from conv_compiler.verification.verify import inputs
 
 PROBLEM = ConvProblem(n=32, k=128, c=128, image=(28, 28), filter=(3, 3), pad_low=(1, 1))
 COLUMNS: tuple[Column, ...] = (

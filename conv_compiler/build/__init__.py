@@ -10,13 +10,13 @@ from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.empty import build_empty
 from conv_compiler.build.fwd import build_fwd
-from conv_compiler.problem import STATED_DIRECTION
-from conv_compiler.rounds import a_round, cut_axis, rounds_of, sums_rounds
+from conv_compiler.problem.batching import a_round, cut_axis, rounds_of, sums_rounds
+from conv_compiler.problem.directions import STATED_DIRECTION
 
 if TYPE_CHECKING:
     from iree.compiler import ir
 
-    from conv_compiler.problem import ConvProblem
+    from conv_compiler.problem.conv_problem import ConvProblem
 
 # direction -> its result, from the operands as the user holds them.
 BUILDERS: MappingProxyType[str, Callable[..., ir.Value]] = MappingProxyType(
@@ -30,14 +30,14 @@ def build(problem: ConvProblem) -> ir.Module:
     Its one function `@main` takes the operands as the user holds them, then d where the problem's
     elementwise op takes it, and returns the result. The contraction is one linalg.generic tagged
     `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
-    `conv_compiler.loops`; those of other directions as in `conv_compiler.directions`. A problem in
+    `conv_compiler.loops`; those of other directions as in `problem/canonical.py`. A problem in
     rounds has it in the private function `@round`, and `@main` is the host program around it.
     """
     from iree.compiler import ir
     from iree.compiler.dialects import func
 
-    from conv_compiler.build import ops
-    from conv_compiler.build.rounds import build_rounds, round_function
+    from conv_compiler.build.batching import build_rounds, round_function
+    from conv_compiler.ir import ops
 
     def tensor_type(
         problem: ConvProblem, name: str, shape: Sequence[int], element: ir.Type

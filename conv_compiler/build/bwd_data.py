@@ -1,6 +1,6 @@
 """The payload of a data gradient: arrange the weight by phases, contract, put the phases in place.
 
-`conv_compiler/directions.py` says what phases are.
+`conv_compiler/problem/canonical.py` says what phases are.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
-from conv_compiler.directions import as_weight_gradient, phases
+from conv_compiler.problem.canonical import as_weight_gradient, phases
 
 if TYPE_CHECKING:
     from iree.compiler import ir
 
-    from conv_compiler.directions import Phases
-    from conv_compiler.problem import ConvProblem
+    from conv_compiler.problem.canonical import Phases
+    from conv_compiler.problem.conv_problem import ConvProblem
 
 
 def build_bwd_data(
     problem: ConvProblem, gradient: ir.Value, weight: ir.Value, *extra: ir.Value
 ) -> ir.Value:
     """d_input of d_output and weight, and of d where the problem's elementwise op takes it."""
-    from conv_compiler.build import ops
+    from conv_compiler.ir import ops
 
     cut, letters = phases(problem), problem.layout_row.grouped
     gradient, weight = grouped(problem, "output", gradient), grouped(problem, "weight", weight)
@@ -47,7 +47,7 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
     from iree.compiler import ir
     from iree.compiler.dialects import arith, linalg, tensor
 
-    from conv_compiler.build import ops
+    from conv_compiler.ir import ops
 
     index = ir.IndexType.get()
     letters, ndim = problem.layout_row.grouped.weight, problem.ndim
@@ -102,7 +102,7 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
 
 def _in_place(problem: ConvProblem, found: ir.Value, cut: tuple[Phases, ...]) -> ir.Value:
     """The input gradient in its grouped axes, from [.., pixels / stride, .., phases and c, ..]."""
-    from conv_compiler.build import ops
+    from conv_compiler.ir import ops
 
     if set(problem.stride) == {1}:
         return found

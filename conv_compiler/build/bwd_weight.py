@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.directions import in_terms
-from conv_compiler.dtypes import DTYPES
+from conv_compiler.problem.canonical import in_terms
+from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.layouts import axis_of
 
 if TYPE_CHECKING:
     from iree.compiler import ir
 
-    from conv_compiler.build.scalar import Scalar
-    from conv_compiler.dtypes import DType
-    from conv_compiler.elementwise import Fused
-    from conv_compiler.problem import ConvProblem
+    from conv_compiler.ir.scalar import Scalar
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.problem.dtypes import DType
+    from conv_compiler.problem.elementwise import Fused
 
 # Loop names: spatial dimensions take the letters of Composable Kernel, last dimension last.
 FILTER_LOOPS = ("z", "y", "x")
@@ -47,7 +48,7 @@ def build_bwd_weight(
 
 def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
     """A tensor of the problem, `input`, `weight` or `output`, with the group as an axis."""
-    from conv_compiler.build import ops
+    from conv_compiler.ir import ops
 
     if not problem.layout_row.folded:
         return value
@@ -58,8 +59,8 @@ def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
 
 def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
     """An operand after its op, in the type that is multiplied; itself where that is no change."""
-    from conv_compiler.build import ops
-    from conv_compiler.build.scalar import rounded, widened
+    from conv_compiler.ir import ops
+    from conv_compiler.ir.scalar import rounded, widened
 
     type = ops.element_type(dtype)
     if op is None and ops.element_of(value) == type:
@@ -84,8 +85,8 @@ def contracted(problem: ConvProblem, image: ir.Value, gradient: ir.Value) -> ir.
     """
     from iree.compiler import ir
 
-    from conv_compiler.build import ops
     from conv_compiler.build.terms import stacked
+    from conv_compiler.ir import ops
 
     of_gradient, of_image = (DTYPES[name] for name in problem.operand_dtypes)
     op_of_image, op_of_gradient = problem.operand_ops
@@ -133,12 +134,12 @@ def contracted(problem: ConvProblem, image: ir.Value, gradient: ir.Value) -> ir.
 
 def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] = ()) -> ir.Value:
     """The sums after the elementwise op, in the result's type."""
-    from conv_compiler.build import ops
+    from conv_compiler.ir import ops
 
     type = ops.element_type(problem.result_type)
     if problem.fused is None:
         return ops.convert_tensor(sums, type)
-    from conv_compiler.build.scalar import rounded, widened
+    from conv_compiler.ir.scalar import rounded, widened
 
     wide = ops.element_type(DTYPES[problem.accumulator_type.elementwise])
     formula, values = problem.fused.row.formula, problem.fused.values
@@ -153,15 +154,9 @@ def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] =
 
 def folded(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
     """The inverse of `grouped`."""
-    from conv_compiler.build import ops
+    from conv_compiler.ir import ops
 
     if not problem.layout_row.folded:
         return value
     letters: str = getattr(problem.layout_row.grouped, name)
     return ops.merge_axes(value, axis_of(letters, "G", problem.ndim), 2)
-
-
-def axis_of(letters: str, letter: str, ndim: int) -> int:
-    """Tensor axis of a letter, counting `*` as ndim axes."""
-    before = letters[: letters.index(letter)]
-    return len(before) + ("*" in before) * (ndim - 1)

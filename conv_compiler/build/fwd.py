@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
-from conv_compiler.directions import as_weight_gradient
+from conv_compiler.problem.canonical import as_weight_gradient
 
 if TYPE_CHECKING:
     from iree.compiler import ir
 
-    from conv_compiler.problem import ConvProblem
+    from conv_compiler.problem.conv_problem import ConvProblem
 
 
 def build_fwd(

@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from conv_compiler.build import ops
-from conv_compiler.dtypes import DTYPES
+from conv_compiler.ir import ops
+from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.layouts import axis_of
 
 if TYPE_CHECKING:
-    from conv_compiler.dtypes import Terms
-    from conv_compiler.problem import ConvProblem
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.problem.dtypes import Terms
 
 
 def stacked(
     problem: ConvProblem, terms: Terms, image: ir.Value, gradient: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """The operands of a weight gradient, in its grouped axes, with all terms along the batch."""
-    from conv_compiler.build.bwd_weight import axis_of
-
     row = problem.layout_row.grouped
     of_gradient, of_image = zip(*terms.parts, strict=True)
     type = ops.element_type(DTYPES[terms.dtype])

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conv_compiler.commands.report import say
 from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import (
     Request,
@@ -22,9 +23,8 @@ from conv_compiler.frontends import (
 )
 from conv_compiler.frontends.flags import add_problem_flags, from_values, size, sizes, stated
 from conv_compiler.frontends.request import is_number
-from conv_compiler.problem import ConvProblem
-from conv_compiler.report import say
-from conv_compiler.strategy import Wanted
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import TARGETS, Target, find_target
 
 

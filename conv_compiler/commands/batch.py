@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from conv_compiler.commands.arguments import Job
+from conv_compiler.commands.report import progress, say
 from conv_compiler.errors import ConvError, Mismatch
-from conv_compiler.report import progress, say
 
 Row = dict[str, Any]
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from conv_compiler.commands.arguments import add_json
-from conv_compiler.report import left, right, show
+from conv_compiler.commands.report import left, right, show
 
 COLUMNS = (
     left("problem", "name"),
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show or clear the cache."""
-    from conv_compiler.cache import Cache
+    from conv_compiler.storage.cache import Cache
     from conv_compiler.vgpu.programs import Programs
 
     cache, programs = Cache.default(), Programs.default()
@@ -48,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(cache: Any, key: str, size: int, used: float) -> dict[str, Any]:
-    from conv_compiler.cache import RECORD_BYTES
+    from conv_compiler.artifacts.record import Record
     from conv_compiler.errors import ConvError, InvalidArtifact
-    from conv_compiler.private_folder import read_private
-    from conv_compiler.problem import ConvProblem
-    from conv_compiler.record import Record
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.storage.cache import RECORD_BYTES
+    from conv_compiler.storage.private_folder import read_private
     from conv_compiler.typed import decoded
 
     vmfb, record = cache.paths(key)

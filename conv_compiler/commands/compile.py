@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conv_compiler.artifacts.embedded import VMFB
 from conv_compiler.commands.arguments import (
     Job,
     add_build,
@@ -18,14 +19,13 @@ from conv_compiler.commands.arguments import (
     wanted,
 )
 from conv_compiler.commands.batch import Row, require, rows_of
+from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
-from conv_compiler.embedded import VMFB
 from conv_compiler.errors import InvalidOutput, UnsupportedProblem
-from conv_compiler.outputs import check_output
-from conv_compiler.report import left, right, seconds, show
+from conv_compiler.storage.outputs import check_output
 
 if TYPE_CHECKING:
-    from conv_compiler.artifact import Artifact
+    from conv_compiler.artifacts.artifact import Artifact
 
 COLUMNS = (
     *PROBLEM,
@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compile every problem for every target and split asked for."""
-    from conv_compiler.compile import compile
+    from conv_compiler.compiler.compile import compile
 
     every, how = jobs(args), wanted(args)
     read = read_files(args)

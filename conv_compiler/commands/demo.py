@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from conv_compiler.commands.arguments import add_json
 from conv_compiler.commands.batch import require
+from conv_compiler.commands.report import progress, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.commands.verify import RESULT, report_row
 from conv_compiler.frontends import Request, read_file
 from conv_compiler.frontends.flags import size
-from conv_compiler.report import progress, show
 from conv_compiler.targets import find_target
 
 if TYPE_CHECKING:
-    from conv_compiler.verify import Report
+    from conv_compiler.verification.verify import Report
 
 LAYERS = Path(__file__).parent.parent / "problems" / "resnet50.txt"
 COLUMNS = (*PROBLEM, *KERNEL, *RESULT)
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do it all and print the table; Mismatch after it when a kernel is wrong."""
-    from conv_compiler.compile import compile
+    from conv_compiler.compiler.compile import compile
 
     started = time.perf_counter()
     layers = [request.with_batch(args.batch) for request in read_file(args.problems)]
@@ -81,8 +81,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _on_cpu(layer: Request) -> tuple[Report, Report]:
     """The reports on integer and on random data; the second is timed."""
-    from conv_compiler.compile import compile
-    from conv_compiler.verify import verify_artifact
+    from conv_compiler.compiler.compile import compile
+    from conv_compiler.verification.verify import verify_artifact
 
     artifact = compile(layer.problem, "cpu")
     return (

@@ -16,12 +16,12 @@ from conv_compiler.commands.arguments import (
     one,
     wanted,
 )
-from conv_compiler.report import left, right, show
+from conv_compiler.commands.report import left, right, show
 
 if TYPE_CHECKING:
-    from conv_compiler.artifact import Artifact
-    from conv_compiler.problem import ConvProblem
-    from conv_compiler.strategy import Strategy
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import Strategy
     from conv_compiler.targets import Target
 
 COLUMNS = (
@@ -90,12 +90,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
-    from conv_compiler.artifact import Artifact
-    from conv_compiler.compile import compile
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.binary.module_file import ModuleFile
+    from conv_compiler.compiler.compile import compile
     from conv_compiler.model.facts import chip_facts
-    from conv_compiler.module_file import ModuleFile
-    from conv_compiler.own_schedule import replaced
-    from conv_compiler.select import choose, passed_over
+    from conv_compiler.strategies.select import choose, passed_over, replaced_sequences
     from conv_compiler.targets import find_target
 
     args.model |= args.look
@@ -127,14 +126,14 @@ def run(args: argparse.Namespace) -> int:
         needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
-        facts["replaced"] = list(replaced(problem, find_target(target), strategy))
+        facts["replaced"] = list(replaced_sequences(problem, find_target(target), strategy))
         facts["passed_over"] = list(passed_over(problem, find_target(target), strategy))
         print(json.dumps(facts, indent=1))
     else:
         print(f"problem   {problem.name}")
         print(f"target    {target}")
         print(f"strategy  {strategy.text}")
-        if names := replaced(problem, find_target(target), strategy):
+        if names := replaced_sequences(problem, find_target(target), strategy):
             print(f"replaced  {' '.join(f'@{name}' for name in names)}")
         print(f"file      {artifact.vmfb}")
         if needs := ModuleFile.of(artifact.vmfb, artifact.module).needs:
@@ -160,8 +159,8 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
     """Run the artifact once on its chip's virtual device and print the counts by kernel."""
     from conv_compiler import vgpu
     from conv_compiler.errors import UnsupportedTarget
-    from conv_compiler.runtime import load
-    from conv_compiler.verify import inputs
+    from conv_compiler.runtime.kernel import load
+    from conv_compiler.verification.verify import inputs
 
     if artifact.target not in vgpu.CHIPS:
         raise UnsupportedTarget(
@@ -180,7 +179,7 @@ def _print_stages(
     args: argparse.Namespace, problem: ConvProblem, target: Target, strategy: Strategy
 ) -> None:
     """Run the stages as far as the last one asked for and print those asked for, in order."""
-    from conv_compiler.stages import stage_texts
+    from conv_compiler.compiler.stages import stage_texts
 
     wanted = [stage for stage in STAGES if stage in args.stage]
     with tempfile.TemporaryDirectory() as folder:

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.commands.arguments import add_json
-from conv_compiler.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS, WIDER
-from conv_compiler.elementwise import ELEMENTWISE
+from conv_compiler.commands.report import Column, left, right, show
 from conv_compiler.errors import UnsupportedTarget
-from conv_compiler.layouts import LAYOUTS
-from conv_compiler.report import Column, left, right, show
+from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS, WIDER
+from conv_compiler.problem.elementwise import ELEMENTWISE
+from conv_compiler.problem.layouts import LAYOUTS
 from conv_compiler.targets import TARGETS, Target
 
 Rows = list[dict[str, Any]]
@@ -93,7 +93,7 @@ def _elementwise() -> Rows:
 
 
 def _strategies() -> Rows:
-    from conv_compiler.select import STRATEGIES
+    from conv_compiler.strategies.select import STRATEGIES
 
     return [
         {
@@ -185,8 +185,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(as_json: bool) -> int:
-    from conv_compiler.check_targets import check_target
-    from conv_compiler.report import progress
+    from conv_compiler.commands.report import progress
+    from conv_compiler.compiler.check_targets import check_target
 
     known = [row for row in TARGETS.values() if row.is_gpu or row.processor]
     rows: Rows = []

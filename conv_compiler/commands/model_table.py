@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.report import left, right, seconds, show
+from conv_compiler.commands.report import left, right, seconds, show
 
 if TYPE_CHECKING:
     from conv_compiler.model.module import KernelModel, ModuleModel
@@ -74,7 +74,7 @@ def count_on_virtual_gpu(vmfb: Path, look: bool = False) -> tuple[KernelCounters
     import numpy as np
 
     from conv_compiler import vgpu
-    from conv_compiler.runtime import load
+    from conv_compiler.runtime.kernel import load
 
     kernel = load(vmfb, "vgpu")
     # What is counted hangs on addresses, not on data.

@@ -17,12 +17,12 @@ from conv_compiler.commands.arguments import (
     read_files,
     wanted,
 )
+from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.errors import InvalidArray
-from conv_compiler.outputs import Kind, check_output, write
-from conv_compiler.report import left, right, seconds, show
+from conv_compiler.storage.outputs import Kind, check_output, write
 
 if TYPE_CHECKING:
-    from conv_compiler.artifact import Artifact
+    from conv_compiler.artifacts.artifact import Artifact
 
 COLUMNS = (
     left("artifact", "vmfb"),
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     """Run a `.vmfb`, or a problem after compiling it; PROBLEM may name a `.vmfb`."""
     from time import perf_counter
 
-    from conv_compiler.runtime import load
+    from conv_compiler.runtime.kernel import load
 
     check_output(args.output, NPY, read_files(args))
     kernel = load(_artifact(args), args.device)
@@ -92,7 +92,7 @@ def _artifact(args: argparse.Namespace) -> Artifact | Path:
     """What to run."""
     if path := artifact_path(args):
         return path
-    from conv_compiler.compile import compile
+    from conv_compiler.compiler.compile import compile
 
     job = one(args)
     return compile(job.problem, job.target.name, wanted(args), job.split_k)

@@ -13,13 +13,13 @@ from conv_compiler.commands.arguments import (
     jobs,
     wanted,
 )
+from conv_compiler.commands.report import progress, show
 from conv_compiler.frontends.flags import size
-from conv_compiler.report import progress, show
 
 if TYPE_CHECKING:
     from conv_compiler.commands.arguments import Job
-    from conv_compiler.strategy import Strategy
-    from conv_compiler.sweep import Trial
+    from conv_compiler.strategies.strategy import Strategy
+    from conv_compiler.tuning.sweep import Trial
 
 # Of strategies whose time is modelled, so many of the best are run on the virtual GPU.
 CHECKS = 3
@@ -64,8 +64,8 @@ def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> list[dict[str, An
     Raises the first of these where none compiled.
     """
     from conv_compiler.errors import CompileFailed, ConvError, StrategyNotApplied
-    from conv_compiler.sweep import admissible, trial
-    from conv_compiler.verify import verify_artifact
+    from conv_compiler.tuning.sweep import admissible, trial
+    from conv_compiler.verification.verify import verify_artifact
 
     problem, target = found[0].problem, found[0].target
     strategies = admissible(problem, target, wanted(args), [job.split_k for job in found])

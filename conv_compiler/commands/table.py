@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.report import Column, left, right
+from conv_compiler.commands.report import Column, left, right
 
 if TYPE_CHECKING:
-    from conv_compiler.artifact import Artifact
+    from conv_compiler.artifacts.artifact import Artifact
 
 PROBLEM: tuple[Column, ...] = (
     left("problem", "name"),

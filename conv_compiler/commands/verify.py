@@ -15,12 +15,12 @@ from conv_compiler.commands.arguments import (
     wanted,
 )
 from conv_compiler.commands.batch import Row, require, rows_of
+from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.commands.table import PROBLEM, artifact_row
 from conv_compiler.frontends.flags import size
-from conv_compiler.report import left, right, seconds, show
 
 if TYPE_CHECKING:
-    from conv_compiler.verify import Report
+    from conv_compiler.verification.verify import Report
 
 RESULT = (
     right("error", "relative_error", lambda error: f"{error:.1e}" if error else "0"),
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify every problem asked for; an error after the table when one is wrong or refused."""
-    from conv_compiler.verify import verify
+    from conv_compiler.verification.verify import verify
 
     how = wanted(args)
 

@@ -16,7 +16,7 @@ from typing import Any
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.ckprofiler import read_integer, read_sizes, refuse_flags
 from conv_compiler.frontends.request import Request, SplitK
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 _HEAD = ("verify", "init", "time")
 

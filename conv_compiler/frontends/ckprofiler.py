@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.request import ALL_SPLITS, POWERS, Request, SplitK, is_count, is_number
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 _Row = TypeVar("_Row")
 _Table = Mapping[str, _Row]

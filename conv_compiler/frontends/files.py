@@ -13,7 +13,7 @@ from typing import Any
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends import ck_examples, ckprofiler, flags, miopen
 from conv_compiler.frontends.request import Request, parse_split_k
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.typed import decoded, typed
 
 # What an object may state beside its problem.

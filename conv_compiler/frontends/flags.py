@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
-from conv_compiler.problem import TENSORS, ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import TENSORS
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
 _NEEDED = ("n", "k", "c", "image", "filter")

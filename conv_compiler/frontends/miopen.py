@@ -14,8 +14,8 @@ from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.request import Request, is_count
-from conv_compiler.layouts import LAYOUTS, Layout
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.layouts import LAYOUTS, Layout
 
 # The driver's operation -> our data type.
 OPERATIONS = MappingProxyType(

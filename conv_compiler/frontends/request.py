@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 SplitK = int | Literal["auto", "occupancy"]
 
@@ -35,7 +35,7 @@ class Request:
     def splits(self) -> tuple[SplitK, ...]:
         """The values to build: those asked for, or "auto"; `all` means all that are possible."""
         if self.split_k in (ALL_SPLITS, POWERS):
-            from conv_compiler.directions import roles
+            from conv_compiler.problem.canonical import roles
 
             most = roles(self.problem).gemm_k
             return tuple(s for s in self.split_k if isinstance(s, str) or s <= most)

@@ -13,7 +13,7 @@ from conv_compiler.errors import InvalidArtifact
 from conv_compiler.model.instructions import Instruction, from_records
 
 if TYPE_CHECKING:
-    from conv_compiler.code_note import KernelNote
+    from conv_compiler.binary.code_note import KernelNote
 
 _ELF = b"\x7fELF\x02\x01"
 _EM_AMDGPU = 224
@@ -68,7 +68,7 @@ def kernels(elf: bytes) -> tuple[KernelCode, ...]:
 
     Raises InvalidArtifact for a chip not known here, and for a damaged object.
     """
-    from conv_compiler.code_note import DAMAGE, read_note
+    from conv_compiler.binary.code_note import DAMAGE, read_note
     from conv_compiler.vgpu.decode import text_section
     from conv_compiler.vgpu.formats import FAMILIES
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.facts import ChipFacts, chip_facts
 from conv_compiler.model.launch import Launch, Occupancy, occupancy
-from conv_compiler.schedule import MOST_FRAGMENTS
 from conv_compiler.targets import Target
+from conv_compiler.targets.limits import MOST_FRAGMENTS
 
 # A pipe that is busy for less than this share of the time does not bind a kernel: latency does.
 BOUND_SHARE = 0.75

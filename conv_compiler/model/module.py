@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from conv_compiler.binary.module_file import ModuleFile
 from conv_compiler.errors import InvalidArtifact
 from conv_compiler.model.code_object import KernelCode, code_objects, kernels
 from conv_compiler.model.counts import KernelCounts
@@ -21,7 +22,6 @@ from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
 from conv_compiler.model.facts import chip_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.model.static import alone, static_counts
-from conv_compiler.module_file import ModuleFile
 from conv_compiler.targets import Target, find_target
 from conv_compiler.vgpu.counters import KernelCounters
 

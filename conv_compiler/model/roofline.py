@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.f8 import multiplied
 from conv_compiler.model.estimate import chip_lanes
 from conv_compiler.model.facts import chip_facts
+from conv_compiler.targets.f8 import multiplied
 
 if TYPE_CHECKING:
-    from conv_compiler.problem import ConvProblem
+    from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
 

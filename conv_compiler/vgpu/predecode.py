@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 
 from conv_compiler.errors import CacheRefused
-from conv_compiler.private_folder import make_private_folder
+from conv_compiler.storage.private_folder import make_private_folder
 
 
 def predecode(objects: tuple[bytes, ...], chip: str) -> None:

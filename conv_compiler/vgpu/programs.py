@@ -41,7 +41,7 @@ class Programs:
     @classmethod
     def default(cls) -> Programs:
         """Those of the user's cache."""
-        from conv_compiler.cache import Cache
+        from conv_compiler.storage.cache import Cache
 
         return cls(Cache.default().folder / "vgpu")
 

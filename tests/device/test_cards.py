@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.devices import open_device
 from conv_compiler.errors import DeviceUnavailable
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.devices import open_device
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.verification.verify import verify, verify_artifact
 
 pytestmark = pytest.mark.device
 PROBLEMS = (

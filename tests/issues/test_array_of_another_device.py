@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.devices import DEVICES
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import InvalidArray
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import Kernel, load, to_numpy
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.devices import DEVICES
+from conv_compiler.runtime.kernel import Kernel, load, to_numpy
 
 PROBLEM = ConvProblem(n=2, g=1, k=4, c=4, image=(5, 5), filter=(3, 3), dtype="f32")
 IMAGE = np.random.default_rng(12).integers(-4, 5, PROBLEM.input_shape).astype(np.float32)

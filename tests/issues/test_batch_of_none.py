@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy
-from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.runtime import load, run
-from conv_compiler.verify import verify
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.runtime.kernel import load, run
+from conv_compiler.verification.verify import verify
 
 SIZES = {"g": 2, "k": 3, "c": 4, "image": (5, 5), "filter": (3, 3)}
 NONE = ConvProblem(n=0, **SIZES)

@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conv_compiler import cache as cache_module
-from conv_compiler import leftovers, notices
-from conv_compiler.artifact import Artifact
-from conv_compiler.cache import Cache
+from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.cli import main
-from conv_compiler.compile import compile
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import CacheRefused, CompileFailed, ConvError, InvalidArtifact
-from conv_compiler.notices import ConvWarning
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import load, run
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import load, run
+from conv_compiler.storage import cache as cache_module
+from conv_compiler.storage import leftovers, notices
+from conv_compiler.storage.cache import Cache
+from conv_compiler.storage.notices import ConvWarning
 
 PROBLEM = ConvProblem(n=1, g=1, k=2, c=2, image=(4, 4), filter=(1, 1), dtype="f32")
 SHAPES = PROBLEM.input_shape, PROBLEM.output_shape
@@ -72,11 +72,11 @@ def unprivileged(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Python code in a process that permissions hold, root's too."""
     preamble = f"""
 from pathlib import Path
-from conv_compiler.cache import Cache
-from conv_compiler.compile import compile
+from conv_compiler.storage.cache import Cache
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import *
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import load, run
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import load, run
 import numpy as np
 PROBLEM = {PROBLEM!r}
 IMAGE, GRADIENT = (np.ones(shape, np.float32) for shape in {SHAPES!r})
@@ -270,7 +270,7 @@ def test_files_that_may_not_be_read_are_refused_by_our_kinds(tmp_path: Path) -> 
         """
 path = compile(PROBLEM, cache=Cache(folder / "cache")).save(folder / "x.vmfb").vmfb
 path.chmod(0)
-from conv_compiler.artifact import Artifact
+from conv_compiler.artifacts.artifact import Artifact
 for use in (load, Artifact.load):
     try:
         use(path)
@@ -364,17 +364,17 @@ def test_what_a_killed_compilation_left_is_removed(tmp_path: Path, number: int) 
     code = f"""
 import time
 from conv_compiler import compile as _
-import conv_compiler.compile
-from conv_compiler.leftovers import scratch
-from conv_compiler.cache import Cache
+import conv_compiler.compiler.compile
+from conv_compiler.storage.leftovers import scratch
+from conv_compiler.storage.cache import Cache
 import importlib
-module = importlib.import_module("conv_compiler.compile")
+module = importlib.import_module("conv_compiler.compiler.compile")
 def sleep(*_):
     with scratch(Cache.default().folder):
         print("compiling", flush=True)
         time.sleep(60)
 module._first_proved = sleep
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 module.compile({PROBLEM!r})
 """
     process = subprocess.Popen(

@@ -7,8 +7,8 @@ kernel of this problem came out wrong, in the same weights on all chips; the vir
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.verify import verify
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.verification.verify import verify
 
 PROBLEM = ConvProblem(
     n=2,

@@ -16,14 +16,14 @@ from iree.compiler import ir
 
 from conv_compiler.build import build
 from conv_compiler.errors import Mismatch
-from conv_compiler.layouts import LAYOUTS
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.schedule import ops_with_role
-from conv_compiler.select import STRATEGIES, choose
+from conv_compiler.ir.attributes import ops_with_role
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.layouts import LAYOUTS
+from conv_compiler.strategies.select import STRATEGIES, choose
 from conv_compiler.targets import find_target
-from conv_compiler.tolerance import tolerance
-from conv_compiler.verify import compare, inputs, verify_artifact
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.tolerance import tolerance
+from conv_compiler.verification.verify import compare, inputs, verify_artifact
 
 SIZES = {"dense": {"k": 5, "c": 4, "g": 2}, "depthwise": {"k": 1, "c": 1, "g": 6}}
 
@@ -88,7 +88,9 @@ class SwappedKernel:
 
 @pytest.mark.parametrize("data", ["integers", "random"])
 def test_verification_catches_a_swapped_kernel(data, monkeypatch):
-    monkeypatch.setattr(sys.modules["conv_compiler.verify"], "load", lambda *_: SwappedKernel())
+    monkeypatch.setattr(
+        sys.modules["conv_compiler.verification.verify"], "load", lambda *_: SwappedKernel()
+    )
     strategy = choose(PROBLEM, find_target("sm_80"), "implicit_gemm")[0]
     artifact = SimpleNamespace(problem=PROBLEM, target="sm_80", strategy=strategy)
     report = verify_artifact(artifact, data)

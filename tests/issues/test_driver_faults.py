@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.cache import Cache
-from conv_compiler.compile import compile
-from conv_compiler.driver_faults import driver_fault
+from conv_compiler.artifacts.driver_faults import driver_fault
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import MiscompiledByDriver
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache
 
 SEEN = ConvProblem(
     n=1,

@@ -10,11 +10,11 @@ import re
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.stages import stage_texts
+from conv_compiler.compiler.stages import stage_texts
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 
 SEEN = ConvProblem(n=8, g=2, k=32, c=24, image=(13, 11), filter=(3, 3), pad_low=(1, 1))
 DEPTHWISE = ConvProblem(n=3, g=8, k=1, c=1, image=(7, 9), filter=(3, 3), pad_low=(1, 1))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.problem import ConvProblem
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
 
 
 @pytest.mark.parametrize("c", [2, 3])

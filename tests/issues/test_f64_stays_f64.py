@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from conv_compiler.compile import compile
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import load
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import load
 
 
 def test_a_sum_that_f32_would_round():

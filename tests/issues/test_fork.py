@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conv_compiler import devices, forks
-from conv_compiler.compile import compile
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import DeviceUnavailable, InvalidArray
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import Kernel, load, run
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime import devices, forks
+from conv_compiler.runtime.kernel import Kernel, load, run
 
 PROBLEM = ConvProblem(n=2, g=1, k=4, c=4, image=(5, 5), filter=(3, 3), dtype="f32")
 RNG = np.random.default_rng(26)

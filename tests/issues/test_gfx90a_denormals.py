@@ -16,13 +16,13 @@ import pytest
 
 import conv_compiler
 from conv_compiler import ConvProblem
-from conv_compiler.data import inputs, without_denormals
 from conv_compiler.errors import Mismatch
-from conv_compiler.reference import reference
-from conv_compiler.runtime import load
-from conv_compiler.select import candidates, choose
+from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.targets import find_target
-from conv_compiler.verify import verify_artifact
+from conv_compiler.verification.inputs import inputs, without_denormals
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.verify import verify_artifact
 
 PROBLEM = ConvProblem(
     n=3, k=8, c=48, image=(9,), filter=(2,), dilation=(2,), pad_low=(1,), pad_high=(1,),

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 
 PROBLEM = ConvProblem(n=2, k=64, c=384, image=(14, 14), filter=(1, 1), dtype="f32")

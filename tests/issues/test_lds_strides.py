@@ -3,10 +3,10 @@
 The kernel then read LDS that nobody had written; behind the passes that lengthen rows it is right.
 """
 
-from conv_compiler.compile import compile
-from conv_compiler.problem import ConvProblem
-from conv_compiler.strategy import GpuTiling, Strategy
-from conv_compiler.verify import verify_artifact
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.strategy import GpuTiling, Strategy
+from conv_compiler.verification.verify import verify_artifact
 
 PROBLEM = ConvProblem(
     n=1,

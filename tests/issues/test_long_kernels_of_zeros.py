@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.stages import stage_texts
+from conv_compiler.compiler.stages import stage_texts
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 
 

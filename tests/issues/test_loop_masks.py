@@ -7,11 +7,11 @@ so nothing of that register is used.
 
 from __future__ import annotations
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.strategy import Wanted
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 
 PROBLEM = ConvProblem(
     n=34, k=128, c=120, image=(5, 4), filter=(3, 3), pad_low=(1, 1), pad_high=(1, 1)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-import conv_compiler.rounds
+import conv_compiler.problem.batching
 from conv_compiler import ConvProblem, compile, verify
-from conv_compiler.build import rounds as build
-from conv_compiler.cache import Cache
-from conv_compiler.directions import roles
-from conv_compiler.rounds import rounds_of
+from conv_compiler.build import batching as build
+from conv_compiler.problem.batching import rounds_of
+from conv_compiler.problem.canonical import roles
+from conv_compiler.storage.cache import Cache
 
 # The last round is shorter in all but the third, which has rounds of groups.
 LAYERS = {
@@ -30,7 +30,7 @@ LAYERS = {
 def small_rounds(monkeypatch, tmp_path):
     """Rounds of a few images, two of them written out."""
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
-    monkeypatch.setattr(conv_compiler.rounds, "BUFFER_BYTES", 2**12)
+    monkeypatch.setattr(conv_compiler.problem.batching, "BUFFER_BYTES", 2**12)
     monkeypatch.setattr(build, "MOST_WRITTEN_OUT", 2)
     rounds_of.cache_clear()
     roles.cache_clear()

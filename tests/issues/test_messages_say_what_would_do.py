@@ -9,18 +9,18 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conv_compiler.artifact import Artifact
+from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.cli import main
-from conv_compiler.compile import compile
-from conv_compiler.devices import targets_of
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import (
     InvalidArray,
     InvalidArtifact,
     UnsupportedProblem,
     UnsupportedStrategy,
 )
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import load, run
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.devices import targets_of
+from conv_compiler.runtime.kernel import load, run
 from conv_compiler.vgpu import CHIPS
 
 SIZES: dict[str, Any] = {"n": 2, "k": 4, "c": 3, "image": (8, 8), "filter": (3, 3), "g": 2}

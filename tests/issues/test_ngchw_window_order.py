@@ -15,15 +15,15 @@ import pytest
 from iree.compiler import ir
 
 from conv_compiler.build import build
-from conv_compiler.layouts import LAYOUTS, find_layout
+from conv_compiler.compiler.stages import compiler_flags, compiler_path
 from conv_compiler.passes.implicit_gemm import ImplicitGemm
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.runtime import to_numpy
-from conv_compiler.stages import compiler_flags, compiler_path
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.layouts import LAYOUTS, find_layout
+from conv_compiler.runtime.kernel import to_numpy
 from conv_compiler.targets import find_target
-from conv_compiler.tolerance import tolerance
-from conv_compiler.verify import compare, inputs
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.tolerance import tolerance
+from conv_compiler.verification.verify import compare, inputs
 
 PERM = re.compile(
     r'operand = "b"}.*?m_pos = \[([^]]*)\] k_pos = \[([^]]*)\] input_k_perm = \[([^]]*)\]'

@@ -8,8 +8,8 @@ import pytest
 
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.model.facts import rank_facts
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 
 UNKNOWN = replace(find_target("gfx942"), name="gfx940", chip="gfx940")

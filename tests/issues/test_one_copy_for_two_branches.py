@@ -5,7 +5,7 @@ Found by random problems: the kernel was refused by the compiler's limit for sta
 
 from __future__ import annotations
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 from tests.checks import check
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.problem import ConvProblem
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 
 ONE = {"n": 1, "k": 1, "c": 1, "image": (1, 1), "filter": (1, 1)}
 PROBLEMS = [

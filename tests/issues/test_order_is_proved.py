@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler import gpu
-from conv_compiler.cache import Cache
-from conv_compiler.compile import compile
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import NotOrdered
-from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import LAST_PIXEL, ORDER, ORDERED
-from conv_compiler.select import choose
-from conv_compiler.strategy import Wanted
+from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache
+from conv_compiler.strategies.gpu import gemm
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
 
 PROBLEM = ConvProblem(n=32, k=64, c=64, image=(9, 9), filter=(3, 3), pad_low=(1, 1))
@@ -22,12 +22,12 @@ WHY = "the operations of its main loop are not in order: a trip has no reads, no
 @pytest.fixture
 def other_loops(monkeypatch):
     """The first kernels, as many as told, are pipelined otherwise than their strategy says."""
-    lowering, left = gpu.lowering, []
+    lowering, left = gemm.lowering, []
 
     def other(backend, entries, stages, **scripts):
         return lowering(backend, entries, left.pop() if left else stages, **scripts)
 
-    monkeypatch.setattr(gpu, "lowering", other)
+    monkeypatch.setattr(gemm, "lowering", other)
     return lambda count: left.extend([2] * count)
 
 

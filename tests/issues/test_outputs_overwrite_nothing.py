@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conv_compiler.artifact import Artifact
+from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.cli import main
 from conv_compiler.errors import InvalidOutput
-from conv_compiler.runtime import load
+from conv_compiler.runtime.kernel import load
 
 FIELDS = {"n": 2, "k": 4, "c": 4, "image": [6], "filter": [3], "dtype": "f32"}
 SHAPES = {"input": (2, 6, 1, 4), "d-output": (2, 4, 1, 4)}

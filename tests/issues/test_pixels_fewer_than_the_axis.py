@@ -3,15 +3,15 @@
 In the roles of other directions an image may have more pixels than are summed: pads beyond the
 filter, or an image within one stride. A vector then reached past the last pixel into the next,
 where the next image's first one was due. Every gfx kernel of such channels-first problems came out
-wrong, on the virtual GPU (`passes/im2col.py`, `behind_unit_axis`).
+wrong, on the virtual GPU (`passes/implicit_gemm_parts/im2col.py`, `behind_unit_axis`).
 """
 
 from __future__ import annotations
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.verify import verify
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.verification.verify import verify
 
 SMALLEST = ConvProblem(
     n=2,

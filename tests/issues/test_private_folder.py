@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conv_compiler.errors import CacheRefused
-from conv_compiler.private_folder import (
+from conv_compiler.storage.private_folder import (
     check_private_folder,
     make_private_folder,
     read_private,

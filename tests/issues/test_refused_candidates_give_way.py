@@ -6,13 +6,13 @@ import importlib
 
 import pytest
 
-from conv_compiler.cache import Cache
 from conv_compiler.errors import CompileFailed, CompilerRefused
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 
-COMPILE = importlib.import_module("conv_compiler.compile")
+COMPILE = importlib.import_module("conv_compiler.compiler.compile")
 PROBLEM = ConvProblem(n=2, k=32, c=32, image=(6, 6), filter=(3, 3))
 
 

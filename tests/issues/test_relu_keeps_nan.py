@@ -11,7 +11,7 @@ import pytest
 
 import conv_compiler
 from conv_compiler import ConvProblem
-from conv_compiler.runtime import load
+from conv_compiler.runtime.kernel import load
 
 
 @pytest.mark.parametrize("where", ["elementwise", "input_op"])

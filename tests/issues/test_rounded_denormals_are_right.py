@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.verify import verify
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.verification.verify import verify
 
 SEEN = ConvProblem(
     n=8,

@@ -16,9 +16,9 @@ TARGETS = ("cpu", "cpu-x86-64-v3", "gfx942", "gfx1100", "sm_80")
 CODE = f"""
 import sys
 from pathlib import Path
-from conv_compiler.cache import Cache
-from conv_compiler.compile import compile
-from conv_compiler.problem import ConvProblem
+from conv_compiler.storage.cache import Cache
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
 
 problem = ConvProblem(
     n=4, g=2, k=16, c=16, image=(8, 8), filter=(3, 3), pad_low=(1, 1), dtype="f16"

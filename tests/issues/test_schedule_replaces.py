@@ -7,10 +7,10 @@ import pytest
 
 from conv_compiler import ConvProblem, compile
 from conv_compiler.cli import main
+from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
-from conv_compiler.select import choose
-from conv_compiler.stages import stage_texts
-from conv_compiler.strategy import Wanted
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
 
 PROBLEM = ConvProblem(n=4, k=32, c=32, image=(9, 9), filter=(3, 3))

@@ -7,14 +7,15 @@ import time
 
 import pytest
 
-from conv_compiler import ConvProblem, phases
+from conv_compiler import ConvProblem
 from conv_compiler.cli import main
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
-from conv_compiler.phases import Line, Met
-from conv_compiler.rounds import divisors, rounds_of
-from conv_compiler.select import choose
+from conv_compiler.problem import phases
+from conv_compiler.problem.batching import divisors, rounds_of
+from conv_compiler.problem.phases import Line, Met
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
-from conv_compiler.verify import MOST_RUNS, check_size
+from conv_compiler.verification.verify import MOST_RUNS, check_size
 
 
 def listed(line: Line) -> Met:

@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.stages import stage_texts
+from conv_compiler.compiler.stages import stage_texts
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 
 PROBLEMS = (

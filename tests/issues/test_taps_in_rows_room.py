@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.directions import roles
-from conv_compiler.gpu_tiles import mma_tilings
-from conv_compiler.problem import ConvProblem
-from conv_compiler.strategy import Strategy
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.tilings import mma_tilings
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets import find_target
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.verification.verify import verify, verify_artifact
 
 PROBLEMS = {
     "fwd": ConvProblem(

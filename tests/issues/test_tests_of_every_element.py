@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 from tests.checks import check
 
 PROBLEM = ConvProblem(

@@ -26,7 +26,7 @@ config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = str(scratch)
 # For tests of the host's own code: REQUIRES names an extension as Linux does.
 sys.path.insert(0, str(root))
-config.available_features.update(importlib.import_module("conv_compiler.host").host_flags())
+config.available_features.update(importlib.import_module("conv_compiler.targets.host").host_flags())
 config.environment["CONV_COMPILER_CACHE"] = str(scratch / "cache")
 config.environment["PYTHONPATH"] = str(root)
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS
-from conv_compiler.gpu_forms import chip_forms, form_trips
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import candidates
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.loop_order import chip_forms, form_trips
+from conv_compiler.strategies.select import candidates
 from conv_compiler.targets import find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 
 CHIPS = ("gfx90a", "gfx942", "gfx1100")
 PAD = {"filter": (3, 3), "pad_low": (1, 1), "pad_high": (1, 1)}

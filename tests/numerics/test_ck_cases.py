@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 from tests.checks import check
 
 DATA = Path(__file__).parent.parent / "data"

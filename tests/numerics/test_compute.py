@@ -8,14 +8,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.dtypes import CONVERSIONS
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.processors import host_processor
-from conv_compiler.runtime import load
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.dtypes import CONVERSIONS
+from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.targets.processors import host_processor
+from conv_compiler.verification.verify import verify, verify_artifact
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 

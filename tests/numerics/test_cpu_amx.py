@@ -11,13 +11,14 @@ from importlib import import_module
 
 import pytest
 
-from conv_compiler import cpu_deals
-from conv_compiler.cpu_amx import tile_candidates
-from conv_compiler.directions import roles
-from conv_compiler.host import TILE_INSTRUCTIONS, host_flags
-from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.processors import Processor
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.strategies.cpu import work_distribution
+from conv_compiler.strategies.cpu.amx import tile_candidates
 from conv_compiler.targets import find_target
+from conv_compiler.targets.host import TILE_INSTRUCTIONS, host_flags
+from conv_compiler.targets.processors import Processor
 from tests import tiles
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
@@ -85,7 +86,7 @@ def _tiles(monkeypatch, tmp_path):
         return next((row for row in TILE_INSTRUCTIONS.values() if row.dtype == dtype), None)
 
     monkeypatch.setattr(Processor, "tile_instruction", instruction)
-    monkeypatch.setattr(import_module("conv_compiler.compile"), "prove", lambda *_: None)
+    monkeypatch.setattr(import_module("conv_compiler.compiler.compile"), "prove", lambda *_: None)
 
 
 def problem_of(dtype, **fields):
@@ -102,13 +103,13 @@ def test_directions(dtype, direction):
 
 def deal_only(monkeypatch, packs_first):
     """Let kernels of their own pack the operands, or none, whatever is the cheaper."""
-    deals = cpu_deals._Dealing.deals
+    deals = work_distribution._Dealing.deals
 
     def chosen(self, *sizes):
         return (deal for deal in deals(self, *sizes) if deal.packs_first == packs_first)
 
-    cpu_deals.best_deal.cache_clear()
-    monkeypatch.setattr(cpu_deals._Dealing, "deals", chosen)
+    work_distribution.best_deal.cache_clear()
+    monkeypatch.setattr(work_distribution._Dealing, "deals", chosen)
 
 
 @pytest.fixture(params=[False, True], ids=["copies by workgroups", "packed first"])
@@ -116,7 +117,7 @@ def _deals(request, monkeypatch, tmp_path):
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     deal_only(monkeypatch, request.param)
     yield
-    cpu_deals.best_deal.cache_clear()
+    work_distribution.best_deal.cache_clear()
 
 
 @pytest.mark.usefixtures("_deals")

@@ -10,15 +10,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conv_compiler import cpu_dot
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
-from conv_compiler.directions import roles
-from conv_compiler.host import PAIR_INSTRUCTIONS
-from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.processors import host_processor
-from conv_compiler.runtime import load
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.cpu import packed
 from conv_compiler.targets import find_target
+from conv_compiler.targets.host import PAIR_INSTRUCTIONS
+from conv_compiler.targets.processors import host_processor
+from conv_compiler.verification.inputs import inputs
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 
@@ -213,7 +214,7 @@ def random_products(dtype, strategy, examples):
     def run(drawn):
         problem, split_k = drawn
         problem = replace(problem, dtype=dtype, weight_dtype="", compute="")
-        if strategy == "cpu_dot" or cpu_dot.packed_candidates(roles(problem), CPU):
+        if strategy == "cpu_dot" or packed.packed_candidates(roles(problem), CPU):
             check(problem, split_k=split_k, strategy=None if strategy == "cpu_dot" else strategy)
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.runtime import load, to_numpy
-from conv_compiler.strategy import DepthwiseTiling, Strategy
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import load, to_numpy
+from conv_compiler.strategies.strategy import DepthwiseTiling, Strategy
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.verify import verify
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 SLOW = [pytest.mark.slow]

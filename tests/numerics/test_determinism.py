@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import run
-from conv_compiler.verify import verify_artifact
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import run
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.verify import verify_artifact
 
 PROBLEMS = (
     ConvProblem(n=16, k=48, c=40, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="f32"),

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.gpu_tiles import stores_result
-from conv_compiler.problem import ConvProblem
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.tilings import stores_result
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 from tests.checks import check
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from conv_compiler.cli import main
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import InvalidArray
-from conv_compiler.problem import DIRECTIONS as PROBLEM_DIRECTIONS
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import plain
-from conv_compiler.runtime import load
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS as PROBLEM_DIRECTIONS
+from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import plain
+from conv_compiler.verification.verify import verify
 from tests.checks import check
 from tests.problems import for_drawn, of_any_kind, problems_with_split
 

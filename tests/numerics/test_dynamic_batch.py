@@ -9,17 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import conv_compiler.rounds
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
-from conv_compiler.directions import roles
+import conv_compiler.problem.batching
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import InvalidArray, ModelRefused, UnsupportedProblem
 from conv_compiler.model.module import model_module
-from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.rounds import Rounds, a_round, one_round, rounds_of
-from conv_compiler.runtime import load
+from conv_compiler.problem.batching import Rounds, a_round, one_round, rounds_of
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import TARGETS
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import reference
 from tests.checks import check
 
 # By default the CPU and one chip.
@@ -222,7 +223,7 @@ def test_large_tensors_in_rounds(target, direction, fields, axes, monkeypatch, t
     """With a limit of some kilobytes in place of 2 GiB."""
     problem = ConvProblem(**fields, direction=direction, elementwise="bilinear(0.5,2)")
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
-    monkeypatch.setattr(conv_compiler.rounds, "BUFFER_BYTES", 2**14)
+    monkeypatch.setattr(conv_compiler.problem.batching, "BUFFER_BYTES", 2**14)
     rounds_of.cache_clear()
     roles.cache_clear()
     try:

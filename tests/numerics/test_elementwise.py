@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from conv_compiler.compile import compile
-from conv_compiler.elementwise import ELEMENTWISE
-from conv_compiler.problem import ConvProblem
-from conv_compiler.runtime import load
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.elementwise import ELEMENTWISE
+from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 from tests.checks import check
 from tests.problems import elementwise_texts, for_drawn, of_any_kind, problems_with_split
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from conv_compiler.compile import compile
-from conv_compiler.dtypes import DTYPES as DTYPE_ROWS
-from conv_compiler.problem import ConvProblem
-from conv_compiler.processors import host_processor
-from conv_compiler.runtime import load
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.dtypes import DTYPES as DTYPE_ROWS
+from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.targets.processors import host_processor
+from conv_compiler.verification.verify import verify, verify_artifact
 from tests.problems import F8_TYPES, for_drawn, problems_with_split
 
 DTYPES = tuple(dict.fromkeys(data for data, _ in F8_TYPES))

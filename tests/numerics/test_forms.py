@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.compile import compile
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.gpu_forms import summed_forms
-from conv_compiler.gpu_tiles import mma_tilings
-from conv_compiler.problem import ConvProblem
-from conv_compiler.strategy import Strategy
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.loop_order import summed_forms
+from conv_compiler.strategies.gpu.tilings import mma_tilings
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # Odd sizes, strides, dilations and pads; more images than a tile and not a multiple of it.

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.strategy import Wanted
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 
 CHIPS = [name for name, row in TARGETS.items() if row.pipeline_stages == 3]
 TILE = Wanted(tile=(64, 64, 32))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.problem import ConvProblem
-from conv_compiler.rounds import Rounds, rounds_of
-from conv_compiler.runtime import load
-from conv_compiler.select import choose
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.batching import Rounds, rounds_of
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 
 STRIDE = 100

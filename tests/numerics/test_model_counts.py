@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from conv_compiler.commands.model_table import LOOK_BARRIERS, count_on_virtual_gpu, model
-from conv_compiler.compile import compile
-from conv_compiler.gpu_counts import mma_counts, mma_of
+from conv_compiler.compiler.compile import compile
 from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.module import model_module
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.strategy import Wanted
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
 
 PROBLEMS = (

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.host import host_architecture, host_flags
-from conv_compiler.problem import DIRECTIONS, ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets.host import host_architecture, host_flags
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.verify import verify, verify_artifact
+from conv_compiler.verification.verify import verify, verify_artifact
 from tests.problems import TYPES, for_drawn, problems_with_split
 
 CELLS = [(ndim, types) for ndim in (1, 2, 3) for types in (*TYPES, ("f64", "f64"))]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from conv_compiler import ConvProblem
-from conv_compiler.data import inputs, trials_of
-from conv_compiler.problem import DIRECTIONS
-from conv_compiler.reference import plain, reference
+from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify
+from conv_compiler.verification.inputs import inputs, trials_of
+from conv_compiler.verification.reference import plain, reference
+from conv_compiler.verification.verify import verify
 from tests.problems import for_drawn, of_any_kind, tiny_problems
 
 EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]

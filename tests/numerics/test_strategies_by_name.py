@@ -12,9 +12,9 @@ from __future__ import annotations
 import pytest
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.select import STRATEGIES, choose
+from conv_compiler.strategies.select import STRATEGIES, choose
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 from tests.problems import independent, of_any_kind
 
 FEW = 3

@@ -8,19 +8,20 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
-from conv_compiler.directions import roles
-from conv_compiler.dtypes import TERMS
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem import DIRECTIONS, ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.rounds import rounds_of
-from conv_compiler.runtime import load
-from conv_compiler.select import choose
+from conv_compiler.problem.batching import rounds_of
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.dtypes import TERMS
+from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.tolerance import after_operand_ops, tolerance
-from conv_compiler.verify import compare
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.tolerance import after_operand_ops, tolerance
+from conv_compiler.verification.verify import compare
 from tests.checks import check
 from tests.problems import for_drawn, of_any_kind
 

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
-from conv_compiler.gpu_forms import summed_forms
-from conv_compiler.gpu_tiles import mma_tilings, other_copies
-from conv_compiler.gpu_uneven import unmasked_operand
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.runtime import load
-from conv_compiler.strategy import Strategy
+from conv_compiler.compiler.compile import compile
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.gpu.loop_order import summed_forms
+from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.gpu.tilings import mma_tilings, other_copies
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.verify import verify
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # 35 pixels, 7 rows, 21 rows of 3 images: none a multiple of the parts.

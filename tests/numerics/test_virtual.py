@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.canonical import summed_products
+from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 
@@ -78,7 +79,7 @@ def test_composable_kernel(problem, chip, split_k):
 def test_composable_kernel_with_every_split(chip, split_k):
     """All problems at one split factor, of fewer images; a problem of less gemm_k has fewer."""
     for problem in ck_problems(FEWER_FLOPS):
-        check(problem, chip, min(split_k, problem.gemm_k), device="vgpu")
+        check(problem, chip, min(split_k, summed_products(problem)), device="vgpu")
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from conv_compiler import cache as cache_module
-from conv_compiler.cache import Cache, key_of
 from conv_compiler.errors import CacheRefused
+from conv_compiler.storage import cache as cache_module
+from conv_compiler.storage.cache import Cache, key_of
 
 KEY = "0" * 64
 
@@ -187,7 +187,7 @@ def test_the_folder_can_be_named(monkeypatch, tmp_path):
 WORKER = """
 import json, sys, time
 from pathlib import Path
-from conv_compiler.cache import Cache
+from conv_compiler.storage.cache import Cache
 
 cache = Cache(Path(sys.argv[1]))
 key, module = sys.argv[2], Path(sys.argv[3])

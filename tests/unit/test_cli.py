@@ -15,9 +15,9 @@ import pytest
 from conv_compiler.cli import COMMANDS, main
 from conv_compiler.commands.batch import require
 from conv_compiler.commands.demo import LAYERS
+from conv_compiler.commands.report import left, progress, show
 from conv_compiler.errors import Mismatch
 from conv_compiler.frontends import read_file
-from conv_compiler.report import left, progress, show
 from tests.problems import SMALL as PROBLEM
 
 pytestmark = pytest.mark.usefixtures("empty_cache")

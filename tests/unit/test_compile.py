@@ -13,9 +13,8 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.artifact import Artifact
-from conv_compiler.cache import Cache
-from conv_compiler.compile import compilation_key, compile
+from conv_compiler.artifacts.artifact import Artifact
+from conv_compiler.compiler.compile import compilation_key, compile
 from conv_compiler.errors import (
     InvalidArtifact,
     OutOfRegisters,
@@ -23,13 +22,14 @@ from conv_compiler.errors import (
     UnsupportedStrategy,
     UnsupportedTarget,
 )
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.strategy import Wanted
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
 
 # The module; the package has the function of that name.
-COMPILE = sys.modules["conv_compiler.compile"]
+COMPILE = sys.modules["conv_compiler.compiler.compile"]
 PROBLEM = ConvProblem(n=4, k=32, c=16, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
 TARGET = find_target("gfx942")
 STRATEGY = choose(PROBLEM, TARGET, "implicit_gemm", 2)[0]
@@ -178,7 +178,7 @@ def test_keys_follow_what_decides_the_outcome():
 def test_a_cached_artifact_needs_no_choice(tmp_path, monkeypatch):
     cache = Cache(tmp_path)
     compile(PROBLEM, "gfx942", cache=cache)
-    monkeypatch.setattr(sys.modules["conv_compiler.compile"], "choose", None)
+    monkeypatch.setattr(sys.modules["conv_compiler.compiler.compile"], "choose", None)
     assert compile(PROBLEM, "gfx942", cache=cache).cached
 
 

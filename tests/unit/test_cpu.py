@@ -9,17 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler import cpu
-from conv_compiler.cpu_deals import best_deal
-from conv_compiler.cpu_splits import split_parts
-from conv_compiler.cpu_tiles import best_tiling, in_runs, loop_sizes, shares, waiting
-from conv_compiler.directions import roles
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.host import VECTOR_UNITS, host_unit
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import STRATEGIES, passed_over
-from conv_compiler.select import choose as choices
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.cpu import loops
+from conv_compiler.strategies.cpu.register_tiles import (
+    best_tiling,
+    in_runs,
+    loop_sizes,
+    shares,
+    waiting,
+)
+from conv_compiler.strategies.cpu.split_k import split_parts
+from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.select import STRATEGIES, passed_over
+from conv_compiler.strategies.select import choose as choices
 from conv_compiler.targets import find_target
+from conv_compiler.targets.host import VECTOR_UNITS, host_unit
 from tests.problems import problems, problems_with_split
 
 CPU = find_target("cpu")
@@ -160,7 +166,7 @@ def test_parts_cover_gemm_k(drawn):
 @settings(max_examples=60, deadline=None)
 @given(problems())
 def test_register_tiles_fit_and_shares_are_whole_tiles(problem):
-    for strategy in cpu.lin_candidates(problem, CPU) + cpu.grouped_candidates(problem, CPU):
+    for strategy in loops.lin_candidates(problem, CPU) + loops.grouped_candidates(problem, CPU):
         tile = {p: t for p, t in zip(*_tiles(strategy), strict=True) if t}
         *rows, lanes = tile.values()
         assert math.prod(rows) * -(-lanes // host_unit().lanes) <= host_unit().most_sums
@@ -176,7 +182,7 @@ def test_configuration_matches_the_loops_the_passes_leave(drawn):
     from iree.compiler import ir
 
     from conv_compiler.build import build
-    from conv_compiler.loop_nest import find_nests
+    from conv_compiler.ir.loop_nest import find_nests
 
     problem, split_k = drawn
     found = choices(problem, CPU, None, split_k)
@@ -184,12 +190,12 @@ def test_configuration_matches_the_loops_the_passes_leave(drawn):
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
         module = build(problem)
-        for step in cpu.passes(problem, CPU, strategy):
+        for step in loops.passes(problem, CPU, strategy):
             step.apply(module)
         assert module.operation.verify()
         (nest,) = find_nests(module)
         trips = [nest.sizes[loop] for loop in nest.loops]
-    for info in cpu.schedule(problem, CPU, strategy).roles.values():
+    for info in loops.schedule(problem, CPU, strategy).roles.values():
         levels = [
             [int(number) for number in numbers.split(",")]
             for numbers in re.findall(r"\[([\d, ]+)\]", info.lowering_config)

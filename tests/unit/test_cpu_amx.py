@@ -9,23 +9,25 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given, settings
 
-from conv_compiler import cpu_dot, runtime, tile_permission
-from conv_compiler.compile import compile
-from conv_compiler.cpu_amx import tile_candidates
-from conv_compiler.cpu_copies import copies
-from conv_compiler.cpu_costs import PACKED_BYTES, TILES
-from conv_compiler.cpu_deals import best_deal
-from conv_compiler.cpu_needs import TILE_EXTENSIONS, needs_of
-from conv_compiler.cpu_splits import deep_loop
-from conv_compiler.directions import roles
+from conv_compiler.artifacts.kernel_facts import KernelFacts
+from conv_compiler.compiler.compile import compile
+from conv_compiler.compiler.stages import prove
 from conv_compiler.errors import DeviceUnavailable, StrategyNotApplied, UnsupportedStrategy
-from conv_compiler.facts import KernelFacts
-from conv_compiler.host import STACK_BYTES, TILE_INSTRUCTIONS, TILE_REGISTERS, TILE_ROWS
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.stages import prove
-from conv_compiler.strategy import Wanted
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime import amx_permission
+from conv_compiler.runtime import kernel as runtime
+from conv_compiler.strategies.cpu import packed
+from conv_compiler.strategies.cpu.amx import tile_candidates
+from conv_compiler.strategies.cpu.cost_constants import PACKED_BYTES, TILES
+from conv_compiler.strategies.cpu.operand_packing_cost import copies
+from conv_compiler.strategies.cpu.split_k import deep_loop
+from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
+from conv_compiler.targets.cpu_features import TILE_EXTENSIONS, needs_of
+from conv_compiler.targets.host import STACK_BYTES, TILE_INSTRUCTIONS, TILE_REGISTERS, TILE_ROWS
 from tests.problems import problems_with_split
 
 CPU, WITHOUT = find_target("cpu-sapphirerapids"), find_target("cpu-znver4")
@@ -62,7 +64,7 @@ def test_not_without_tiles():
     with pytest.raises(UnsupportedStrategy, match="cpu_amx: has no tile for bf16 on cpu-znver4"):
         choose(PROBLEM, WITHOUT, "cpu_amx")
     with pytest.raises(UnsupportedStrategy, match="cpu-znver4 multiplies bf16 over 8 images by"):
-        cpu_dot.passes(PROBLEM, WITHOUT, choose(PROBLEM, CPU)[0])
+        packed.passes(PROBLEM, WITHOUT, choose(PROBLEM, CPU)[0])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
     problem = replace(problem, dtype=dtype, weight_dtype="", compute="", dynamic_batch=False)
     parts = split_k if isinstance(split_k, int) and split_k > 0 else 1
     for one in tile_candidates(roles(problem), CPU):
-        *_, kernel = steps = cpu_dot.passes(roles(problem), CPU, one.with_split_k(parts))
+        *_, kernel = steps = packed.passes(roles(problem), CPU, one.with_split_k(parts))
         assert kernel.tile[-1] % TILE_ROWS == 0
         assert 1 < max(kernel.steps) <= TILE_ROWS
         with ir.Context() as context, ir.Location.unknown():
@@ -138,7 +140,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
                 step.apply(module)  # raises where a tile does not divide
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
-        whole = cpu_dot.paired(roles(problem), one.tiling)
+        whole = packed.paired(roles(problem), one.tiling)
         deal = best_deal(whole, one.tiling, parts, CPU.processor)
         deep, step = next((p, n) for p, n in zip(deal.cache, kernel.steps, strict=True) if n > 1)
         counted = copies(whole, deal.share, deal.cache, CPU.processor.unit, deep, step)
@@ -157,7 +159,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
 
 def deal_of(problem):
     (one,) = tile_candidates(problem, CPU)
-    return best_deal(cpu_dot.paired(problem, one.tiling), one.tiling, 1, CPU.processor)
+    return best_deal(packed.paired(problem, one.tiling), one.tiling, 1, CPU.processor)
 
 
 def test_operands_are_packed_first_where_they_would_be_copied_again_and_again():
@@ -190,17 +192,17 @@ def _asks(monkeypatch):
 
 @pytest.mark.usefixtures("_asks")
 def test_tiles_are_asked_for_when_they_are_needed(monkeypatch):
-    monkeypatch.setattr(tile_permission, "refusal", lambda: "Operation not permitted")
+    monkeypatch.setattr(amx_permission, "refusal", lambda: "Operation not permitted")
     artifact = compile(PROBLEM, CPU.name, "cpu_amx")
     with pytest.raises(DeviceUnavailable, match=r"refuses the tile registers \(AMX\) that \S+ use"):
         runtime.load(artifact)
     assert runtime.load(compile(PROBLEM, CPU.name, "cpu_dot"))
-    monkeypatch.setattr(tile_permission, "refusal", lambda: "")
+    monkeypatch.setattr(amx_permission, "refusal", lambda: "")
     assert runtime.load(artifact)
 
 
 def test_the_system_says_why_it_refuses():
     """Asked for a state that no processor has, Linux refuses; asked again, it is not asked."""
-    tile_permission.refusal.cache_clear()
-    assert isinstance(tile_permission.refusal(), str)
-    assert tile_permission.refusal() == tile_permission.refusal()
+    amx_permission.refusal.cache_clear()
+    assert isinstance(amx_permission.refusal(), str)
+    assert amx_permission.refusal() == amx_permission.refusal()

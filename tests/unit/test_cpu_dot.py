@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler import cpu_dot
-from conv_compiler.cpu_copies import copies, lie_ready
-from conv_compiler.cpu_costs import PACKED_BYTES, VECTORS
-from conv_compiler.cpu_deals import best_deal
-from conv_compiler.cpu_splits import part_lengths
-from conv_compiler.cpu_tiles import BY_WORKGROUPS
-from conv_compiler.directions import roles
+from conv_compiler.artifacts.kernel_facts import KernelFacts
+from conv_compiler.compiler.stages import prove
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
-from conv_compiler.facts import KernelFacts
-from conv_compiler.host import PAIR_INSTRUCTIONS, host_flags
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.stages import prove
+from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.cpu import packed
+from conv_compiler.strategies.cpu.cost_constants import PACKED_BYTES, VECTORS
+from conv_compiler.strategies.cpu.operand_packing_cost import copies, lie_ready
+from conv_compiler.strategies.cpu.register_tiles import BY_WORKGROUPS
+from conv_compiler.strategies.cpu.split_k import part_lengths
+from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
+from conv_compiler.targets.host import PAIR_INSTRUCTIONS, host_flags
 from tests.problems import problems_with_split
 
 NONE = False, False
@@ -87,7 +87,7 @@ def test_copies_fit_the_stack_whatever_the_problem(sizes, cores):
     problem, target = ConvProblem(**sizes, dtype="bf16"), find_target(f"cpu-znver4@{cores}")
     strategy = choose(problem, target)[0]
     assert strategy.name == "cpu_dot"
-    half = cpu_dot.paired(roles(problem), strategy.tiling)
+    half = packed.paired(roles(problem), strategy.tiling)
     for parts in (1, 16, 1024):
         deal = best_deal(half, strategy.tiling, parts, target.processor)
         both = copies(half, deal.share, deal.cache, target.processor.unit)
@@ -99,9 +99,9 @@ def test_a_strategy_of_another_problem_is_refused():
     strategy = choose(PROBLEM, CPU)[0]
     for problem in (PROBLEM.with_batch(1), replace(PROBLEM, dtype="f32", weight_dtype="")):
         with pytest.raises(UnsupportedStrategy, match="by no instruction of pairs; leave"):
-            cpu_dot.passes(problem, CPU, strategy)
+            packed.passes(problem, CPU, strategy)
     with pytest.raises(UnsupportedStrategy, match="cpu-x86-64-v4 multiplies bf16 over 8 images by"):
-        cpu_dot.passes(PROBLEM, WITHOUT, strategy)
+        packed.passes(PROBLEM, WITHOUT, strategy)
 
 
 def test_a_register_tile_that_no_copy_fits_is_refused():
@@ -111,7 +111,7 @@ def test_a_register_tile_that_no_copy_fits_is_refused():
     problem = replace(PROBLEM, k=2**18, c=2**18)
     wide = replace(strategy.tiling, vector_parallel=tile)
     with pytest.raises(UnsupportedStrategy, match=r"tile \S+: one pixel of its operands takes"):
-        best_deal(cpu_dot.paired(problem, wide), wide, 1, CPU.processor)
+        best_deal(packed.paired(problem, wide), wide, 1, CPU.processor)
 
 
 def test_the_instruction_is_looked_for():
@@ -132,21 +132,21 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn, data):
     from iree.compiler import ir
 
     from conv_compiler.build import build
-    from conv_compiler.loop_nest import find_nests
+    from conv_compiler.ir.loop_nest import find_nests
 
     problem, split_k = drawn
     if problem.data_type.is_f8 or problem.n == 1:
         return
     dtype = data.draw(st.sampled_from(["bf16", "f32"]))
     problem = replace(problem, dtype=dtype, weight_dtype="", compute="")
-    found = (*cpu_dot.dot_candidates(problem, CPU), *cpu_dot.packed_candidates(problem, CPU))
+    found = (*packed.dot_candidates(problem, CPU), *packed.packed_candidates(problem, CPU))
     for one in found:
         parts = split_k if isinstance(split_k, int) and split_k > 0 else 1
         strategy = one.with_split_k(parts)
         with ir.Context() as context, ir.Location.unknown():
             context.allow_unregistered_dialects = True
             module = build(problem)
-            *shaping, kernel = cpu_dot.passes(problem, CPU, strategy)
+            *shaping, kernel = packed.passes(problem, CPU, strategy)
             for step in shaping:
                 step.apply(module)
             (nest,) = find_nests(module)
@@ -157,7 +157,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn, data):
             kernel.apply(module)  # raises where a tile does not divide
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
-        whole = cpu_dot.paired(problem, one.tiling)
+        whole = packed.paired(problem, one.tiling)
         deal = best_deal(whole, one.tiling, parts, CPU.processor)
         taken = sum(map(int, rooms))
         if deal.packs_first:

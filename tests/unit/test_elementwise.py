@@ -13,13 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conv_compiler.cli import main
-from conv_compiler.data import inputs
-from conv_compiler.elementwise import ELEMENTWISE, parse
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import exact_sums, plain, reference
-from conv_compiler.tolerance import Tolerance, after_elementwise, after_operand_ops, tolerance
-from conv_compiler.verify import compare
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.elementwise import ELEMENTWISE, parse
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import exact_sums, plain, reference
+from conv_compiler.verification.tolerance import (
+    Tolerance,
+    after_elementwise,
+    after_operand_ops,
+    tolerance,
+)
+from conv_compiler.verification.verify import compare
 from tests.problems import elementwise_texts
 
 PROBLEM = ConvProblem(n=2, g=2, k=3, c=2, image=(5, 4), filter=(3, 2), layout="NHWC_KYXC_NHWK")

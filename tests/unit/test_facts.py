@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from conv_compiler.facts import KernelFacts, is_pipelined, kernel_marks, mma_by_kernel, text_facts
+from conv_compiler.artifacts.kernel_facts import (
+    KernelFacts,
+    is_pipelined,
+    kernel_marks,
+    mma_by_kernel,
+    text_facts,
+)
 
 GCN = """\
 first:

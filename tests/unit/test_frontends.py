@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler.dtypes import TYPE_PAIRS
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends import ALL_SPLITS, Request, parse_line, parse_split_k, read_file
 from conv_compiler.frontends import ckprofiler as ck
-from conv_compiler.layouts import LAYOUTS, find_layout
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.dtypes import TYPE_PAIRS
+from conv_compiler.problem.layouts import LAYOUTS, find_layout
 
 # Lines as published: ROCm/composable_kernel's example and profiler defaults, iree-org/iree #23524.
 GOLDEN = {

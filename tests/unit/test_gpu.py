@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler import gpu, gpu_copies, gpu_forms, gpu_tiles
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.gpu_copies import copy_of, copy_pieces, load_lines
-from conv_compiler.gpu_counts import mma_counts
-from conv_compiler.gpu_predict import predict
-from conv_compiler.gpu_reduction import (
+from conv_compiler.model.facts import rank_facts
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu import gemm, lds_copies, loop_order, tilings
+from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.instruction_counts import mma_counts
+from conv_compiler.strategies.gpu.lds_copies import copy_of, copy_pieces, load_lines
+from conv_compiler.strategies.gpu.search import full_splits
+from conv_compiler.strategies.gpu.split_k_reduction import (
     SUMS_ALONE,
     SUMS_IN_FLIGHT,
     SUMS_IN_LOOP,
@@ -23,12 +26,9 @@ from conv_compiler.gpu_reduction import (
     lane_width,
     sums_of_tiling,
 )
-from conv_compiler.gpu_search import full_splits
-from conv_compiler.library import library
-from conv_compiler.model.facts import rank_facts
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import STRATEGIES, choose
-from conv_compiler.strategy import Wanted
+from conv_compiler.strategies.select import STRATEGIES, choose
+from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.transform_library import library
 from conv_compiler.targets import TARGETS, find_target
 from tests.problems import problems
 
@@ -59,26 +59,26 @@ def check_mma(problem, target, strategy):
     ):
         assert (unit % along_row, mma.unit(mma.k) % along_k) == (0, 0)
         assert rows * k % (along_row * along_k * threads) == 0
-        assert along_row * along_k * size <= gpu_copies.MOST_COPY_BYTES
+        assert along_row * along_k * size <= lds_copies.MOST_COPY_BYTES
 
 
 def check_vector(problem, target, strategy):
     tiling = strategy.tiling
-    m, n, groups = gpu_tiles.vector_threads(problem, tiling.piece)
-    assert 1 <= m * n * groups <= gpu_tiles.VECTOR_THREADS <= MOST_THREADS
+    m, n, groups = tilings.vector_threads(problem, tiling.piece)
+    assert 1 <= m * n * groups <= tilings.VECTOR_THREADS <= MOST_THREADS
     assert groups <= problem.g
-    assert tiling.workgroup == (m * tiling.piece[0], n * tiling.piece[1], gpu_tiles.VECTOR_K_STEP)
+    assert tiling.workgroup == (m * tiling.piece[0], n * tiling.piece[1], tilings.VECTOR_K_STEP)
     assert math.prod(tiling.piece) < target.vgprs_per_lane
 
 
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(), target=st.sampled_from(GPUS))
 def test_candidates_are_consistent(problem, target):
-    for strategy in gpu.mma_candidates(problem, target):
+    for strategy in gemm.mma_candidates(problem, target):
         assert strategy.name == "implicit_gemm"
         assert strategy.split_k >= 1
         check_mma(problem, target, strategy)
-    vector = gpu.vector_candidates(problem, target)
+    vector = gemm.vector_candidates(problem, target)
     assert vector
     for strategy in vector:
         assert (strategy.name, strategy.mma) == ("vector_gemm", "")
@@ -104,9 +104,9 @@ SIZES = st.sampled_from([1, 3, 8, 17, 64, 96, 256, 1024, 2048])
     target=st.sampled_from(GPUS),
 )
 def test_candidates_of_large_problems_are_consistent(problem, target):
-    for strategy in gpu.mma_candidates(problem, target):
+    for strategy in gemm.mma_candidates(problem, target):
         check_mma(problem, target, strategy)
-    for strategy in gpu.vector_candidates(problem, target):
+    for strategy in gemm.vector_candidates(problem, target):
         check_vector(problem, target, strategy)
 
 
@@ -114,7 +114,7 @@ def test_candidates_of_large_problems_are_consistent(problem, target):
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8"])
 def test_every_type_with_an_instruction_has_tiles(target, dtype):
     problem = ConvProblem.from_json({**RESNET.to_json(), "dtype": dtype, "weight_dtype": ""})
-    assert bool(gpu.mma_candidates(problem, target)) == bool(target.mma_for(dtype))
+    assert bool(gemm.mma_candidates(problem, target)) == bool(target.mma_for(dtype))
 
 
 @settings(max_examples=60, deadline=None)
@@ -139,18 +139,18 @@ def test_automatic_split_leaves_every_part_a_loop(problem, target):
         (step,) = STRATEGIES[strategy.name].passes(problem, target, strategy)
         assert 1 <= strategy.split_k == step.split_k
         if strategy.name != "depthwise":  # whose parts need no loop
-            assert gpu_forms.trips(problem, strategy.tiling, strategy.split_k) >= 2
+            assert loop_order.trips(problem, strategy.tiling, strategy.split_k) >= 2
 
 
 @settings(max_examples=60, deadline=None)
 @given(problem=problems())
 def test_forms_name_every_summed_loop_once(problem):
-    (flat, *others) = gpu_forms.summed_forms(problem)
+    (flat, *others) = loop_order.summed_forms(problem)
     assert flat == ((), ())
     names = {"n", *("do", "ho", "wo")[-problem.ndim :]}
     for outside, inside in others:
         assert sorted((*outside, *inside)) == sorted(names)
-        assert gpu_forms.summed_length(problem, outside) > 1
+        assert loop_order.summed_length(problem, outside) > 1
 
 
 def test_candidates_are_ranked_by_cost():
@@ -189,12 +189,12 @@ def test_a_choice_takes_less_than_a_compile(k):
 )
 def test_copy_pieces_follow_what_lies_side_by_side(beside, pieces):
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu_copies.copy_pieces(128, 32, 256, mma.m, mma, beside, 2) == pieces
+    assert lds_copies.copy_pieces(128, 32, 256, mma.m, mma, beside, 2) == pieces
 
 
 def test_no_piece_where_threads_do_not_divide_the_tile():
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert gpu_copies.copy_pieces(16, 16, 192, mma.m, mma, (64, 1), 2) == ()
+    assert lds_copies.copy_pieces(16, 16, 192, mma.m, mma, (64, 1), 2) == ()
 
 
 @pytest.mark.parametrize(
@@ -207,13 +207,13 @@ def test_no_piece_where_threads_do_not_divide_the_tile():
     ],
 )
 def test_lds_banks(piece, cycles):
-    assert gpu_copies.lds_write_cycles(piece, 16, 2) == cycles
+    assert lds_copies.lds_write_cycles(piece, 16, 2) == cycles
 
 
 @pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
 def test_schedules_name_every_entry_once(target):
     for strategy in {one.name: one for one in choose(RESNET, target)}.values():
-        row = gpu.vector_schedule if strategy.name == "vector_gemm" else gpu.mma_schedule
+        row = gemm.vector_schedule if strategy.name == "vector_gemm" else gemm.mma_schedule
         schedule = row(RESNET, target, strategy)
         info = schedule.roles["contraction"]
         entries = [step[1:] for step in info.pipeline if step.startswith("@")]
@@ -269,7 +269,7 @@ def test_registers_need_not_be_turned():
     )
     assert (turned.loads, plain.loads, turned.writes, plain.writes) == (2, 2, 8, 16)
     chips = ("gfx942", "gfx1100", "gfx1201", "sm_80")
-    assert [gpu_tiles.writes_single_elements(find_target(chip), 2) for chip in chips] == [
+    assert [tilings.writes_single_elements(find_target(chip), 2) for chip in chips] == [
         0,
         1,
         1,
@@ -304,7 +304,7 @@ def test_copies_that_share_no_lines_are_not_chosen():
     mma = instruction(chosen, target)
     lines = {
         one: mma_counts(problem, target, one, mma, 50).trip.line_bytes
-        for one in gpu_tiles.other_copies(problem, target, mma, chosen.tiling)
+        for one in tilings.other_copies(problem, target, mma, chosen.tiling)
     }
     assert lines[chosen.tiling] == min(lines.values()) < max(lines.values())
 
@@ -342,11 +342,11 @@ def test_a_tile_is_ranked_by_splits_that_fill_the_chip(chip, workgroups):
     target = find_target(chip)
     tiling = next(
         replace(one, outside=("ho", "wo"), inside=("n",))
-        for _, one in gpu_tiles.mma_tilings(problem, target, (128, 128, 32))
+        for _, one in tilings.mma_tilings(problem, target, (128, 128, 32))
         if one.taps_in_rows
     )
-    found = full_splits(problem, target, tiling, gpu.MOST_PARTS)
-    units = rank_facts(target).units / gpu_tiles.tiles(problem, tiling)
+    found = full_splits(problem, target, tiling, gemm.MOST_PARTS)
+    units = rank_facts(target).units / tilings.tiles(problem, tiling)
     assert len(found) == len(workgroups)
     assert all(abs(p / units - n) < 0.25 for p, n in zip(found, workgroups, strict=True)), found
 
@@ -356,7 +356,7 @@ def test_instructions_compete_for_a_tile():
     problem = ConvProblem(
         n=32, k=2376, c=256, image=(50, 50), filter=(3, 3), pad_low=(1, 1), pad_high=(1, 1)
     )
-    found = gpu.mma_candidates(problem, find_target("gfx950"))
+    found = gemm.mma_candidates(problem, find_target("gfx950"))
     ways = {one.mma for one in found if one.tile == (128, 128, 32)}
     assert {"MFMA_F32_32x32x16_F16", "MFMA_F32_16x16x32_F16"} <= ways
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.gpu_counts import load_distance, mma_counts, mma_of
-from conv_compiler.gpu_lean import ALIKE, EQUAL, LEAN_VALU, lean_first
-from conv_compiler.gpu_predict import predict
-from conv_compiler.gpu_tiles import mma_tilings
-from conv_compiler.gpu_uneven import unmasked_operand
 from conv_compiler.model.counts import counted
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import candidates, choose
-from conv_compiler.strategy import Strategy
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.instruction_counts import load_distance, mma_counts, mma_of
+from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.gpu.tie_break import ALIKE, EQUAL, LEAN_VALU, lean_first
+from conv_compiler.strategies.gpu.tilings import mma_tilings
+from conv_compiler.strategies.select import candidates, choose
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets import find_target
 
 GFX942 = find_target("gfx942")

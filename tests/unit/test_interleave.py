@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.stages import kernel_facts, prove, stage_texts
-from conv_compiler.strategy import Wanted
+from conv_compiler.compiler.stages import kernel_facts, prove, stage_texts
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
 
 LETTERS = (

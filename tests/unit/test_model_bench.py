@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
 
 TOOLS = Path(__file__).parents[2] / "tools"
 
@@ -99,8 +99,8 @@ def test_summary(bench):
 def test_a_failed_compile_is_kept(bench, tmp_path, monkeypatch):
     import iree_boo
 
-    from conv_compiler.cache import Cache
     from conv_compiler.errors import CompileFailed
+    from conv_compiler.storage.cache import Cache
     from conv_compiler.targets import find_target
 
     calls = []

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conv_compiler.dtypes import DTYPES
 from conv_compiler.errors import ModelRefused, UnsupportedTarget
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import (
@@ -24,7 +23,8 @@ from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.launch import Launch, occupancy, resident
 from conv_compiler.model.matrix import matrix_work
 from conv_compiler.model.roofline import least_seconds, peak_flops
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.targets import TARGETS, find_target
 
 GFX942 = find_target("gfx942")

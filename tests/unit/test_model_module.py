@@ -8,10 +8,10 @@ import pytest
 
 from conv_compiler import ConvProblem, compile
 from conv_compiler.cli import main
+from conv_compiler.compiler.stages import compiler_path
 from conv_compiler.errors import InvalidArtifact, ModelRefused
 from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
 from conv_compiler.model.module import model_module, sample_workgroups
-from conv_compiler.stages import compiler_path
 
 NAME = b"main_dispatch_0".hex().upper()
 # As iree-dump-module prints a host program, shortened.
@@ -85,9 +85,9 @@ def test_fills_and_copies_of_a_compiled_module(tmp_path):
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory):
-    from conv_compiler.cache import Cache
-    from conv_compiler.compile import compile
-    from conv_compiler.problem import ConvProblem
+    from conv_compiler.compiler.compile import compile
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.storage.cache import Cache
 
     problem = ConvProblem(n=2, k=32, c=32, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
     return compile(problem, "gfx942", split_k=2, cache=Cache(tmp_path_factory.mktemp("cache")))

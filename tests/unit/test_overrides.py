@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conv_compiler import compile, gpu
+from conv_compiler import compile
 from conv_compiler.cli import main
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import candidates, choose
-from conv_compiler.strategy import Strategy, Wanted
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu import gemm
+from conv_compiler.strategies.select import candidates, choose
+from conv_compiler.strategies.strategy import Strategy, Wanted
 from conv_compiler.targets import TARGETS, find_target
-from conv_compiler.verify import verify
+from conv_compiler.verification.verify import verify
 from tests.problems import problems
 
 OWN = Path(__file__).parents[1] / "lit" / "pipeline_own_schedule.mlir"
@@ -44,7 +45,7 @@ def test_a_tile_that_was_chosen_can_be_asked_for(problem, target, data):
 def test_a_tile_beyond_the_table_is_whole_instructions_evenly_shared(tile, target):
     mma = target.mma_for("f16")[0]
     asked = (tile[0] * mma.m, tile[1] * mma.n, tile[2] * mma.k)
-    for one in gpu.mma_candidates(SMALL, target, 0, asked):
+    for one in gemm.mma_candidates(SMALL, target, 0, asked):
         row = next(mma for mma in target.mma if mma.name == one.mma)
         subgroups = one.tiling.subgroups
         assert one.tile == asked

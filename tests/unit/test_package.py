@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 import pytest
 
+HOMES = {"compile": "compiler.compile", "verify": "verification.verify"}
 
-@pytest.mark.parametrize("name", ["compile", "verify"])
+
+@pytest.mark.parametrize("name", HOMES)
 def test_functions_are_not_hidden_by_the_modules_of_their_name(name: str) -> None:
     # In every order of importing the module and using the name.
+    home = f"conv_compiler.{HOMES[name]}"
     for lines in (
-        f"import conv_compiler.{name}\nimport conv_compiler as cc\n",
-        f"import conv_compiler as cc\ncc.{name}\nimport conv_compiler.{name}\n",
-        f"import conv_compiler as cc\nfrom conv_compiler.{name} import {name} as first\n",
+        f"import {home}\nimport conv_compiler as cc\n",
+        f"import conv_compiler as cc\ncc.{name}\nimport {home}\n",
+        f"import conv_compiler as cc\nfrom {home} import {name} as first\n",
         f"from conv_compiler import {name} as first\nimport conv_compiler as cc\n",
     ):
         code = f"{lines}from types import FunctionType\nassert type(cc.{name}) is FunctionType\n"
         subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_dir_lists_the_public_names_and_only_these() -> None:
+    code = (
+        "import conv_compiler as cc\n"
+        "from conv_compiler.compiler import compile\n"  # a submodule is set on its package
+        "assert dir(cc) == sorted(cc.__all__), dir(cc)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_package_is_a_plain_module() -> None:
+    """A pickler that looks at classes, as cloudpickle does, meets nothing of ours."""
+    import conv_compiler as cc
+
+    assert type(cc) is ModuleType
 
 
 def test_every_public_name_is_there() -> None:

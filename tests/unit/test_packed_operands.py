@@ -2,9 +2,9 @@
 
 import pytest
 
-from conv_compiler.passes.copy_sources import extent_of
+from conv_compiler.passes.cpu_kernel.copy_sources import extent_of
+from conv_compiler.passes.cpu_kernel.readers import Reader
 from conv_compiler.passes.pair_products import PAIR
-from conv_compiler.passes.readers import Reader
 
 TILE = {"g": 1, "k": 8, "c": 32, "y": 1}
 RANGES = {"g": 4, "k": 64, "c": 64, "y": 3, "n": 2, "wo": 28}

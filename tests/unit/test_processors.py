@@ -12,18 +12,18 @@ from itertools import pairwise
 
 import pytest
 
+from conv_compiler.artifacts.kernel_facts import KernelFacts
 from conv_compiler.cli import main
-from conv_compiler.compile import compilation_key, compile
-from conv_compiler.cpu_needs import LINUX_NAMES, Needs, check_needs, needs_of
+from conv_compiler.compiler.compile import compilation_key, compile
+from conv_compiler.compiler.stages import compiler_flags, compiler_path, prove, stage_texts
 from conv_compiler.errors import InvalidArtifact, StrategyNotApplied, UnsupportedTarget
-from conv_compiler.facts import KernelFacts
-from conv_compiler.host import host_architecture, host_flags
-from conv_compiler.problem import ConvProblem
-from conv_compiler.processors import PROCESSORS, Processor, find_unit, processor_of
-from conv_compiler.runtime import load
-from conv_compiler.select import choose
-from conv_compiler.stages import compiler_flags, compiler_path, prove, stage_texts
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets.cpu_features import LINUX_NAMES, Needs, check_needs, needs_of
+from conv_compiler.targets.host import host_architecture, host_flags
+from conv_compiler.targets.processors import PROCESSORS, Processor, find_unit
 
 CPUS = [row for row in TARGETS.values() if row.processor]
 PROBLEM = ConvProblem(n=8, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1), dtype="f32")
@@ -49,7 +49,7 @@ def test_rows(target):
     assert (target.name, target.chip, row) == (f"cpu-{row.name}", row.name, PROCESSORS[row.name])
     assert set(row.extensions) <= set(LINUX_NAMES[row.architecture].values())
     assert row.cores == 8
-    assert processor_of(target) is row
+    assert target.cpu is row
     assert f"--iree-llvmcpu-target-cpu={row.name}" in compiler_flags(target)
     assert any(f"triple={row.architecture}-" in flag for flag in compiler_flags(target))
 
@@ -153,7 +153,7 @@ def test_nothing_of_this_host_is_looked_at(monkeypatch, tmp_path):
         raise AssertionError("this host was asked")
 
     for name in ("host_unit", "host_flags", "host_cores", "host_architecture"):
-        monkeypatch.setattr(f"conv_compiler.processors.{name}", looked)
+        monkeypatch.setattr(f"conv_compiler.targets.processors.{name}", looked)
     for target in CPUS:
         for dtype in ("f32", "bf16", "i8"):
             problem = replace(SMALL, dtype=dtype, weight_dtype="")

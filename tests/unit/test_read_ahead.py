@@ -6,7 +6,7 @@ import re
 
 from iree.compiler import ir
 
-from conv_compiler.passes.read_ahead import run_ahead, with_needs
+from conv_compiler.passes.main_loop.read_ahead import run_ahead, with_needs
 
 LOOP = """
 func.func @sum(%m: memref<64xf32, #amdgpu.address_space<fat_raw_buffer>>, %lower: index,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from conv_compiler.data import inputs
 from conv_compiler.errors import InvalidArray
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import plain, reference
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import plain, reference
 from tests.problems import problems, tiny_problems
 
 FORMS = [plain, reference]
@@ -82,7 +82,7 @@ def test_blocks_of_the_batch_add_up(monkeypatch):
     problem = ConvProblem(n=7, g=2, k=3, c=2, image=(6, 5), filter=(3, 2), pad_low=(1, 1))
     operands = inputs(problem)
     whole = reference(problem, *operands)
-    monkeypatch.setattr("conv_compiler.reference._BLOCK_ELEMENTS", 250)
+    monkeypatch.setattr("conv_compiler.verification.reference._BLOCK_ELEMENTS", 250)
     assert np.array_equal(reference(problem, *operands), whole)
 
 

@@ -14,12 +14,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conv_compiler import runtime
-from conv_compiler.data import inputs
 from conv_compiler.errors import ConvError, DeviceUnavailable, InvalidArray, InvalidArtifact
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.verify import verify
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime import kernel as runtime
+from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.verify import verify
 
 PROBLEM = ConvProblem(n=2, g=2, k=8, c=4, image=(6, 6), filter=(3, 3), pad_low=(1, 1), dtype="f32")
 FLAGS = {
@@ -299,6 +299,6 @@ def test_every_refusal_is_one_line(vmfb, tmp_path):
 
 
 def test_the_runtime_does_not_import_the_compiler():
-    code = "import sys, conv_compiler.runtime; print('iree.compiler' in sys.modules)"
+    code = "import sys, conv_compiler.runtime.kernel; print('iree.compiler' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from conv_compiler import gpu_depthwise, gpu_tiles
 from conv_compiler.commands.demo import LAYERS
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import read_file
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import STRATEGIES, candidates, choose
-from conv_compiler.split_k import LEAST_TRIPS
-from conv_compiler.strategy import Strategy, Wanted
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu import depthwise, tilings
+from conv_compiler.strategies.select import STRATEGIES, candidates, choose
+from conv_compiler.strategies.split_k import LEAST_TRIPS
+from conv_compiler.strategies.strategy import Strategy, Wanted
 from conv_compiler.targets import TARGETS, find_target
 
 DATA = Path(__file__).parents[1] / "data"
@@ -91,7 +91,7 @@ def test_composable_kernels_rule_is_a_choice():
     target = find_target("gfx942")
     chosen = choose(RESNET, target, None, "occupancy")[0]
     # Two workgroups are wanted for each of 304 units.
-    assert chosen.split_k == 608 // gpu_tiles.tiles(RESNET, chosen.tiling)
+    assert chosen.split_k == 608 // tilings.tiles(RESNET, chosen.tiling)
     with pytest.raises(UnsupportedStrategy, match="split_k occupancy: a rule for GPUs, not cpu"):
         choose(RESNET, find_target("cpu"), None, "occupancy")
 
@@ -102,7 +102,7 @@ def test_the_rule_counts_rounds_of_depthwise_strips():
     tiling = chosen.tiling
     # 32 images of 8 x 8 strips of 7 x 7 pixels, 32 strips a round; a part keeps four rounds.
     assert (tiling.columns, tiling.rows, tiling.threads // tiling.lanes) == (7, 7, 32)
-    assert gpu_depthwise.rounds(problem, tiling) == 64
+    assert depthwise.rounds(problem, tiling) == 64
     assert chosen.split_k == 64 // LEAST_TRIPS == 16
 
 

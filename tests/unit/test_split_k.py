@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.split_k import LARGEST, LEAST_TRIPS, MOST_PARTS, check_split_k, occupancy_split_k
+from conv_compiler.strategies.split_k import (
+    LARGEST,
+    LEAST_TRIPS,
+    MOST_PARTS,
+    check_split_k,
+    occupancy_split_k,
+)
 
 SIZES = st.integers(1, 10**6)
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler import gpu_forms, stages
-from conv_compiler import schedule as schedule_module
+from conv_compiler.artifacts.kernel_facts import KernelFacts
+from conv_compiler.compiler import stages
+from conv_compiler.compiler.stages import check_applied, kernel_facts, prove, stage_texts
 from conv_compiler.errors import (
     CompileFailed,
     NotOrdered,
@@ -18,13 +19,14 @@ from conv_compiler.errors import (
     StillMasked,
     StrategyNotApplied,
 )
-from conv_compiler.facts import KernelFacts
-from conv_compiler.gpu_uneven import unmasked_operand
-from conv_compiler.problem import ConvProblem
-from conv_compiler.schedule import LAST_PIXEL, ORDER, ORDERED, CompilationInfo
-from conv_compiler.select import choose
-from conv_compiler.stages import check_applied, kernel_facts, prove, stage_texts
-from conv_compiler.strategy import Wanted
+from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED, ROLE, ops_with_role
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies import schedule as schedule_module
+from conv_compiler.strategies.gpu import loop_order
+from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.schedule import CompilationInfo
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
 
 PROBLEM = ConvProblem(n=4, k=32, c=16, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
@@ -72,8 +74,8 @@ def test_a_lost_tag_is_an_error(tmp_path, monkeypatch):
     """The compiler drops tags of an op it rebuilds, and then configures it as it likes."""
 
     def strip(module, schedule, library):
-        for op in list(schedule_module.ops_with_role(module, "contraction")):
-            del op.attributes[schedule_module.ROLE]
+        for op in list(ops_with_role(module, "contraction")):
+            del op.attributes[ROLE]
 
     monkeypatch.setattr(schedule_module, "attach", strip)
     with pytest.raises(StrategyNotApplied, match="role contraction: left no trace"):
@@ -83,7 +85,7 @@ def test_a_lost_tag_is_an_error(tmp_path, monkeypatch):
 def test_a_role_on_no_op_is_an_error(tmp_path):
     from iree.compiler import ir
 
-    from conv_compiler.select import STRATEGIES
+    from conv_compiler.strategies.select import STRATEGIES
 
     schedule = STRATEGIES["implicit_gemm"].schedule(PROBLEM, TARGET, STRATEGY)
     with ir.Context(), ir.Location.unknown():
@@ -156,7 +158,7 @@ def test_a_lost_software_pipeline_is_an_error(n, trips):
     problem = ConvProblem(n=n, k=32, c=32, image=(3, 3), filter=(1, 1))
     found = choose(problem, TARGET, "implicit_gemm", 1)
     strategy = next(one for one in found if one.mma == MFMA_16.mma)
-    assert min(gpu_forms.trips(problem, strategy.tiling, 1), 3) == trips
+    assert min(loop_order.trips(problem, strategy.tiling, 1), 3) == trips
     lost = replace(MAIN, pipelined=False)
     with (
         pytest.raises(NotPipelined, match="kernel main: its main loop is not software pipelined")
@@ -274,7 +276,13 @@ def test_a_crash_of_kernel_passes_is_an_error_of_one_line(tmp_path):
 def test_kernel_passes_say_what_is_wrong(tmp_path):
     source = tmp_path / "configured.mlir"
     source.write_text("module { nothing }")
-    command = [sys.executable, "-Pm", "conv_compiler.kernels", str(source), str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-Pm",
+        "conv_compiler.compiler.kernel_passes",
+        str(source),
+        str(tmp_path / "out"),
+    ]
     with pytest.raises(CompileFailed, match="kernel passes: exit code 2: kernel passes: MLIR refu"):
         stages._run(command, tmp_path, "kernel passes")
     assert not (tmp_path / "out").exists()

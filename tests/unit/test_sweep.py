@@ -9,11 +9,11 @@ import pytest
 
 from conv_compiler.cli import main
 from conv_compiler.errors import OutOfRegisters, UnsupportedStrategy
-from conv_compiler.problem import ConvProblem
-from conv_compiler.select import choose
-from conv_compiler.strategy import Wanted
-from conv_compiler.sweep import admissible
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
+from conv_compiler.tuning.sweep import admissible
 
 PROBLEM = ConvProblem(n=2, k=16, c=16, image=(6, 6), filter=(3, 3))
 WORDS = ["-n", "2", "-k", "16", "-c", "16", "--image", "6x6", "--filter", "3x3"]
@@ -75,7 +75,7 @@ def test_one_problem_at_a_time(capfd):
 
 
 def test_what_does_not_compile_is_told(monkeypatch, capfd):
-    import conv_compiler.sweep as module
+    import conv_compiler.tuning.sweep as module
 
     whole = module.compile
 
@@ -102,7 +102,7 @@ def test_a_wrong_kernel_is_an_error(monkeypatch, capfd):
     """The check is of the kernel's numbers: against a reference that is one off it fails."""
     import sys
 
-    module = sys.modules["conv_compiler.verify"]
+    module = sys.modules["conv_compiler.verification.verify"]
     right = module.finished
 
     def off(problem, sums, *extra):

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from conv_compiler.check_targets import check_target
-from conv_compiler.dtypes import DTYPES
+from conv_compiler.compiler.check_targets import check_target
 from conv_compiler.errors import CompileFailed, UnsupportedTarget
+from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.targets import BACKENDS, TARGETS, Target, find_target
 
 GPUS = [row for row in TARGETS.values() if row.is_gpu]

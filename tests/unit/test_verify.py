@@ -10,14 +10,20 @@ import pytest
 from hypothesis import given, settings
 
 from conv_compiler.cli import build_parser
-from conv_compiler.data import DATA, is_exact, tiny_operand, trials_of, without_denormals
-from conv_compiler.dtypes import TYPE_PAIRS
 from conv_compiler.errors import InvalidArray, Mismatch, UnsupportedProblem
-from conv_compiler.problem import ConvProblem
-from conv_compiler.reference import reference
-from conv_compiler.special import compare_special, may_spread
-from conv_compiler.tolerance import Tolerance, after_denormals, tolerance
-from conv_compiler.verify import compare, inputs, verify
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.dtypes import TYPE_PAIRS
+from conv_compiler.verification.inputs import (
+    DATA,
+    is_exact,
+    tiny_operand,
+    trials_of,
+    without_denormals,
+)
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.special import compare_special, may_spread
+from conv_compiler.verification.tolerance import Tolerance, after_denormals, tolerance
+from conv_compiler.verification.verify import compare, inputs, verify
 from tests.problems import problems
 
 PROBLEM = ConvProblem(n=4, g=2, k=8, c=4, image=(9, 9), filter=(3, 3), pad_low=(1, 1))
@@ -65,7 +71,7 @@ def test_very_long_sums_get_sparse_integers():
 
 
 def test_integers_that_would_not_be_exact_are_refused(monkeypatch):
-    monkeypatch.setattr("conv_compiler.data.is_exact", lambda *_: False)
+    monkeypatch.setattr("conv_compiler.verification.inputs.is_exact", lambda *_: False)
     with pytest.raises(UnsupportedProblem, match="would not be exact in f32; use random data"):
         inputs(PROBLEM)
 
@@ -203,7 +209,7 @@ def test_runs_that_differ_raise_on_request(report):
 
 
 def test_a_kernel_that_changes_its_mind_is_found(monkeypatch):
-    from conv_compiler import runtime
+    from conv_compiler.runtime import kernel as runtime
 
     calls = iter(range(10))
     honest = runtime.Kernel.__call__
@@ -220,7 +226,7 @@ def test_a_kernel_that_changes_its_mind_is_found(monkeypatch):
 
 
 def test_a_kernel_wrong_in_one_of_its_batches_is_found_and_named(monkeypatch):
-    from conv_compiler import runtime
+    from conv_compiler.runtime import kernel as runtime
 
     honest = runtime.Kernel.__call__
 
@@ -361,7 +367,7 @@ def test_denormals_below_the_sums_may_count_as_zero_where_it_is_said(dtype):
 
 @pytest.mark.parametrize("harm", [lambda x: np.nan_to_num(x), lambda x: x * np.float16(np.nan)])
 def test_a_kernel_that_loses_nan_or_spreads_it_is_found(monkeypatch, harm):
-    from conv_compiler import runtime
+    from conv_compiler.runtime import kernel as runtime
 
     honest = runtime.Kernel.__call__
 

@@ -6,15 +6,16 @@ import os
 
 import pytest
 
-from conv_compiler import runtime, waiting
-from conv_compiler.compile import compile
-from conv_compiler.data import inputs
+from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import LaunchFailed
-from conv_compiler.problem import ConvProblem
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime import batch_scheduling
+from conv_compiler.runtime import kernel as runtime
+from conv_compiler.verification.inputs import inputs
 
 PROBLEM = ConvProblem(n=2, k=8, c=8, image=(6, 6), filter=(3, 3), dtype="f32")
 pytestmark = pytest.mark.skipif(
-    not waiting.may_wait_as_batch(), reason="no batch threads on this system"
+    not batch_scheduling.may_wait_as_batch(), reason="no batch threads on this system"
 )
 
 
@@ -57,7 +58,7 @@ def test_a_failing_call_leaves_an_ordinary_thread(seen, monkeypatch):
 def test_a_thread_of_another_policy_is_left_alone():
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
-        with waiting.batch_wait():
+        with batch_scheduling.batch_wait():
             assert os.sched_getscheduler(0) == os.SCHED_BATCH
         assert os.sched_getscheduler(0) == os.SCHED_BATCH
     finally:
@@ -65,7 +66,7 @@ def test_a_thread_of_another_policy_is_left_alone():
 
 
 def test_it_can_be_turned_off(monkeypatch):
-    monkeypatch.setenv(waiting.VARIABLE, "0")
+    monkeypatch.setenv(batch_scheduling.VARIABLE, "0")
     runtime._load.cache_clear()
     kernel, policies = runtime.load(compile(PROBLEM)), []
     invoke = kernel._invoke
@@ -82,4 +83,4 @@ def test_a_system_that_forbids_it(monkeypatch):
         raise PermissionError("not here")
 
     monkeypatch.setattr(os, "sched_setscheduler", forbidden)
-    assert not waiting.may_wait_as_batch()
+    assert not batch_scheduling.may_wait_as_batch()

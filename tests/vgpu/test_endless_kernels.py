@@ -13,7 +13,7 @@ from running import CompileFor, load
 
 from conv_compiler import vgpu
 from conv_compiler.errors import LaunchFailed
-from conv_compiler.runtime import load as load_kernel
+from conv_compiler.runtime.kernel import load as load_kernel
 
 # Steps from each value of %a until it meets that of %b: never from an even one to an odd one.
 SEARCH = """
@@ -116,7 +116,7 @@ def main(*operands):
         raise
 """
 OURS = """
-from conv_compiler.runtime import load
+from conv_compiler.runtime.kernel import load
 main = lambda *operands: load(file, "vgpu")(*operands)
 """
 BODY = """
@@ -136,7 +136,7 @@ except {caught}:
     print("ended", flush=True)
 """
 GOES_ON = """
-from conv_compiler.runtime import load as reload
+from conv_compiler.runtime.kernel import load as reload
 assert (reload(file, "vgpu")(even, even * 5 + 2) == even * 5 + 2).all()
 print("goes on", flush=True)
 """
@@ -207,7 +207,8 @@ def test_sigterm_without_a_handler_ends_the_process(search: Path) -> None:
 CLI = """
 import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from conv_compiler import cli, runtime
+from conv_compiler import cli
+from conv_compiler.runtime import kernel as runtime
 invoke = runtime.Kernel.__call__
 def told(kernel, *operands):
     print("runs", flush=True)

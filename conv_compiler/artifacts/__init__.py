@@ -1,0 +1,1 @@
+"""What a compilation leaves: the `.vmfb`, its record and the facts of its kernels."""

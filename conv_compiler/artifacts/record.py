@@ -1,0 +1,63 @@
+"""The record of an artifact: what it says, checked before anybody reads it.
+
+A record states a SHA-256 over itself and its module, so that neither is taken for what it is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from conv_compiler.artifacts.kernel_facts import KernelFacts
+from conv_compiler.errors import InvalidArtifact
+from conv_compiler.typed import decoded, typed
+
+_SIGNATURE = "sha256"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The values of a record by type; problem and strategy are read by their own classes."""
+
+    problem: dict[str, Any]
+    target: str
+    strategy: dict[str, Any]
+    kernels: tuple[KernelFacts, ...]
+    rejected: tuple[str, ...]
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, values: Any) -> Record:
+        """A decoded record's. Raises InvalidArtifact where one is missing or of another type."""
+        return typed(values, cls, "record", InvalidArtifact)
+
+
+def checksum(values: dict[str, Any], module: bytes) -> str:
+    """SHA-256 over a record, without its signature, and its module."""
+    unsigned = {name: value for name, value in values.items() if name != _SIGNATURE}
+    digest = hashlib.sha256(json.dumps(unsigned, sort_keys=True).encode())
+    digest.update(module)
+    return digest.hexdigest()
+
+
+def signed(values: dict[str, Any], module: bytes) -> dict[str, Any]:
+    """A record with its signature."""
+    return {**values, _SIGNATURE: checksum(values, module)}
+
+
+def read_record(text: str | bytes, module: bytes) -> dict[str, Any]:
+    """The values of a record's text, whose types are those of Record.
+
+    Raises InvalidArtifact for text that is no record, and for one of another module or altered.
+    """
+    values = typed(
+        decoded(text, "record", InvalidArtifact), dict[str, Any], "record", InvalidArtifact
+    )
+    Record.of(values)
+    if values.get(_SIGNATURE) != checksum(values, module):
+        raise InvalidArtifact(
+            "record: altered, or not the module that it was written for; compile it again"
+        )
+    return values

@@ -1,0 +1,1 @@
+"""Files of machine code, checked before anything is read from them."""

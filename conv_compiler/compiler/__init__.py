@@ -1,0 +1,1 @@
+"""From a problem to an artifact: the stages, the proofs, and the compiler's own tables checked."""

@@ -1,0 +1,166 @@
+"""Problem to artifact: choose, compile or find in the cache, prove."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from conv_compiler.artifacts.artifact import Artifact
+from conv_compiler.compiler.stages import compiler_flags, kernel_facts, prove, stage_texts
+from conv_compiler.errors import (
+    CacheRefused,
+    CompileFailed,
+    CompilerRefused,
+    GivesWay,
+    InvalidArtifact,
+)
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache, Entry, key_of, passing_cache
+from conv_compiler.storage.leftovers import WORK, scratch, work_folder
+from conv_compiler.storage.notices import warn_once
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.split_k import split_asked
+from conv_compiler.strategies.strategy import Strategy, Wanted
+from conv_compiler.targets import Target, find_target
+from conv_compiler.targets.compute import for_target
+from conv_compiler.targets.host import host_cores
+
+
+def compile(
+    problem: ConvProblem,
+    target: str = "cpu",
+    strategy: Strategy | Wanted | str | None = None,
+    split_k: int | str = "auto",
+    *,
+    cache: Cache | None = None,
+) -> Artifact:
+    """Compile a problem for a target, or find it compiled.
+
+    `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best; `split_k`
+    a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
+    scratch memory, spill, lose its software pipeline or the order of its main loop, or keep zeros
+    that were to go, gives way to the next, and the artifact has it among the rejected. Where
+    `compute` leaves to the chip what is multiplied, the artifact's problem names it. Where the
+    cache cannot be written, the artifact's file goes when this process ends, and a ConvWarning says
+    so. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, CacheRefused where others may
+    write the cache's folder, or StrategyNotApplied when no machine code is what its strategy
+    promises.
+    """
+    row = find_target(target)
+    problem = problem.for_kind(row.has_fnuz)
+    cache = cache or Cache.default()
+    key = compilation_key(problem, row, strategy, split_k)
+    if found := _find(cache, key):
+        return found
+    chosen = choose(problem, row, strategy, split_k)
+    problem = for_target(problem, row, chosen[0].mma)
+    try:
+        with cache.lock(key), scratch(work_folder(), WORK) as folder:
+            if found := _found(cache, key):  # another process compiled it while we waited
+                return found
+            artifact = _first_proved(problem, row, chosen, folder)
+            return Artifact.of_entry(_keep(cache, key, artifact), cached=False)
+    except OSError as error:
+        raise CompileFailed(
+            f"file {error.filename or tempfile.tempdir}: {error.strerror or error}; see that it "
+            "may be written and has room, or name another folder for temporary files by TMPDIR"
+        ) from error
+
+
+def _find(cache: Cache, key: str) -> Artifact | None:
+    """What is compiled under a key, in the cache or for this process alone."""
+    if found := _found(cache, key):
+        return found
+    return _found(passing_cache(), key) if passing_cache.cache_info().currsize else None
+
+
+def _keep(cache: Cache, key: str, artifact: Artifact) -> Entry:
+    """The artifact in the cache; where that cannot be written, for this process alone."""
+    try:
+        return cache.put(key, artifact.vmfb, artifact.to_json())
+    except CacheRefused as refused:
+        warn_once(f"{refused}; compiled code is kept until this process ends")
+        return passing_cache().put(key, artifact.vmfb, artifact.to_json())
+
+
+def _found(cache: Cache, key: str) -> Artifact | None:
+    """The artifact of a key in a cache; None where there is none, or its record is none of ours."""
+    try:
+        return Artifact.of_entry(found, cached=True) if (found := cache.get(key)) else None
+    except InvalidArtifact:
+        return None
+
+
+def _first_proved(
+    problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
+) -> Artifact:
+    """Compile candidates in order until the compiler takes one and it is as promised.
+
+    One that needs more registers than there are, or whose main loop is not as promised, gives way.
+
+    The last one's error is raised. Where one with a matrix instruction is ranked first, none
+    without takes its place.
+    """
+    started = time.perf_counter()
+    rejected: list[str] = []
+    fitting = [one for one in candidates if one.mma or not candidates[0].mma]
+    for number, strategy in enumerate(fitting):
+        work = folder / str(number)
+        work.mkdir()
+        try:
+            stage_texts(problem, target, strategy, work)
+            kernels = kernel_facts(target, work)
+            prove(problem, target, strategy, kernels)
+        except (GivesWay, CompilerRefused) as broken:
+            if strategy is fitting[-1]:
+                raise
+            named = isinstance(broken, GivesWay)
+            rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
+            continue
+        return Artifact(
+            problem=problem,
+            target=target.name,
+            strategy=strategy,
+            vmfb=work / "module.vmfb",
+            kernels=tuple(kernels),
+            seconds=time.perf_counter() - started,
+            rejected=tuple(rejected),
+        )
+    raise AssertionError("choose() returns at least one candidate")
+
+
+def compilation_key(
+    problem: ConvProblem,
+    target: Target,
+    strategy: Strategy | Wanted | str | None,
+    split_k: int | str,
+) -> str:
+    """The cache key of a compilation: what was asked for, target row, flags, texts, versions.
+
+    The choice among strategies follows from these, so a compiled problem is found without making
+    it again.
+    """
+    return key_of(
+        {
+            "problem": problem.to_json(),
+            "target": asdict(target),
+            "strategy": asdict(Wanted.of(strategy)),
+            "split_k": split_asked(split_k),
+            "flags": compiler_flags(target),
+            "host": host_cpu() if target.chip == "host" else "",
+        }
+    )
+
+
+def host_cpu() -> str:
+    """What `host` means here: cores and the processor's features, so that a cache may be shared."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        import platform
+
+        features = platform.processor() or platform.machine()
+    return f"{host_cores()} {features}"

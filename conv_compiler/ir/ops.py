@@ -1,0 +1,355 @@
+"""Small MLIR builders the payloads and the passes share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor
+
+from conv_compiler.problem.dtypes import DType
+
+Map = Sequence[ir.AffineExpr]
+
+
+def element_type(dtype: DType) -> ir.Type:
+    """The MLIR type of a row of DTYPES."""
+    return ir.Type.parse(dtype.mlir)
+
+
+def shape_of(value: ir.Value) -> list[int]:
+    """Static shape of a ranked tensor."""
+    return list(ir.RankedTensorType(value.type).shape)
+
+
+def element_of(value: ir.Value) -> ir.Type:
+    """Element type of a ranked tensor."""
+    return ir.RankedTensorType(value.type).element_type
+
+
+def zero(type: ir.Type) -> ir.Value:
+    """The constant 0 of a scalar type."""
+    attribute = (
+        ir.IntegerAttr.get(type, 0)
+        if isinstance(type, ir.IntegerType)
+        else ir.FloatAttr.get(type, 0.0)
+    )
+    return arith.ConstantOp(type, attribute).result
+
+
+def filled(shape: Sequence[int], type: ir.Type) -> ir.Value:
+    """A tensor of zeros."""
+    empty = tensor.EmptyOp(shape, type).result
+    return linalg.fill(zero(type), outs=[empty])
+
+
+def generic(
+    inputs: Sequence[ir.Value],
+    output: ir.Value,
+    maps: Sequence[Map],
+    dims: int,
+    reductions: int,
+    body: Callable[..., ir.Value],
+    attributes: dict[str, ir.Attribute] | None = None,
+) -> ir.Value:
+    """One linalg.generic with a single result; the last `reductions` loops are reductions.
+
+    `maps` are the index expressions of the inputs, then of the output; `body` receives their
+    scalars in the same order and returns the value to yield.
+    """
+    kinds = ["parallel"] * (dims - reductions) + ["reduction"] * reductions
+    iterators = ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds])
+    affine = ir.ArrayAttr.get(
+        [ir.AffineMapAttr.get(ir.AffineMap.get(dims, 0, list(results))) for results in maps]
+    )
+    op = linalg.GenericOp([output.type], inputs, [output], affine, iterators)
+    scalars = [ir.RankedTensorType(v.type).element_type for v in (*inputs, output)]
+    block = op.regions[0].blocks.append(*scalars)
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([body(*block.arguments)])
+    for name, value in (attributes or {}).items():
+        op.operation.attributes[name] = value
+    result: ir.Value = op.results[0]
+    return result
+
+
+def generic_like(
+    op: ir.Operation,
+    inputs: Sequence[ir.Value],
+    output: ir.Value,
+    maps: Sequence[Map],
+    dims: int,
+    attributes: dict[str, ir.Attribute],
+) -> ir.Value:
+    """A linalg.generic of parallel loops with the body of another one, on tensors and by maps of
+    its own."""
+    affine = [ir.AffineMapAttr.get(ir.AffineMap.get(dims, 0, list(results))) for results in maps]
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    made = ir.Operation.create(
+        "linalg.generic",
+        results=[output.type],
+        operands=[*inputs, output],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get(affine),
+            "iterator_types": ir.ArrayAttr.get([parallel] * dims),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+            **attributes,
+        },
+        regions=1,
+    )
+    copy = op.clone()
+    copy.regions[0].blocks[0].append_to(made.regions[0])
+    copy.erase()
+    result: ir.Value = made.results[0]
+    return result
+
+
+def pad(value: ir.Value, low: Sequence[int], high: Sequence[int]) -> ir.Value:
+    """The tensor with zeros around it; the tensor itself where there is nothing to add."""
+    if not any((*low, *high)):
+        return value
+    type = ir.RankedTensorType(value.type)
+    shape = [lo + size + hi for lo, size, hi in zip(low, type.shape, high, strict=True)]
+    fill = zero(type.element_type)
+    op = tensor.PadOp(
+        ir.RankedTensorType.get(shape, type.element_type),
+        value,
+        [],
+        [],
+        ir.DenseI64ArrayAttr.get(list(low)),
+        ir.DenseI64ArrayAttr.get(list(high)),
+    )
+    block = op.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))
+    with ir.InsertionPoint(block):
+        tensor.YieldOp(fill)
+    result: ir.Value = op.result
+    return result
+
+
+def reshape(value: ir.Value, shape: Sequence[int], groups: Sequence[Sequence[int]]) -> ir.Value:
+    """Expand or collapse by reassociation `groups`; the value itself where nothing changes."""
+    type = ir.RankedTensorType(value.type)
+    if list(type.shape) == list(shape):
+        return value
+    target = ir.RankedTensorType.get(list(shape), type.element_type)
+    reassociation = ir.ArrayAttr.get(
+        [
+            ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i) for i in g])
+            for g in groups
+        ]
+    )
+    if len(shape) < len(type.shape):
+        return tensor.CollapseShapeOp(target, value, reassociation).result
+    sizes = ir.DenseI64ArrayAttr.get(list(shape))
+    return tensor.ExpandShapeOp(target, value, reassociation, [], sizes).result
+
+
+def split_axis(value: ir.Value, axis: int, sizes: Sequence[int]) -> ir.Value:
+    """The view in which one axis becomes several, outermost first."""
+    shape = shape_of(value)
+    if math.prod(sizes) != shape[axis]:
+        raise ValueError(f"axis of {shape[axis]}: not the product of {sizes}")
+    if len(sizes) == 1:
+        return value
+    extra = len(sizes) - 1
+    groups = [[i] for i in range(axis)]
+    groups.append(list(range(axis, axis + len(sizes))))
+    groups += [[i + extra] for i in range(axis + 1, len(shape))]
+    return reshape(value, [*shape[:axis], *sizes, *shape[axis + 1 :]], groups)
+
+
+def merge_axes(value: ir.Value, first: int, count: int) -> ir.Value:
+    """The view in which `count` neighbouring axes become one."""
+    if count == 1:
+        return value
+    shape = shape_of(value)
+    merged = math.prod(shape[first : first + count])
+    groups = [[i] for i in range(first)]
+    groups.append(list(range(first, first + count)))
+    groups += [[i] for i in range(first + count, len(shape))]
+    return reshape(value, [*shape[:first], merged, *shape[first + count :]], groups)
+
+
+def convert(value: ir.Value, to: ir.Type) -> ir.Value:
+    """A scalar in another type: exact when it grows; rounded to nearest even, or saturated for
+    integers, when it shrinks."""
+    source = value.type
+    if source == to:
+        return value
+    if isinstance(source, ir.IntegerType):
+        wide, narrow = ir.IntegerType(source).width, ir.IntegerType(to).width
+        if wide < narrow:
+            return arith.ExtSIOp(to, value).result
+        top = 2 ** (narrow - 1)
+        upper = arith.ConstantOp(source, ir.IntegerAttr.get(source, top - 1)).result
+        lower = arith.ConstantOp(source, ir.IntegerAttr.get(source, -top)).result
+        clamped = arith.MaxSIOp(arith.MinSIOp(value, upper).result, lower).result
+        return arith.TruncIOp(to, clamped).result
+    grows = _float_bits(source) < _float_bits(to)
+    return (arith.ExtFOp if grows else arith.TruncFOp)(to, value).result
+
+
+def _float_bits(type: ir.Type) -> int:
+    return int(ir.FloatType(type).width)
+
+
+def bits_of(type: ir.Type) -> int:
+    """Width of a scalar type."""
+    return ir.IntegerType(type).width if isinstance(type, ir.IntegerType) else _float_bits(type)
+
+
+def multiply_add(a: ir.Value, b: ir.Value, accumulator: ir.Value) -> ir.Value:
+    """accumulator + a * b, with a and b widened to the accumulator's type first."""
+    a, b = convert(a, accumulator.type), convert(b, accumulator.type)
+    if isinstance(accumulator.type, ir.IntegerType):
+        return arith.AddIOp(accumulator, arith.MulIOp(a, b).result).result
+    return arith.AddFOp(accumulator, arith.MulFOp(a, b).result).result
+
+
+def add(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a + b of one scalar type."""
+    is_integer = isinstance(a.type, ir.IntegerType)
+    return (arith.AddIOp if is_integer else arith.AddFOp)(a, b).result
+
+
+def dispatch_region(type: ir.Type) -> ir.Operation:
+    """An empty `flow.dispatch.region` with one result: IREE makes one kernel of what is put in it.
+
+    Fill the block of its first region and end it with `dispatch_return`.
+    """
+    region = ir.Operation.create(
+        "flow.dispatch.region",
+        results=[type],
+        regions=2,  # the second would count workgroups; tiling does
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+    )
+    region.regions[0].blocks.append()
+    return region
+
+
+def count_workgroups(region: ir.Operation) -> None:
+    """Let a dispatch region of loops over workgroups have as many as these loops have trips.
+
+    Left to IREE it would be an error: it takes any loop for one of its own.
+    """
+    with ir.InsertionPoint(region.regions[1].blocks.append()):
+        sizes = ir.Operation.create(
+            "iree_tensor_ext.dispatch.workgroup_count_from_slice",
+            results=[ir.IndexType.get()] * 3,
+        )
+        ir.Operation.create("flow.return", operands=list(sizes.results))
+
+
+def dispatch_return(value: ir.Value) -> ir.Operation:
+    """The end of a dispatch region."""
+    return ir.Operation.create("flow.return", operands=[value])
+
+
+def convert_tensor(value: ir.Value, to: ir.Type) -> ir.Value:
+    """The tensor in another element type, as an elementwise generic of its own."""
+    if ir.RankedTensorType(value.type).element_type == to:
+        return value
+    return elementwise([value], to, lambda x: convert(x, to), "epilogue")
+
+
+def elementwise(
+    inputs: Sequence[ir.Value], to: ir.Type, body: Callable[..., ir.Value], role: str = ""
+) -> ir.Value:
+    """A tensor of `body` of the inputs' elements, all of one shape; the op may have a role."""
+    shape = shape_of(inputs[0])
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
+    return generic(
+        inputs,
+        tensor.EmptyOp(shape, to).result,
+        [dims] * (len(inputs) + 1),
+        len(shape),
+        0,
+        lambda *scalars: body(*scalars[:-1]),
+        {"conv_compiler.role": ir.StringAttr.get(role)} if role else {},
+    )
+
+
+def narrowed(
+    value: ir.Value, dtype: DType, op: Callable[[ir.Value], ir.Value] = lambda x: x
+) -> ir.Value:
+    """The tensor of floats after an op on f32 as 8-bit floats, to the nearest even, saturated."""
+
+    def body(x: ir.Value) -> ir.Value:
+        x = op(convert(x, ir.F32Type.get()))  # what every target can convert from
+        largest = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, dtype.largest)).result
+        least = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, -dtype.largest)).result
+        # Choices keep NaN; minima and maxima may lose it on their way to an instruction.
+        above = arith.CmpFOp(arith.CmpFPredicate.OGT, x, largest).result
+        below = arith.CmpFOp(arith.CmpFPredicate.OLT, x, least).result
+        inside = arith.SelectOp(below, least, x).result
+        inside = arith.SelectOp(above, largest, inside).result
+        return arith.TruncFOp(element_type(dtype), inside).result
+
+    return elementwise([value], element_type(dtype), body)
+
+
+def converted(value: ir.Value, to: ir.Type) -> ir.Value:
+    """The tensor of floats rounded to another type of as many bits, to the nearest even.
+
+    By a kernel of its own: rounded where it is read, it would be rounded at every tap, and on the
+    CPU IREE 3.13 leaves out a rounding of what is widened again.
+    """
+    region = dispatch_region(ir.RankedTensorType.get(shape_of(value), to))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        wide = ir.F32Type.get()
+        dispatch_return(elementwise([value], to, lambda x: convert(convert(x, wide), to)))
+    result: ir.Value = region.results[0]
+    return result
+
+
+def string_array(names: Sequence[str]) -> Any:
+    """An array attribute of strings."""
+    return ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])
+
+
+def transpose(value: ir.Value, order: Sequence[int]) -> ir.Value:
+    """The tensor with axis `order[i]` as its axis i; the tensor itself for the order it has."""
+    if list(order) == list(range(len(order))):
+        return value
+    shape = shape_of(value)
+    element = ir.RankedTensorType(value.type).element_type
+    empty = tensor.EmptyOp([shape[i] for i in order], element).result
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(order))]
+    source = [dims[list(order).index(axis)] for axis in range(len(order))]
+    return generic([value], empty, [source, dims], len(order), 0, lambda x, _: x)
+
+
+def leading(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """The corner of `shape` at index 0; the tensor itself where that is all of it."""
+    if shape_of(value) == list(shape):
+        return value
+    element = ir.RankedTensorType(value.type).element_type
+    sizes, zeros, ones = (
+        ir.DenseI64ArrayAttr.get(list(v)) for v in (shape, [0] * len(shape), [1] * len(shape))
+    )
+    type = ir.RankedTensorType.get(list(shape), element)
+    return tensor.ExtractSliceOp(type, value, [], [], [], zeros, sizes, ones).result
+
+
+def without_first(value: ir.Value, skipped: Sequence[int]) -> ir.Value:
+    """The tensor without so many leading elements of each axis; itself where there are none.
+
+    By a kernel of its own: IREE 3.13 gathers from a slice as if it were contiguous.
+    """
+    if not any(skipped):
+        return value
+    shape = [size - gone for size, gone in zip(shape_of(value), skipped, strict=True)]
+    type = ir.RankedTensorType.get(shape, ir.RankedTensorType(value.type).element_type)
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
+    offsets, sizes, ones = (
+        ir.DenseI64ArrayAttr.get(list(v)) for v in (skipped, shape, [1] * len(shape))
+    )
+    region = dispatch_region(type)
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        part = tensor.ExtractSliceOp(type, value, [], [], [], offsets, sizes, ones).result
+        empty = tensor.EmptyOp(shape, type.element_type).result
+        dispatch_return(generic([part], empty, [dims, dims], len(shape), 0, lambda x, _: x))
+    result: ir.Value = region.results[0]
+    return result

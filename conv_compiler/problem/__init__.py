@@ -1,0 +1,1 @@
+"""What is to be computed: the convolution, its layouts and its data types."""

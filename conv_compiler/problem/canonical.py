@@ -1,0 +1,239 @@
+"""What each direction is to the schedules: a weight gradient with other roles.
+
+A weight gradient sums windows of one operand (the image) against pixels of the other (the
+gradient): image[n, o * stride + f * dilation - pad, g, c] * gradient[n, o, g, k], over n and o.
+With the loops renamed the other directions are the same contraction:
+
+    the weight gradient's     n    c                f                        o           k
+    fwd: input, weight        c    n                output pixels            taps        k
+    bwd_data: d_output,       k    n                input pixels / stride    taps that   c of every
+      arranged weight                                                        meet them   phase
+
+What a schedule makes of one it makes of all: passes, scripts, tiles and the model are not told
+which direction it is; they look at sizes and at which axes lie side by side.
+
+bwd_data with strides: input pixel i = j * stride + a, of phase a, meets output pixel j + q for all
+q = (a + pad - f * dilation) / stride that are whole. The window of j is all q of all phases; each
+phase is a channel of its own, with weight 0 where it has no such tap (`build/bwd_data.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.batching import one_round
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.layouts import Layout
+from conv_compiler.problem.phases import Line, Met
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles(ConvProblem):
+    """A weight gradient that stands for another direction: axes in any order, and no more output
+    pixels than `outs`, whatever the image has room for."""
+
+    row: Layout
+    outs: tuple[int, ...]
+
+    __hash__ = ConvProblem.__hash__
+
+    @cached_property
+    def layout_row(self) -> Layout:
+        """The axis order of the roles."""
+        return self.row
+
+    @cached_property
+    def out_image(self) -> tuple[int, ...]:
+        """Spatial size of the gradient."""
+        return self.outs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phases:
+    """How one dimension of a data gradient is cut.
+
+    Of input pixel j * stride + a the phases a are `first` and those behind it, `count` in all. The
+    window of j has `taps` output pixels, `step` apart, from j + `lowest` on.
+    """
+
+    first: int
+    count: int
+    lowest: int
+    step: int
+    taps: int
+
+    @classmethod
+    def of(cls, problem: ConvProblem, axis: int) -> Phases:
+        """Those of one spatial dimension.
+
+        Where a single phase meets any output pixel it is the only one computed: of a 1x1 filter
+        with a stride the other input pixels get no gradient.
+        """
+        stride = problem.stride[axis]
+        met = Met.of(
+            Line(
+                size=problem.image[axis],
+                outs=problem.out_image[axis],
+                filter=problem.filter[axis],
+                stride=stride,
+                dilation=problem.dilation[axis],
+                pad=problem.pad_low[axis],
+            )
+        )
+        step = met.step or 1
+        return cls(
+            first=met.first,
+            count=1 if met.phases <= 1 else stride,
+            lowest=met.lowest,
+            step=step,
+            taps=(met.highest - met.lowest) // step + 1,
+        )
+
+
+def phases(problem: ConvProblem) -> tuple[Phases, ...]:
+    """Those of each spatial dimension, outermost first."""
+    return tuple(Phases.of(problem, axis) for axis in range(problem.ndim))
+
+
+def _pads(needed: tuple[int, ...], have: tuple[int, ...], low: tuple[int, ...]) -> tuple[int, ...]:
+    """Zeros behind each axis, so that `needed` elements follow its zeros in front."""
+    return tuple(
+        max(0, most - low_ - size) for most, size, low_ in zip(needed, have, low, strict=True)
+    )
+
+
+def _types(problem: ConvProblem) -> dict[str, Any]:
+    """What is multiplied, and the result; the weight is the roles' gradient."""
+    return {
+        "dtype": problem.dtype,
+        "weight_dtype": problem.weight_dtype,
+        "compute": problem.compute,
+        "output_op": problem.weight_op,
+    }
+
+
+def _fwd(problem: ConvProblem) -> Roles:
+    grouped = problem.layout_row.grouped
+    reach = tuple(
+        (o - 1) * s + extent
+        for o, s, extent in zip(
+            problem.out_image, problem.stride, problem.filter_extent, strict=True
+        )
+    )
+    renamed = str.maketrans("NC", "CN")
+    return Roles(
+        n=problem.c,
+        c=problem.n,
+        k=problem.k,
+        g=problem.g,
+        image=problem.image,
+        filter=problem.out_image,
+        outs=problem.filter,
+        stride=problem.dilation,
+        dilation=problem.stride,
+        pad_low=problem.pad_low,
+        pad_high=_pads(reach, problem.image, problem.pad_low),
+        **_types(problem),
+        input_op=problem.input_op,
+        row=Layout(
+            input=grouped.input.translate(renamed),
+            output=grouped.weight.translate(renamed),
+            weight=grouped.output.translate(renamed),
+        ),
+    )
+
+
+# The axes of the weight as `build/bwd_data.py` arranges it, in its roles' letters.
+ARRANGED = "GN*K"
+
+
+def _bwd_data(problem: ConvProblem) -> Roles:
+    grouped, cut = problem.layout_row.grouped, phases(problem)
+    low = tuple(max(0, -one.lowest) for one in cut)
+    image = tuple(
+        size - max(0, one.lowest) for size, one in zip(problem.out_image, cut, strict=True)
+    )
+    rows = tuple(-(-size // s) for size, s in zip(problem.image, problem.stride, strict=True))
+    reach = tuple(size + (one.taps - 1) * one.step for size, one in zip(rows, cut, strict=True))
+    renamed = str.maketrans("NCK", "CKN")
+    return Roles(
+        n=problem.k,
+        c=problem.n,
+        k=problem.c * math.prod(one.count for one in cut),
+        g=problem.g,
+        image=image,
+        filter=rows,
+        outs=tuple(one.taps for one in cut),
+        stride=tuple(one.step for one in cut),
+        pad_low=low,
+        pad_high=_pads(reach, image, low),
+        **_types(problem),
+        input_op=problem.output_op,
+        row=Layout(
+            input=grouped.output.translate(renamed),
+            output=ARRANGED,
+            weight=grouped.input.translate(renamed),
+        ),
+    )
+
+
+_ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data})
+
+
+@lru_cache(maxsize=256)
+def as_weight_gradient(problem: ConvProblem) -> ConvProblem:
+    """The weight gradient that computes a problem: itself, where it is one.
+
+    Raises UnsupportedProblem where one of its sizes is too large.
+    """
+    if problem.direction not in _ROLES:
+        return problem
+    try:
+        return _ROLES[problem.direction](problem)
+    except UnsupportedProblem as error:
+        raise UnsupportedProblem(
+            f"problem {problem.name}: too large as the weight gradient that computes it ({error}); "
+            "shrink it"
+        ) from error
+
+
+def in_terms(problem: ConvProblem) -> ConvProblem:
+    """A weight gradient whose products are taken apart, as one over the terms of all images.
+
+    Each term is an image more: `build/terms.py` stacks them, so sums over the batch are sums over
+    the terms too.
+    """
+    terms = problem.terms
+    if terms is None:
+        return problem
+    return replace(
+        problem,
+        n=terms.count * problem.n,
+        dtype=terms.dtype,
+        weight_dtype=problem.accumulator_type.name,
+        compute="",
+        input_op="",
+        output_op="",
+    )
+
+
+def summed_products(problem: ConvProblem) -> int:
+    """Products summed into one element of the result, those by added zeros included."""
+    if problem.direction != "bwd_weight":
+        # The sum is not over the batch, which may be empty; that of a weight gradient is.
+        problem = as_weight_gradient(problem.with_batch(1))
+    return problem.gemm_k
+
+
+@lru_cache(maxsize=256)
+def roles(problem: ConvProblem) -> ConvProblem:
+    """The weight gradient that a schedule is to make for a problem.
+
+    Of a batch in rounds that of one round; of products in terms that of the terms.
+    """
+    return in_terms(as_weight_gradient(one_round(problem)))

@@ -1,0 +1,35 @@
+"""The fields of a problem, before anything is checked or derived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """What a user states of a convolution; `ConvProblem` says what each field means."""
+
+    n: int
+    k: int
+    c: int
+    image: tuple[int, ...]
+    filter: tuple[int, ...]
+    g: int = 1
+    stride: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    pad_low: tuple[int, ...] = ()
+    pad_high: tuple[int, ...] = ()
+    layout: str = "NHWGC_GKYXC_NHWGK"
+    dtype: str = "f16"
+    weight_dtype: str = ""
+    direction: str = "bwd_weight"
+    elementwise: str = ""
+    compute: str = ""
+    input_op: str = ""
+    weight_op: str = ""
+    output_op: str = ""
+    dynamic_batch: bool = False
+
+    def __hash__(self) -> int:
+        # Of what tells most problems apart: a choice looks them up thousands of times.
+        return hash((self.n, self.g, self.k, self.c, self.image, self.filter))

@@ -1,0 +1,123 @@
+"""How the three tensors lie in memory: a layout is a row of letters, `*` standing for space.
+
+Letters are those of Composable Kernel: N batch, G group, C input channel and K output channel per
+group. Spatial letters are D H W for images and Z Y X for filters; a problem of fewer dimensions
+uses the last ones. A folded row (the frameworks' NHWC and NCHW) has no G: its channel axis is the
+G·C (or G·K) product, with the group outermost, so it is a view of the grouped row it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from conv_compiler.errors import UnsupportedProblem
+
+IMAGE_LETTERS = "DHW"
+FILTER_LETTERS = "ZYX"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Axis order of input, weight and output, outermost first."""
+
+    input: str
+    weight: str
+    output: str
+
+    def __post_init__(self) -> None:
+        for letters, needed in ((self.input, "NC*"), (self.weight, "KC*"), (self.output, "NK*")):
+            if sorted(letters.replace("G", "")) != sorted(needed):
+                raise ValueError(f"layout {letters}: needs each of {needed} once")
+        if len({"G" in text for text in (self.input, self.weight, self.output)}) != 1:
+            raise ValueError("layout: G is in all three tensors or in none")
+
+    @property
+    def folded(self) -> bool:
+        """Whether the group is folded into the channel axis."""
+        return "G" not in self.input
+
+    @property
+    def grouped(self) -> Layout:
+        """The layout with G as an axis of its own; a folded row gets G right before its channel.
+
+        In the weight, where the folded axis is K·…, G comes right before K.
+        """
+        if not self.folded:
+            return self
+        return Layout(
+            input=self.input.replace("C", "GC"),
+            weight=self.weight.replace("K", "GK"),
+            output=self.output.replace("K", "GK"),
+        )
+
+    def batch_is_outermost(self, groups: int) -> bool:
+        """Whether images follow one another in memory, in the input and in the output."""
+        one_group = "G" if groups == 1 else ""
+        return all(
+            letters.removeprefix(one_group)[0] == "N" for letters in (self.input, self.output)
+        )
+
+    def spell(self, ndim: int) -> str:
+        """The name users write, e.g. `NHWGC_GKYXC_NHWGK` for two dimensions."""
+        image, taps = IMAGE_LETTERS[-ndim:], FILTER_LETTERS[-ndim:]
+        return "_".join(
+            (
+                self.input.replace("*", image),
+                self.weight.replace("*", taps),
+                self.output.replace("*", image),
+            )
+        )
+
+
+_DATA = (("N*GC", "N*GK"), ("GN*C", "GN*K"), ("NGC*", "NGK*"))
+_FOLDED_DATA = (("N*C", "N*K"), ("NC*", "NK*"))
+
+LAYOUTS = tuple(
+    Layout(input=data, weight=weight, output=output)
+    for pairs, weights in ((_DATA, ("GK*C", "GKC*")), (_FOLDED_DATA, ("K*C", "KC*")))
+    for data, output in pairs
+    for weight in weights
+)
+
+_BY_NAME = MappingProxyType({(row.spell(n), n): row for row in LAYOUTS for n in (1, 2, 3)})
+
+
+def find_layout(name: str, ndim: int) -> Layout:
+    """The row for a name in any dimension's spelling.
+
+    `NHWGC_GKYXC_NHWGK` names the same row for 1D and 3D problems, so that scripts need not respell.
+    """
+    for spelled in (ndim, 2, 1, 3):
+        if row := _BY_NAME.get((str(name).upper(), spelled)):
+            return row
+    known = ", ".join(row.spell(ndim) for row in LAYOUTS)
+    raise UnsupportedProblem(f"layout {name}: not in the table; known: {known}")
+
+
+def without_groups(name: str, shape: Sequence[int], wanted: Sequence[int | None]) -> str:
+    """What to say of an array of a shape that has groups and channels in one axis, where the one
+    wanted has an axis of each: for which layout a kernel would take it. Else nothing.
+
+    `name` is the tensor's; a None stands for a size of any kind.
+    """
+    if len(wanted) not in (4, 5, 6) or len(shape) != len(wanted) - 1:
+        return ""
+    last = len(wanted) - 2
+    # The first of two axes that a folded row has as one: GC and GK in images, GK in weights.
+    for axis in (0,) if name.endswith("weight") else (1, last):
+        first, second = wanted[axis : axis + 2]
+        both = None if first is None or second is None else first * second
+        folded = [*wanted[:axis], both, *wanted[axis + 2 :]]
+        if all(want in (None, size) for size, want in zip(shape, folded, strict=True)):
+            data = ("NC*", "NK*") if axis == 1 else ("N*C", "N*K")
+            row = next(row for row in LAYOUTS if (row.input, row.output) == data)
+            return f", or compile for a layout without groups, as {row.spell(len(wanted) - 3)}"
+    return ""
+
+
+def axis_of(letters: str, letter: str, ndim: int) -> int:
+    """Tensor axis of a letter, counting `*` as ndim axes."""
+    before = letters[: letters.index(letter)]
+    return len(before) + ("*" in before) * (ndim - 1)

@@ -1,0 +1,201 @@
+"""What follows from the fields of a problem: shapes, data types and sizes of its GEMM."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.dtypes import DTYPES, F8_NAMES, TERMS, DType, Terms, compute_pair
+from conv_compiler.problem.elementwise import Fused, parse
+from conv_compiler.problem.fields import Fields
+from conv_compiler.problem.layouts import Layout, find_layout
+
+
+class Shapes(Fields):
+    """The fields with what follows from them."""
+
+    __hash__ = Fields.__hash__
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions, 1 to 3."""
+        return len(self.image)
+
+    @cached_property
+    def padded_image(self) -> tuple[int, ...]:
+        """Image with both pads, in elements."""
+        return tuple(
+            i + lo + hi for i, lo, hi in zip(self.image, self.pad_low, self.pad_high, strict=True)
+        )
+
+    @cached_property
+    def filter_extent(self) -> tuple[int, ...]:
+        """Elements the dilated filter spans."""
+        return tuple((f - 1) * d + 1 for f, d in zip(self.filter, self.dilation, strict=True))
+
+    @cached_property
+    def out_image(self) -> tuple[int, ...]:
+        """Spatial size of the output (Do, Ho, Wo)."""
+        return tuple(
+            (p - e) // s + 1
+            for p, e, s in zip(self.padded_image, self.filter_extent, self.stride, strict=True)
+        )
+
+    @cached_property
+    def layout_row(self) -> Layout:
+        """The row of LAYOUTS in force."""
+        return find_layout(self.layout, self.ndim)
+
+    @property
+    def data_type(self) -> DType:
+        """Row of the input and of the output gradient."""
+        return DTYPES[self.dtype]
+
+    @cached_property
+    def operand_dtypes(self) -> tuple[str, ...]:
+        """Names of what is multiplied: of the output gradient, of the input.
+
+        Raises UnsupportedProblem where the target is yet to name them.
+        """
+        pair = compute_pair(self.compute, self.dtype)
+        if set(pair) & set(F8_NAMES):
+            raise UnsupportedProblem(
+                f"compute {self.compute}: which 8-bit floats these are is the target's to say; "
+                f"name them, or take problem.for_kind(target.has_fnuz)"
+            )
+        return pair
+
+    @property
+    def operand_type(self) -> DType:
+        """Row of what is multiplied, of the input; the output gradient's is as wide."""
+        return DTYPES[self.operand_dtypes[1]]
+
+    @property
+    def terms(self) -> Terms | None:
+        """What products are taken apart into, or None."""
+        return TERMS.get(self.compute)
+
+    @property
+    def result_type(self) -> DType:
+        """Row of what is computed."""
+        return DTYPES[self.weight_dtype]
+
+    @property
+    def fused(self) -> Fused | None:
+        """The elementwise op on the sums, or None."""
+        return parse(self.elementwise) if self.elementwise else None
+
+    @property
+    def operand_ops(self) -> tuple[Fused | None, Fused | None]:
+        """The ops of the two operands."""
+        first, second = (getattr(self, f"{name}_op") for name in self.tensors[:2])
+        return (parse(first) if first else None, parse(second) if second else None)
+
+    @property
+    def takes_d(self) -> bool:
+        """Whether the elementwise op reads a tensor of the result's shape."""
+        return bool(self.fused and self.fused.row.takes_d)
+
+    @property
+    def d_type(self) -> DType:
+        """Row of the elementwise op's tensor d."""
+        return DTYPES[(self.fused.d_dtype if self.fused else "") or self.weight_dtype]
+
+    @property
+    def accumulator_type(self) -> DType:
+        """Row sums are kept in: f32, i32 for integers, f64 for f64."""
+        return DTYPES[self.data_type.accumulator]
+
+    def shape(self, letters: str) -> tuple[int, ...]:
+        """Tensor shape for a layout word; without G, C and K are totals over the groups."""
+        fold = 1 if "G" in letters else self.g
+        is_weight = "N" not in letters
+        # Of a folded weight only the K axis carries the groups.
+        sizes = {
+            "N": self.n,
+            "G": self.g,
+            "C": self.c if is_weight else self.c * fold,
+            "K": self.k * fold,
+        }
+        space = self.filter if is_weight else self.out_image if "K" in letters else self.image
+        out: list[int] = []
+        for letter in letters:
+            out += list(space) if letter == "*" else [sizes[letter]]
+        return tuple(out)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of the input as the user holds it."""
+        return self.shape(self.layout_row.input)
+
+    @property
+    def weight_shape(self) -> tuple[int, ...]:
+        """Shape of the weight gradient as the user holds it."""
+        return self.shape(self.layout_row.weight)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of the output gradient as the user holds it."""
+        return self.shape(self.layout_row.output)
+
+    @property
+    def tensors(self) -> tuple[str, str, str]:
+        """Which tensors the two operands and the result are: `input`, `weight` or `output`."""
+        (first, second), result = DIRECTIONS[self.direction]
+        return first.removeprefix("d_"), second.removeprefix("d_"), result.removeprefix("d_")
+
+    @property
+    def operand_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shapes of the two operands as the user holds them."""
+        first, second, _ = self.tensors
+        return getattr(self, f"{first}_shape"), getattr(self, f"{second}_shape")
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the result as the user holds it."""
+        shape: tuple[int, ...] = getattr(self, f"{self.tensors[2]}_shape")
+        return shape
+
+    @property
+    def gemm_m(self) -> int:
+        """GEMM rows per group of a weight gradient: output channels."""
+        return self.k
+
+    @property
+    def gemm_n(self) -> int:
+        """GEMM columns per group of a weight gradient: filter taps times input channels."""
+        return self.c * math.prod(self.filter)
+
+    @property
+    def gemm_k(self) -> int:
+        """Products summed into one element of a weight gradient, those by added zeros included.
+
+        Raises UnsupportedProblem for another direction: `canonical.summed_products` has its count.
+        """
+        if self.direction != "bwd_weight":
+            raise UnsupportedProblem(
+                f"gemm_k of {self.direction}: only a weight gradient has one; ask the weight "
+                "gradient that computes it (conv_compiler.problem.canonical)"
+            )
+        return self.n * math.prod(self.out_image)
+
+    @cached_property
+    def is_pointwise(self) -> bool:
+        """Whether input and output pixels pair off one to one (1x1, stride 1, no pads)."""
+        unit = (1,) * self.ndim
+        return self.filter == unit and self.stride == unit and self.image == self.out_image
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations, two a multiply-add (Composable Kernel's count)."""
+        pixels = self.n * math.prod(self.out_image)
+        return 2 * self.g * self.gemm_m * self.gemm_n * pixels
+
+    @property
+    def bytes(self) -> int:
+        """Operands, result and d where there is one, each moved once."""
+        data = sum(map(math.prod, self.operand_shapes))
+        an_element = self.result_type.bytes + (self.d_type.bytes if self.takes_d else 0)
+        return data * self.data_type.bytes + math.prod(self.result_shape) * an_element

@@ -1,0 +1,154 @@
+"""What a problem's fields must hold, and what the ones left out stand for."""
+
+from __future__ import annotations
+
+import math
+import operator
+import reprlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.dtypes import (
+    check_pair,
+    compute_text,
+    default_weight_dtype,
+    name_of_dtype,
+)
+from conv_compiler.problem.elementwise import Fused, parse, parse_operand
+from conv_compiler.problem.layouts import find_layout
+from conv_compiler.problem.spelling import name_of
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.shapes import Shapes
+
+# Least values of the sizes. A batch of none is one: frameworks meet it at the end of a data set.
+SIZES = {"n": 0, "g": 1, "k": 1, "c": 1}
+# What the spatial settings stand for where they are left out, and their least values.
+SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_high", 0))
+OPERAND_OPS = ("input", "weight", "output")
+# Fields of text, or of what stands for one: a numpy type, an op.
+TEXTS = (
+    *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute"),
+    *(f"{name}_op" for name in OPERAND_OPS),
+)
+MAX_INDEX = 2**62
+MAX_SIZE = 2**31 - 1
+
+
+def check_texts(problem: Shapes) -> None:
+    """Refuse anything but text in a field of text, by UnsupportedProblem."""
+    for name in TEXTS:
+        kinds = str | Fused if name == "elementwise" else str
+        if not isinstance(value := name_of_dtype(getattr(problem, name)), kinds):
+            raise UnsupportedProblem(
+                f"{name.replace('_', ' ')} {reprlib.repr(value)}: not a text; "
+                "give a name of its table, or leave it out"
+            )
+
+
+def settings_of(problem: Shapes) -> dict[str, Any]:
+    """The fields in full: tuples for ints, defaults for what is empty, texts as they are spelled.
+
+    Raises UnsupportedProblem for a size, a dimension, a type, a layout or an op that there is not.
+    """
+    dynamic = _truth("dynamic batch", problem.dynamic_batch)
+    settings: dict[str, Any] = {
+        name: _size(name, getattr(problem, name), 1 if name == "n" and dynamic else least)
+        for name, least in SIZES.items()
+    }
+    settings["dynamic_batch"] = dynamic
+    settings["dtype"] = dtype = name_of_dtype(problem.dtype)
+    weight_dtype = name_of_dtype(problem.weight_dtype)
+    image = tuple(problem.image) if isinstance(problem.image, Iterable) else (problem.image,)
+    if (ndim := len(image)) not in (1, 2, 3):
+        raise UnsupportedProblem(f"image {problem.image}: {ndim} dimensions; give 1, 2 or 3")
+    spatial = {"image": _spatial("image", image, ndim, 1)}
+    for name, least in SPATIAL:
+        given = getattr(problem, name)
+        left_out = spatial["pad_low"] if name == "pad_high" else least
+        empty = isinstance(given, tuple) and not given
+        wanted = left_out if empty and name != "filter" else given
+        spatial[name] = _spatial(name, wanted, ndim, least)
+    return (
+        settings
+        | spatial
+        | {
+            "layout": find_layout(problem.layout, ndim).spell(ndim),
+            "weight_dtype": weight_dtype or default_weight_dtype(dtype),
+            "compute": compute_text(problem.compute, dtype),
+            "elementwise": parse(str(problem.elementwise)).text if problem.elementwise else "",
+            **{
+                f"{name}_op": parse_operand(text, name).text
+                for name in OPERAND_OPS
+                if (text := getattr(problem, f"{name}_op"))
+            },
+        }
+    )
+
+
+def check(problem: Shapes) -> None:
+    """Refuse fields that do not go together, by UnsupportedProblem."""
+    check_pair(problem.dtype, problem.weight_dtype)
+    if problem.dynamic_batch and not problem.layout_row.batch_is_outermost(problem.g):
+        plain = find_layout("NHWGC_GKYXC_NHWGK", problem.ndim).spell(problem.ndim)
+        raise UnsupportedProblem(
+            f"dynamic batch: in layout {problem.layout} images do not follow one another; "
+            f"use {plain} or another with N first"
+        )
+    if op := getattr(problem, f"{problem.tensors[2]}_op"):
+        raise UnsupportedProblem(
+            f"{problem.tensors[2]} op {op}: of the result, not of an operand; use elementwise"
+        )
+    if problem.fused and problem.fused.d_dtype not in ("", "f32", problem.weight_dtype):
+        raise UnsupportedProblem(
+            f"elementwise {problem.elementwise}: d is the result's {problem.weight_dtype} or f32; "
+            f"leave {problem.fused.d_dtype} out"
+        )
+    for padded, extent in zip(problem.padded_image, problem.filter_extent, strict=True):
+        if padded < extent:
+            raise UnsupportedProblem(
+                f"filter {problem.filter}: spans {problem.filter_extent} of a padded image of "
+                f"{problem.padded_image}, so the output has no size; shrink it or pad more"
+            )
+    shapes = (problem.input_shape, problem.weight_shape, problem.output_shape)
+    if max(map(math.prod, shapes)) > MAX_INDEX:
+        raise UnsupportedProblem(
+            f"problem {name_of(problem)}: a tensor of over 2^62 elements; shrink it"
+        )
+
+
+def _size(name: str, value: Any, least: int) -> int:
+    """A size from an integer of Python or numpy, or UnsupportedProblem."""
+    try:
+        size = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        size = -1
+    if not least <= size <= MAX_SIZE:
+        raise UnsupportedProblem(
+            f"{name} {value!r}: not a size; use an integer from {least} to {MAX_SIZE}"
+        )
+    return size
+
+
+def _truth(name: str, value: Any) -> bool:
+    """A truth value of Python or numpy, or UnsupportedProblem."""
+    if not isinstance(value, bool) and getattr(getattr(value, "dtype", None), "kind", "") != "b":
+        raise UnsupportedProblem(f"{name} {value!r}: not a truth value; use true or false")
+    return bool(value)
+
+
+def _spatial(name: str, value: Any, ndim: int, lowest: int) -> tuple[int, ...]:
+    """A per-dimension tuple from an int (repeated) or a sequence, or UnsupportedProblem."""
+    try:
+        values = tuple(value) if isinstance(value, Iterable) else (value,) * ndim
+        sizes = tuple(-1 if isinstance(v, bool) else operator.index(v) for v in values)
+    except TypeError:
+        sizes = ()
+    if len(sizes) != ndim:
+        raise UnsupportedProblem(f"{name} {value}: not {ndim} integers; give one a dimension")
+    if min(sizes) < lowest:
+        raise UnsupportedProblem(f"{name} {value}: below {lowest}; use {lowest} or more")
+    if max(sizes) > MAX_SIZE:
+        raise UnsupportedProblem(f"{name} {value}: over {MAX_SIZE}; use less")
+    return sizes

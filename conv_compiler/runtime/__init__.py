@@ -1,0 +1,1 @@
+"""Loading compiled kernels and calling them on devices. Never imports the compiler."""

@@ -1,0 +1,104 @@
+"""Arrays on devices and on the host, the ways between them, and what a kernel takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import iree.runtime as iree
+import numpy as np
+
+from conv_compiler.errors import InvalidArray, LaunchFailed
+from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.layouts import without_groups
+from conv_compiler.runtime.devices import reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tensor:
+    """Shape and type of one operand of a kernel; None stands for a dimension of any size."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Tensor:
+        """The operand an MLIR tensor type such as `2x3xf16` states."""
+        *sizes, element = text.split("x")
+        return cls(
+            name=name,
+            shape=tuple(None if size == "?" else int(size) for size in sizes),
+            dtype=DTYPES[element].to_numpy(),
+        )
+
+    def is_empty(self, images: int | None) -> bool:
+        """Whether it has no elements, with so many images where that is open."""
+        return 0 in self.shape or (images == 0 and None in self.shape)
+
+    def empty(self, images: int | None) -> np.ndarray[Any, Any]:
+        """A host array of this shape and type, unwritten."""
+        return np.empty([images if size is None else size for size in self.shape], self.dtype)
+
+    def check(self, array: Any) -> None:
+        """Raise InvalidArray unless the array has this shape and type."""
+        shape, dtype = tuple(array.shape), array.dtype
+        if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
+            return
+        if len(shape) != len(self.shape) or any(
+            want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
+        ):
+            raise InvalidArray(
+                f"{self.name} {shape}: not the kernel's shape; give {self.shape}"
+                f"{without_groups(self.name, shape, self.shape)}"
+            )
+        if dtype != self.dtype:
+            raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
+
+
+def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    """The values of a device array, in memory of their own.
+
+    In IREE 3.13 a host array mapped from a device array keeps the memory only as long as that very
+    object lives: of `array.to_host().reshape(-1)` the next call overwrites the values.
+    """
+    if 0 in array.shape:  # nothing to map, which the HIP driver refuses
+        return np.empty(array.shape, array.dtype)
+    host: np.ndarray[Any, Any] = array.to_host()
+    return host if host.flags.owndata else host.copy()
+
+
+def place(array: Any, config: Any, device: str) -> Any:
+    """A device array on a device, of a numpy array or another device's; LaunchFailed where it
+    cannot hold it.
+
+    One that is there already is given back.
+    """
+    if isinstance(array, iree.DeviceArray) and array._device is not config.device:
+        array = to_numpy(array)
+    try:
+        placed = iree.asdevicearray(config.device, array, implicit_host_transfer=True)
+    except RuntimeError as error:
+        raise LaunchFailed(
+            f"array of {array.nbytes} bytes: device {device} cannot hold it "
+            f"({reason(error)}); give a smaller batch"
+        ) from error
+    return keeping(placed, config)
+
+
+def keeping(array: Any, config: Any) -> Any:
+    """A device array that keeps its device's configuration, by which `forks.py` knows devices."""
+    array._config = config
+    return array
+
+
+def check_device(name: str, array: Any, device: Any, called: str) -> None:
+    """Raise InvalidArray where a device array is of another device than the kernel.
+
+    IREE would wait for that device in vain.
+    """
+    if array._device is not device:
+        raise InvalidArray(
+            f"{name}: an array of another device than the kernel's ({called}); "
+            "copy it there with the kernel's put"
+        )

@@ -1,0 +1,1 @@
+"""How a problem is computed: strategies, their tiles and costs, and the choice among them."""

@@ -1,0 +1,1 @@
+"""Strategies for CPUs: vector loops, packed operands and AMX."""

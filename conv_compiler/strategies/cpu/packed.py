@@ -1,0 +1,235 @@
+"""CPU strategies whose kernel a pass writes: workgroups copy their operands as they are multiplied.
+
+`cpu_dot` multiplies pairs, where the CPU has an instruction that adds two products: the batch is
+cut into halves, and an element of an operand holds the data of an image of each. To all else it is
+a problem of half the batch. `cpu_amx` (`amx.py`) has tiles of pairs, or of four images, and the
+rest in common with it. `cpu_packed` multiplies single elements. Tiles are those that `cpu_lin`
+or `cpu_grouped` would have, but that nothing is transposed or padded in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.strategies.cpu.amx import (
+    instruction_refusal,
+    several_at_once,
+    tile_candidates,
+    tile_instruction,
+    tile_refusal,
+)
+from conv_compiler.strategies.cpu.loops import (
+    grouped_refusal,
+    lin_refusal,
+    never,
+    pipeline,
+    shaping_passes,
+)
+from conv_compiler.strategies.cpu.operand_packing_cost import factors_of
+from conv_compiler.strategies.cpu.register_tiles import (
+    BY_WORKGROUPS,
+    best_tiling,
+    lanes_of,
+    lies_ready,
+)
+from conv_compiler.strategies.cpu.split_k import deep_loop, even_splits, part_lengths, split_parts
+from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.f8_emulation import emulation_passes
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.strategy import CpuTiling, Strategy
+from conv_compiler.targets.f8 import operand_bytes
+from conv_compiler.targets.host import STACK_BYTES, TILE_INSTRUCTIONS
+
+if TYPE_CHECKING:
+    from conv_compiler.passes import Pass
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+    from conv_compiler.targets.host import PairInstruction
+
+# Copies are kept on a thread's stack, and tiles of sums on their way to registers: at most so much,
+# a power of two.
+STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
+
+
+def paired(problem: ConvProblem, tiling: CpuTiling) -> ConvProblem:
+    """The problem in what the kernel multiplies: images, or as many at once as its instruction
+    adds products, the last ones with zero images where they are too few."""
+    return problem.with_batch(-(-problem.n // factors_of(tiling.instruction)))
+
+
+def dot_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """Tilings of the halved batch; none for one image, or without an instruction for the type.
+
+    Images are those of the weight gradient that is made: in other directions they are channels.
+    """
+    if dot_refusal(problem, target):
+        return ()
+    row = _instruction(problem, target)
+    assert row is not None
+    half = problem.with_batch(-(-problem.n // 2))
+    tilings = _tilings(half, target, split_k, tile)
+    return tuple(
+        Strategy(name="cpu_dot", tiling=replace(tiling, instruction=row.name)) for tiling in tilings
+    )
+
+
+def dot_refusal(problem: ConvProblem, target: Target) -> str:
+    """Why there are no `dot_candidates`; empty where there are."""
+    if _instruction(problem, target) is None:
+        return instruction_refusal(problem, target, "pairs")
+    return packed_refusal(problem.with_batch(-(-problem.n // 2)), target)
+
+
+def packed_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """Tilings of any problem that has lanes."""
+    tilings = _tilings(problem, target, split_k, tile)
+    return tuple(Strategy(name="cpu_packed", tiling=tiling) for tiling in tilings)
+
+
+def packed_refusal(problem: ConvProblem, target: Target) -> str:
+    """Why there are no `packed_candidates`; empty where there are."""
+    lin, grouped = lin_refusal(problem, target), grouped_refusal(problem, target)
+    return lin if grouped else ""
+
+
+def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
+    """Whether `cpu_lin` reads operands where they lie, each element for one tap only and not all of
+    them, which copies would fetch in pieces: channels innermost, data of the sums' type, nothing to
+    pad, a stride."""
+    row = problem.layout_row.grouped
+    if operand_bytes(problem, target) < problem.accumulator_type.bytes:
+        return False  # a copy is widened once, what lies in memory whenever it is read
+    if row.input.endswith("*") or row.output.endswith("*") or math.prod(problem.filter) > 1:
+        return False
+    if set(problem.stride) == {1}:
+        return False
+    assert isinstance(strategy.tiling, CpuTiling)
+    return lies_ready(problem, strategy.tiling)
+
+
+def _tilings(
+    problem: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+) -> Iterator[CpuTiling]:
+    """Those with channels in lanes and with groups, the cheapest first."""
+    if packed_refusal(problem, target):
+        return
+    unit = target.cpu.unit
+    fill = max(problem.c, problem.k) >= lanes_of(unit, problem)
+    lanes = "ck" if fill or problem.g == 1 else "ckg"
+    if lin_refusal(problem, target):
+        lanes = "g"
+    both = (best_tiling(problem, one, unit, tile, BY_WORKGROUPS) for one in lanes)
+    for _, tiling in sorted((found for found in both if found), key=lambda costed: costed[0]):
+        yield tiling
+
+
+def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:
+    """The instruction that multiplies the problem's data in pairs, if the CPU has one."""
+    data = several_at_once(problem, target)
+    return target.cpu.pair_instruction(data) if data else None
+
+
+def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
+    """The parts, of those that add no zeros, with which copies and partial sums cost least."""
+    whole, processor = paired(problem, tiling), target.cpu
+
+    def cycles(parts: int) -> float:
+        return best_deal(whole, tiling, parts, processor).cycles
+
+    return [min(even_splits(whole), key=cycles)]
+
+
+def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
+    """Images in pairs, then what all CPU kernels need, then the kernel.
+
+    UnsupportedStrategy for another instruction than that of the problem and the CPU.
+    """
+    from conv_compiler.passes.pad_loops import PadLoops
+    from conv_compiler.passes.pair_products import PairProducts
+    from conv_compiler.passes.vector_kernel import VectorKernel
+
+    tiling = strategy.tiling
+    assert isinstance(tiling, CpuTiling)
+    rows = (_instruction(problem, target), tile_instruction(problem, target))
+    known = [row.name for row in rows if row]
+    if tiling.instruction and tiling.instruction not in known:
+        raise UnsupportedStrategy(
+            f"strategy {strategy.text}: {target.name} multiplies {problem.dtype} over {problem.n} "
+            f"images by {' or '.join(known) or 'no instruction of pairs'}; leave the strategy out"
+        )
+    whole, processor = paired(problem, tiling), target.cpu
+    found = best_deal(whole, tiling, strategy.split_k, processor)
+    parts = [1 for parts, _ in split_parts(whole, strategy.split_k).values() if parts > 1]
+    tile = (t for t in tiling.vector_parallel if t)
+    factors = factors_of(tiling.instruction)
+    pairs: list[Pass] = [PairProducts(loop="n", products=factors)] if factors > 1 else []
+    if problem.n % factors:
+        pairs.insert(0, PadLoops(loops=("n",), sizes=(factors * whole.n,)))
+    steps: dict[str, int] = {}
+    if tiling.instruction in TILE_INSTRUCTIONS:
+        lengths = part_lengths(whole, tiling, strategy.split_k)
+        loop, step = deep_loop(lengths)
+        steps = {**dict.fromkeys(lengths, 1), loop: step}
+    return (
+        *emulation_passes(problem, target),
+        *pairs,
+        *shaping_passes(whole, strategy, as_they_lie=True),
+        VectorKernel(
+            share=(*parts, *found.share.values()),
+            tile=(*parts, *tile),
+            cache=tuple(found.cache.values()),
+            lanes=lanes_of(processor.unit, problem),
+            instruction=tiling.instruction or "fma",
+            steps=tuple(steps.values()),
+            packs_first=found.packs_first,
+        ),
+    )
+
+
+def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
+    """The way down of a kernel that is written as loops of vectors."""
+    lowering = pipeline("cpu_vector")
+    info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=lowering)
+    bytes = 1 << (STACK_BYTES - 1).bit_length()
+    roles = {"contraction": info}
+    tiling = strategy.tiling
+    assert isinstance(tiling, CpuTiling)
+    whole, processor = paired(problem, tiling), target.cpu
+    if best_deal(whole, tiling, strategy.split_k, processor).packs_first:
+        roles["packing"] = info
+    return Schedule(roles=roles, flags=(STACK_FLAG.format(bytes),))
+
+
+# name, description, candidates, why there are none, and when those behind come first; in order of
+# preference.
+ROWS = (
+    (
+        "cpu_amx",
+        "sums in tile registers, products of pairs or fours of images",
+        tile_candidates,
+        tile_refusal,
+        never,
+    ),
+    (
+        "cpu_dot",
+        "pairs of images, two products an instruction",
+        dot_candidates,
+        dot_refusal,
+        never,
+    ),
+    (
+        "cpu_packed",
+        "operands copied as the lanes want them",
+        packed_candidates,
+        packed_refusal,
+        needs_no_copy,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Strategies for GPUs: implicit GEMM, vector GEMM and depthwise."""

@@ -1,0 +1,141 @@
+"""How a GPU schedule cuts the summed loops, and how many trips its main loop then has."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from conv_compiler.build.bwd_weight import BATCH_CHUNKS, OUTPUT_LOOPS
+from conv_compiler.strategies.strategy import GpuTiling
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+# Summed loops (outside, inside) a workgroup's gemm_k tile, outermost first.
+Form = tuple[tuple[str, ...], tuple[str, ...]]
+# Depth of a software pipeline whose trips are ordered (`passes/interleave.py`), and the fewest
+# trips of one: the last two are behind its loop, in the order of the plain one.
+INTERLEAVED_STAGES, PLAIN_STAGES, INTERLEAVED_TRIPS = 3, 2, 5
+
+
+def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
+    """How many summed elements lie side by side in memory: of operands a and b; 1 for none.
+
+    Those of the batch in the roles of other directions, in the forms `chip_forms` leaves these.
+    """
+    row, rocm = problem.layout_row.grouped, target.backend == "rocm"
+    return (
+        problem.n if rocm and row.output.endswith("N") else 1,
+        problem.n if rocm and row.input.endswith("N") else 1,
+    )
+
+
+@lru_cache(maxsize=256)
+def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form, ...]:
+    """(outside, inside) ways to cut the summed loops, each a loop of more than one trip outside.
+
+    All inside; all pixels outside and the batch inside; rows outside, with the batch or alone.
+    """
+    spatial = OUTPUT_LOOPS[-problem.ndim :]
+    forms: list[Form] = [((), ())]
+    for outside, inside in (
+        (spatial, ("n",)),
+        (spatial[:-1], (spatial[-1], "n")),
+        (("n", *spatial[:-1]), (spatial[-1],)),
+    ):
+        if summed_length(problem, outside, taps_in_rows) > 1:
+            forms.append((outside, inside))
+    return tuple(forms)
+
+
+def chip_forms(
+    problem: ConvProblem, target: Target, taps_in_rows: bool, k: int
+) -> tuple[Form, ...]:
+    """The forms worth trying with gemm_k tiles of `k`: all, where the chip has a scalar unit for
+    outer loops' arithmetic.
+
+    On an H200, which has none, each of them was slower than all inside (docs/gpu.md). Of operands
+    that lie along the batch those that sum over it inside. A batch of several whole tiles is cut
+    into these: parts then differ by a tile, where they would by all images of a pixel.
+    """
+    forms = summed_forms(problem, taps_in_rows)
+    if target.backend != "rocm":
+        return forms[:1]
+    if max(along_gemm_k(problem, target)) > 1:
+        return tuple(form for form in forms if form[1] == ("n",)) or forms[:1]
+    if problem.n % k or problem.n == k:
+        return forms
+    return tuple(
+        ((*outside, BATCH_CHUNKS), inside) if inside == ("n",) else (outside, inside)
+        for outside, inside in forms
+    )
+
+
+@lru_cache(maxsize=1024)
+def summed_length(
+    problem: ConvProblem, loops: tuple[str, ...], taps_in_rows: bool = False, chunk: int = 0
+) -> int:
+    """Trips of some summed loops, one in the other: output pixels, or the image's; of the batch in
+    chunks of so many images, where it is cut."""
+    pixels = problem.image if taps_in_rows else problem.out_image
+    sizes = dict(zip(OUTPUT_LOOPS[-problem.ndim :], pixels, strict=True))
+    batch = {"n": chunk or problem.n, BATCH_CHUNKS: problem.n // (chunk or problem.n)}
+    return math.prod({**batch, **sizes}[loop] for loop in loops)
+
+
+def chunk_of(form: Form, k: int) -> int:
+    """Images of a chunk of the batch, a tile of gemm_k; 0 where it is not cut."""
+    return k if BATCH_CHUNKS in form[0] else 0
+
+
+def k_multiple(k: int) -> int:
+    """gemm_k of a part is rounded up to this: two trips of tiles of `k`; there must be a loop."""
+    return 2 * k
+
+
+def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
+    """Main-loop trips of one part."""
+    form = (tiling.outside, tiling.inside)
+    return form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, split_k)
+
+
+def filled_parts(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
+    """Of so many parts of gemm_k those that hold products: a part is whole tiles, two at least.
+
+    Parts behind these would be all zeros; no kernel has them.
+    """
+    length, multiple = gemm_k(problem, tiling.taps_in_rows), k_multiple(tiling.workgroup[2])
+    if tiling.outside:
+        chunk = chunk_of((tiling.outside, tiling.inside), tiling.workgroup[2])
+        length = summed_length(problem, tiling.outside, tiling.taps_in_rows, chunk)
+        # A part has no whole tiles of these loops to be rounded to, but is a loop.
+        return -(-length // max(-(-length // split_k), 2))
+    part = -(-length // split_k)
+    return -(-length // (-(-part // multiple) * multiple))
+
+
+def with_stages(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> GpuTiling:
+    """The tiling with a software pipeline that the trips of a part are enough for."""
+    if tiling.stages < INTERLEAVED_STAGES or trips(problem, tiling, split_k) >= INTERLEAVED_TRIPS:
+        return tiling
+    return replace(tiling, stages=PLAIN_STAGES)
+
+
+@lru_cache(maxsize=4096)
+def form_trips(problem: ConvProblem, form: Form, k: int, taps_in_rows: bool, split_k: int) -> int:
+    """Main-loop trips of one part, with gemm_k tiles of `k` and a form's loops around and in it."""
+    outside, inside = form
+    if not outside:
+        part = -(-gemm_k(problem, taps_in_rows) // split_k)
+        return -(-part // k_multiple(k)) * 2
+    chunk = chunk_of(form, k)
+    around = -(-summed_length(problem, outside, taps_in_rows, chunk) // split_k)
+    return max(around, 2) * -(-summed_length(problem, inside, taps_in_rows, chunk) // k)
+
+
+def gemm_k(problem: ConvProblem, taps_in_rows: bool) -> int:
+    """All summed pixels."""
+    return summed_length(problem, ("n", *OUTPUT_LOOPS[-problem.ndim :]), taps_in_rows)

@@ -1,0 +1,39 @@
+"""A user's own schedule: what it replaced, and the check that it kept the main loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conv_compiler.errors import CompileFailed, ConvError, StrategyNotApplied
+from conv_compiler.strategies.gpu.loop_order import trips
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.schedule import Schedule
+    from conv_compiler.strategies.sequence_builder import Sequence
+    from conv_compiler.strategies.strategy import GpuTiling, Strategy
+
+# What the transform interpreter says where `Sequence.fail_without_loop` finds none.
+_NO_LOOP = "expected parameter to be greater than 0, got 0"
+
+
+def loop_check(
+    problem: ConvProblem, tiling: GpuTiling, strategy: Strategy
+) -> dict[str, Callable[[Sequence], None]]:
+    """The entry that fails where a user's script left the kernel without its main loop; none where
+    the script is ours, or the loop has one trip and is gone."""
+    if not strategy.script or trips(problem, tiling, strategy.split_k) == 1:
+        return {}
+    return {"entry_loop_check": lambda s: s.fail_without_loop()}
+
+
+def refusal(error: CompileFailed, strategy: Strategy, schedule: Schedule) -> ConvError:
+    """What a failed compilation is: a main loop that the user's script lost, or itself."""
+    if not strategy.script or _NO_LOOP not in str(error):
+        return error
+    return StrategyNotApplied(
+        f"schedule: of @{', @'.join(schedule.replaced)} the kernel has no main loop, where "
+        f"{strategy.text} has one; tile the contraction along gemm_k"
+    )

@@ -1,0 +1,29 @@
+"""What a target makes of what a problem's `compute` leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.dtypes import CONVERSIONS
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+
+def for_target(problem: ConvProblem, target: Target, mma: str | None = None) -> ConvProblem:
+    """The problem with `compute` as a target has it: the problem itself where it says all.
+
+    `bf8` and `fp8` become the 8-bit floats of the chip. A gradient whose data the chip's matrix
+    instructions would flush is computed in what the chip's row names. But not where `mma`, the
+    instruction of a strategy that is known already, is of another type or empty: vector code
+    flushes nothing.
+    """
+    result = DIRECTIONS[problem.direction][1]
+    instead = dict(target.gradients_as).get(problem.dtype, "")
+    if instead and not problem.compute and result.startswith("d_"):
+        fitting = {row.name for row in target.mma_for(CONVERSIONS[instead].dtype)}
+        return replace(problem, compute=instead) if mma is None or mma in fitting else problem
+    return problem.for_kind(target.has_fnuz)

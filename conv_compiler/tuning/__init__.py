@@ -1,0 +1,1 @@
+"""Searching over strategies by time."""

@@ -1,0 +1,1 @@
+"""Whether a kernel is right: data, reference, tolerance and comparison."""

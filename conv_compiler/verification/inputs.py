@@ -1,0 +1,248 @@
+"""Which data a kernel is tried on: integers that must come out exactly, random floats, tiny ones,
+and integers among which one number is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.problem.canonical import summed_products
+from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.verification.reference import multiplicand, reorder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.problem.dtypes import DType
+
+    Array = NDArray[Any]
+
+# Composable Kernel's tests draw from [-5, 5); float weights are compared in their own precision.
+_WIDEST_FLOAT = 4
+_WIDEST_INTEGER = 127
+
+
+def _exact_limit(accumulator: DType) -> int:
+    """Up to where every integer is a value of the type."""
+    if accumulator.is_integer:
+        return int(2 ** (accumulator.bits - 1) - 1)
+    return int(2 ** (accumulator.mantissa_bits + 1))
+
+
+def _integers(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The widest range of integers that keeps sums exact and mostly within the result's own range.
+
+    Where even +-1 would not, the second operand is mostly zeros.
+    """
+    limit = _exact_limit(problem.accumulator_type)
+    weight = problem.result_type
+    spread = _exact_limit(weight) / (3 if weight.is_integer else 4)
+    widest = _WIDEST_INTEGER if problem.data_type.is_integer else _WIDEST_FLOAT
+    top = 1
+    for a in range(2, widest + 1):
+        # a (a + 1) / 3 is the variance of integers drawn evenly from [-a, a].
+        typical = math.sqrt(summed_products(problem)) * a * (a + 1) / 3
+        if summed_products(problem) * a * a <= limit and typical <= spread:
+            top = a
+    numpy = problem.data_type.to_numpy()
+    first, second = (
+        rng.integers(-top, top + 1, shape, dtype=np.int8) for shape in problem.operand_shapes
+    )
+    if (share := limit / max(1, 2 * summed_products(problem))) < 1:
+        second *= rng.random(second.shape, dtype=np.float32) < share
+    return first.astype(numpy), second.astype(numpy)
+
+
+def _random(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Floats drawn evenly from [-1, 1); integers stay integers."""
+    if problem.data_type.is_integer:
+        return _integers(problem, rng)
+    numpy = problem.data_type.to_numpy()
+    drawn = np.float64 if problem.data_type.bits > 32 else np.float32
+    first, second = (rng.random(shape, dtype=drawn) * 2 - 1 for shape in problem.operand_shapes)
+    return first.astype(numpy), second.astype(numpy)
+
+
+def tiny_operand(problem: ConvProblem) -> int:
+    """Which operand is tiny in `denormal` data: the gradient, and of a convolution the input."""
+    return problem.tensors.index("output") if problem.tensors[2] != "output" else 0
+
+
+def least_whole(problem: ConvProblem) -> float:
+    """From which size on numbers are multiplied with all their bits by arithmetic without
+    denormals: the smallest normal number of the data, and in terms one whose low part is normal."""
+    import ml_dtypes
+
+    least = float(ml_dtypes.finfo(problem.data_type.to_numpy()).smallest_normal)
+    return least * 2.0 ** (1 + 2 * DTYPES[problem.terms.dtype].bits) if problem.terms else least
+
+
+def _denormal(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Random data of which one operand is tiny: half of it 0.65 s randn, with s the type's smallest
+    normal number (4e-5 randn in f16), a quarter even below s, a quarter even below 256 s."""
+    found = list(_random(problem, rng))
+    if problem.data_type.is_integer:
+        return found[0], found[1]
+    number = tiny_operand(problem)
+    shape, least = problem.operand_shapes[number], least_whole(problem)
+    kind = rng.integers(0, 4, shape)
+    even = rng.random(shape) * 2 - 1
+    drawn = np.choose(kind, [rng.standard_normal(shape) * 0.65] * 2 + [even, 256 * even]) * least
+    found[number] = drawn.astype(problem.data_type.to_numpy())
+    return found[0], found[1]
+
+
+# What stands in an operand of `special` data: not a number, an infinity, and the largest power of
+# two, whose products may be none of the result's numbers.
+_SPECIAL = ("nan", "infinity", "large")
+
+
+def put_special(
+    problem: ConvProblem, operands: tuple[Array, ...], trial: int, rng: np.random.Generator
+) -> tuple[Array, ...]:
+    """Operands with the value of a trial at a drawn place of one of them, and a NaN in d.
+
+    A place is at the edge of an axis as often as not, where pads and the ends of tiles are.
+    """
+    if problem.data_type.is_integer:
+        return operands
+    import ml_dtypes
+
+    which, value = trial % 2, _SPECIAL[trial // 2 % len(_SPECIAL)]
+    numbers = {"nan": math.nan, "infinity": math.inf}
+    if value in numbers:
+        number = numbers[value]
+    else:
+        number = 2.0 ** (math.frexp(float(ml_dtypes.finfo(operands[which].dtype).max))[1] - 1)
+
+    def placed(array: Array, number: float) -> Array:
+        at = tuple(int(rng.choice([0, size - 1, rng.integers(size)])) for size in array.shape)
+        array = array.copy()
+        array[at] = number
+        return array
+
+    sign = 1 if value == "nan" else rng.choice([-1, 1])
+    found = list(operands)
+    found[which] = placed(found[which], sign * number)
+    if len(found) > 2 and not problem.d_type.is_integer:
+        found[2] = placed(found[2], math.nan)
+    return tuple(found)
+
+
+DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[Array, Array]]] = (
+    MappingProxyType(
+        {"integers": _integers, "random": _random, "denormal": _denormal, "special": _integers}
+    )
+)
+# Data that are integers wherever they are finite.
+_WHOLE = ("integers", "special")
+# Data of which one set is not enough.
+_TRIALS = MappingProxyType({"special": 2 * len(_SPECIAL)})
+
+
+def trials_of(data: str, problem: ConvProblem) -> int:
+    """How many sets of inputs a kernel is tried on."""
+    return 1 if problem.data_type.is_integer else _TRIALS.get(data, 1)
+
+
+# Axes of the second operand that a sum does not run over, by direction.
+_KEPT = MappingProxyType({"bwd_weight": "GK", "bwd_data": "GC", "fwd": "GK"})
+
+
+def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
+    """Whether arrays hold integers, as they are multiplied, whose sums are exact in the
+    accumulator, in any order.
+
+    No partial sum can pass the largest |first| times the sum of |second| over one channel.
+    """
+    first, second = (
+        multiplicand(problem, number, array).astype(np.float64)
+        for number, array in enumerate((first, second))
+    )
+    if any((array != np.rint(array)).any() for array in (first, second)):
+        return False
+    if problem.terms:  # and no number has a low part, of which a product would be left out
+        part = DTYPES[problem.terms.dtype].to_numpy()
+        if any((array.astype(part) != array).any() for array in (first, second)):
+            return False
+    letters: str = getattr(problem.layout_row.grouped, problem.tensors[1])
+    kept = _KEPT[problem.direction]
+    sizes = np.abs(second).reshape(problem.shape(letters))
+    order = kept + "".join(letter for letter in letters if letter not in kept)
+    per_channel = reorder(sizes, letters, order, problem.ndim)
+    channels = math.prod(per_channel.shape[:2])
+    sums = per_channel.reshape(channels, math.prod(per_channel.shape[2:])).sum(axis=1)
+    largest = np.abs(first).max(initial=0) * sums.max(initial=0)
+    return bool(largest <= _exact_limit(problem.accumulator_type))
+
+
+def is_flushed(
+    problem: ConvProblem, number: int, array: Array, types: Collection[str] = ("f16", "bf16")
+) -> Array:
+    """Where operand 0 or 1 counts as 0 in arithmetic that takes denormals of some types as 0.
+
+    What is multiplied may be a denormal of them, and what its op is applied to where that is of the
+    same type. 8-bit floats have wider ones in their place, to which theirs are none.
+    """
+    import ml_dtypes
+
+    multiplied = multiplicand(problem, number, array)
+    name = problem.operand_dtypes[1 - number]
+    if name not in types:
+        return np.zeros(array.shape, bool)
+    smallest = ml_dtypes.finfo(multiplied.dtype).smallest_normal
+    with np.errstate(invalid="ignore"):  # NaN
+        found: Array = (np.abs(multiplied) < smallest) & (array != 0)
+        if multiplied.dtype == array.dtype:
+            found |= (np.abs(array) < smallest) & (array != 0)
+    return found
+
+
+def without_denormals(
+    problem: ConvProblem, number: int, array: Array, types: Collection[str] = ("f16", "bf16")
+) -> Array:
+    """Operand 0 or 1 with 0 where arithmetic that takes denormals of `types` as 0 has none."""
+    return np.where(is_flushed(problem, number, array, types), np.zeros_like(array), array)
+
+
+def _d(problem: ConvProblem, data: str, rng: np.random.Generator) -> Array:
+    """The elementwise op's d: small integers, or floats drawn evenly from [-1, 1)."""
+    dtype, shape = problem.d_type, problem.result_shape
+    if data in _WHOLE or dtype.is_integer:
+        drawn = rng.integers(-_WIDEST_FLOAT, _WIDEST_FLOAT + 1, shape, dtype=np.int8)
+        return drawn.astype(dtype.to_numpy())
+    return (rng.random(shape, dtype=np.float32) * 2 - 1).astype(dtype.to_numpy())
+
+
+def inputs(
+    problem: ConvProblem, data: str = "integers", seed: int = 0, trial: int | None = None
+) -> tuple[Array, ...]:
+    """The operands in the problem's shapes and type, and d where its elementwise op takes one.
+
+    `data` is a row of DATA. Of `special` data each of `trials_of` is one set; left out, `trial` is
+    none of them: all numbers are integers.
+
+    Raises UnsupportedProblem when integer data would not be exact, InvalidArray for unknown data.
+    """
+    if data not in DATA:
+        raise InvalidArray(f"data {data}: not in the table; known: {', '.join(DATA)}")
+    if seed < 0:
+        raise InvalidArray(f"seed {seed}: below 0; use 0 or more")
+    rng = np.random.default_rng(seed)
+    drawn = DATA[data](problem, rng)
+    integers = data in _WHOLE or problem.data_type.is_integer
+    if integers and problem.operand_ops == (None, None) and not is_exact(problem, *drawn):
+        raise UnsupportedProblem(
+            f"gemm_k {summed_products(problem)}: integer data would not be exact in "
+            f"{problem.accumulator_type.name}; use random data"
+        )
+    found = (*drawn, _d(problem, data, rng)) if problem.takes_d else drawn
+    if data != "special" or trial is None:
+        return found
+    return put_special(problem, found, trial, np.random.default_rng((seed, trial)))

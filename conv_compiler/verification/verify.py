@@ -1,0 +1,309 @@
+"""Is a kernel right? Runs it on known data and holds the result against the reference.
+
+Integer-valued data must come out exactly: `inputs` keeps it so small that every partial sum, in any
+order, is exact in the accumulator. Random data must come out within `tolerance`, which knows the
+problem only: every split factor, strategy and target is held to the same figure.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conv_compiler.errors import InvalidArray, Mismatch
+from conv_compiler.runtime.kernel import load, to_numpy
+from conv_compiler.targets import find_target
+from conv_compiler.verification.comparison import Comparison
+from conv_compiler.verification.comparison import compare as compare
+from conv_compiler.verification.inputs import inputs as inputs
+from conv_compiler.verification.inputs import trials_of, without_denormals
+from conv_compiler.verification.reference import exact_sums, finished
+from conv_compiler.verification.special import compare_special
+from conv_compiler.verification.tolerance import (
+    Tolerance,
+    after_denormals,
+    after_elementwise,
+    after_operand_ops,
+    below_normal,
+    lost_in_sums,
+    tolerance,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.runtime.kernel import Kernel
+    from conv_compiler.strategies.strategy import Strategy, Wanted
+
+    Array = NDArray[Any]
+
+# Times that a kernel is run to see whether its bits are the same; more would find no more.
+MOST_RUNS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What `verify` found, on all of `batches` together.
+
+    `drifting` counts elements whose bits differed between runs.
+    """
+
+    problem: ConvProblem
+    target: str
+    device: str
+    strategy: str
+    split_k: int
+    data: str
+    seed: int
+    tolerance: Tolerance
+    comparison: Comparison
+    runs: int
+    drifting: int
+    seconds: float
+    artifact: Artifact
+    batches: tuple[int, ...]
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether all runs gave the same bits."""
+        return self.drifting == 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether no element is wrong and all runs agree."""
+        return self.comparison.wrong == 0 and self.repeatable
+
+    @property
+    def gflops(self) -> float:
+        """10^9 operations a second, by the problem's count; 0 where no time was taken."""
+        return self.problem.flops / self.seconds / 1e9 if self.seconds else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a few words."""
+        found = self.comparison
+        if found.wrong:
+            why = self._flushed_data
+            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}{why}"
+        if not self.repeatable:
+            return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.elements} elements"
+        how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
+        return f"right ({how})"
+
+    @property
+    def _flushed_data(self) -> str:
+        """What to do about denormals of f16 that were taken as 0, where data have them."""
+        if self.data != "denormal" or self.problem.data_type.is_integer:
+            return ""
+        flushed = flushed_types(self.artifact)
+        lost = {*self.problem.operand_dtypes} & {*flushed} - {*lost_in_sums(self.problem, flushed)}
+        if not lost:
+            return ""
+        return f"; {self.target} takes denormals of {' and '.join(lost)} as 0, --compute bf16 none"
+
+    @property
+    def text(self) -> str:
+        """One line a person reads."""
+        speed = f", {self.seconds * 1e3:.3f} ms, {self.gflops:.1f} GFLOP/s" if self.seconds else ""
+        return f"{self.problem.name} on {self.device}, {self.strategy}: {self.verdict}{speed}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for machines; floats may be NaN where a kernel gave NaN."""
+        names = ("target", "device", "strategy", "split_k", "data", "seed", "runs", "drifting")
+        return {
+            "problem": self.problem.to_json(),
+            **{name: getattr(self, name) for name in names},
+            "batches": list(self.batches),
+            "passed": self.passed,
+            "repeatable": self.repeatable,
+            "tolerance": self.tolerance.to_json(),
+            **asdict(self.comparison),
+            "seconds": self.seconds,
+            "gflops": self.gflops,
+            "artifact": self.artifact.to_json(),
+        }
+
+    def require(self) -> Report:
+        """The report itself; raises Mismatch unless it passed."""
+        if not self.passed:
+            raise Mismatch(f"kernel {self.problem.name}: {self.verdict}; {self.strategy}")
+        return self
+
+
+def _bits(array: Array) -> Array:
+    """The array as unsigned integers: NaN equals itself, and 0 is not -0."""
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def verify_artifact(
+    artifact: Artifact,
+    data: str = "integers",
+    seed: int = 0,
+    device: str | None = None,
+    runs: int = 2,
+    budget: float = 0.0,
+) -> Report:
+    """Run an artifact `runs` times on `inputs` and compare; a dynamic one on all of `batches_of`.
+
+    Random inputs hold no denormals that the kernel takes as 0, `denormal` ones do.
+    `budget` seconds go to timing it; with none its time is 0.
+    """
+    problem = artifact.problem
+    check_size(problem, runs)
+    kernel = load(artifact, device)
+    batches = batches_of(problem)
+    flushed = flushed_types(artifact)
+    sets = [(n, trial) for n in batches for trial in range(trials_of(data, problem))]
+    trials = [
+        _tried(kernel, problem.called_with(n), flushed, data, (seed, trial), runs)
+        for n, trial in sets
+    ]
+    seconds = 0.0
+    if budget and not kernel.virtual:
+        # A virtual device executes; the time it takes says nothing about a chip.
+        operands = inputs(problem, data, seed)
+        seconds = kernel.median_seconds(*operands, budget=budget)
+    return Report(
+        problem=problem,
+        target=artifact.target,
+        device=kernel.device,
+        strategy=artifact.strategy.text,
+        split_k=artifact.strategy.split_k,
+        data=data,
+        seed=seed,
+        tolerance=max((one.tolerance for one in trials), key=_width),
+        comparison=_together([n for n, _ in sets], [one.comparison for one in trials]),
+        runs=runs,
+        drifting=sum(one.drifting for one in trials),
+        seconds=seconds,
+        artifact=artifact,
+        batches=batches,
+    )
+
+
+def check_size(problem: ConvProblem, runs: int) -> None:
+    """Refuse what would not end: more than MOST_RUNS, and operands that are in float64, as the
+    reference takes them, more than this machine's memory."""
+    if type(runs) is not int or not 1 <= runs <= MOST_RUNS:
+        raise InvalidArray(f"runs {runs}: not a number of runs; use 1 to {MOST_RUNS}")
+    largest = problem.with_batch(max(batches_of(problem)))
+    needed = 8 * sum(map(math.prod, largest.operand_shapes))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        raise InvalidArray(
+            f"operands of {problem.name}: {needed >> 30} GiB in the reference's float64, and this "
+            f"machine has {memory >> 30} GiB; verify a smaller batch"
+        )
+
+
+def flushed_types(artifact: Artifact) -> tuple[str, ...]:
+    """The types whose denormals the instructions of a kernel take as 0."""
+    target = find_target(artifact.target)
+    return target.flushed if artifact.strategy.mma or not target.is_gpu else ()
+
+
+def batches_of(problem: ConvProblem) -> tuple[int, ...]:
+    """The batches a kernel is tried on: of a dynamic one a part of a round, one, and some more."""
+    n = problem.n
+    return tuple(dict.fromkeys((1, n, 2 * n + 1))) if problem.dynamic_batch else (n,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    """A kernel on one batch."""
+
+    comparison: Comparison
+    tolerance: Tolerance
+    drifting: int
+
+
+def _tried(
+    kernel: Kernel,
+    problem: ConvProblem,
+    flushed: tuple[str, ...],
+    data: str,
+    which: tuple[int, int],
+    runs: int,
+) -> _Trial:
+    """The kernel on the inputs of a seed and a trial."""
+    seed, trial = which
+    first, second, *extra = inputs(problem, data, seed, trial)
+    if data != "denormal":
+        first, second = (
+            without_denormals(problem, number, array, flushed)
+            for number, array in enumerate((first, second))
+        )
+    placed = [kernel.put(array) for array in (first, second, *extra)]
+    got = to_numpy(kernel(*placed))
+    drifting = np.zeros(got.shape, bool)
+    for _ in range(runs - 1):
+        drifting |= _bits(got) != _bits(to_numpy(kernel(*placed)))
+    if data == "special" and not problem.data_type.is_integer:
+        plain = inputs(problem, data, seed)
+        comparison, allowed = compare_special(problem, got, (first, second, *extra), plain)
+    else:
+        sums = exact_sums(problem, first, second)
+        allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
+        below = 0.0
+        if data == "denormal" and not problem.data_type.is_integer:
+            allowed = after_denormals(problem, first, second, flushed)
+            types = (problem.accumulator_type, problem.result_type)
+            below = max(below_normal(problem, row, flushed) for row in types)
+        d = extra[0] if extra else None
+        allowed = after_elementwise(problem, allowed, sums, d, below)
+        comparison = compare(problem, got, finished(problem, sums, *extra), allowed)
+    return _Trial(comparison=comparison, tolerance=allowed, drifting=int(drifting.sum()))
+
+
+def _width(allowed: Tolerance) -> float:
+    return float(np.max(allowed.absolute)) + allowed.relative
+
+
+def _together(batches: Sequence[int], found: Sequence[Comparison]) -> Comparison:
+    """Comparisons of several sets of inputs as one."""
+    if len(found) == 1:
+        return found[0]
+    several = len(set(batches)) > 1
+    worst = (
+        f"{one.worst} in a batch of {n}" if several else one.worst
+        for n, one in zip(batches, found, strict=True)
+        if one.worst
+    )
+    return Comparison(
+        elements=sum(one.elements for one in found),
+        wrong=sum(one.wrong for one in found),
+        max_error=max(one.max_error for one in found),
+        largest=max(one.largest for one in found),
+        worst=next(worst, ""),
+    )
+
+
+def verify(
+    problem: ConvProblem,
+    target: str = "cpu",
+    strategy: Strategy | Wanted | str | None = None,
+    split_k: int | str = "auto",
+    *,
+    data: str = "integers",
+    seed: int = 0,
+    device: str | None = None,
+    runs: int = 2,
+    budget: float = 0.2,
+) -> Report:
+    """Compile a problem, run it and compare it with the reference.
+
+    The report tells a wrong kernel; `verify(...).require()` raises Mismatch for one. Raises what
+    `compile` and `load` raise.
+    """
+    from conv_compiler.compiler.compile import compile
+
+    check_size(problem, runs)  # before it is compiled
+    artifact = compile(problem, target, strategy, split_k)
+    return verify_artifact(artifact, data, seed, device, runs, budget)

@@ -1,0 +1,1 @@
+"""Parts of the passes that write a whole CPU kernel: packing, products, sums and stores."""

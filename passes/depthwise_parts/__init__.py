@@ -1,0 +1,1 @@
+"""Parts of the pass `depthwise`: strips of output pixels and their arithmetic."""

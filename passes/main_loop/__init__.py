@@ -1,0 +1,1 @@
+"""Parts of the pass `interleave`: the operations of a GPU kernel's main loop."""
