@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.problem.canonical import roles
 from conv_compiler.strategies.cpu import loops, packed, split_k
-from conv_compiler.strategies.gpu import cost, depthwise, gemm, loop_order, tie_break, tilings
+from conv_compiler.strategies.gpu import (
+    cost,
+    depthwise,
+    implicit_gemm,
+    implicit_gemm_schedule,
+    loop_order,
+    payload_passes,
+    ranking,
+    tie_break,
+    tilings,
+    vector_gemm,
+)
 from conv_compiler.strategies.schedule import Schedule
 from conv_compiler.strategies.split_k import check_split_k, occupancy_split_k, split_asked
 from conv_compiler.strategies.strategy import (
@@ -88,13 +99,13 @@ STRATEGIES = MappingProxyType(
                 "its subgroups and threads, that registers and LDS hold",
                 backends=GPU_BACKENDS,
                 has_script=True,
-                candidates=gemm.mma_candidates,
-                splits=gemm.splits,
+                candidates=implicit_gemm.mma_candidates,
+                splits=ranking.splits,
                 filled_parts=loop_order.filled_parts,
                 predict=cost.predict,
                 prefer=tie_break.lean_first,
-                passes=gemm.passes,
-                schedule=gemm.mma_schedule,
+                passes=payload_passes.passes,
+                schedule=implicit_gemm_schedule.mma_schedule,
             ),
             StrategyRow(
                 name="vector_gemm",
@@ -102,12 +113,12 @@ STRATEGIES = MappingProxyType(
                 tile="m x n x gemm_k of a workgroup: the pieces of its threads, gemm_k 4",
                 backends=GPU_BACKENDS,
                 has_script=True,
-                candidates=gemm.vector_candidates,
-                splits=gemm.splits,
+                candidates=vector_gemm.vector_candidates,
+                splits=ranking.splits,
                 filled_parts=loop_order.filled_parts,
                 predict=cost.predict,
-                passes=gemm.passes,
-                schedule=gemm.vector_schedule,
+                passes=payload_passes.passes,
+                schedule=vector_gemm.vector_schedule,
             ),
             StrategyRow(
                 name="depthwise",

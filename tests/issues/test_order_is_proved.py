@@ -9,7 +9,7 @@ from conv_compiler.errors import NotOrdered
 from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.cache import Cache
-from conv_compiler.strategies.gpu import gemm
+from conv_compiler.strategies.gpu import implicit_gemm_schedule
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
@@ -22,12 +22,12 @@ WHY = "the operations of its main loop are not in order: a trip has no reads, no
 @pytest.fixture
 def other_loops(monkeypatch):
     """The first kernels, as many as told, are pipelined otherwise than their strategy says."""
-    lowering, left = gemm.lowering, []
+    lowering, left = implicit_gemm_schedule.lowering, []
 
     def other(backend, entries, stages, **scripts):
         return lowering(backend, entries, left.pop() if left else stages, **scripts)
 
-    monkeypatch.setattr(gemm, "lowering", other)
+    monkeypatch.setattr(implicit_gemm_schedule, "lowering", other)
     return lambda count: left.extend([2] * count)
 
 

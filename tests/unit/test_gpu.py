@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu import gemm, lds_copies, loop_order, tilings
+from conv_compiler.strategies.gpu import (
+    implicit_gemm,
+    lds_copies,
+    loop_order,
+    ranking,
+    tilings,
+    vector_gemm,
+)
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts
 from conv_compiler.strategies.gpu.lds_copies import copy_of, copy_pieces, load_lines
@@ -74,11 +81,11 @@ def check_vector(problem, target, strategy):
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(), target=st.sampled_from(GPUS))
 def test_candidates_are_consistent(problem, target):
-    for strategy in gemm.mma_candidates(problem, target):
+    for strategy in implicit_gemm.mma_candidates(problem, target):
         assert strategy.name == "implicit_gemm"
         assert strategy.split_k >= 1
         check_mma(problem, target, strategy)
-    vector = gemm.vector_candidates(problem, target)
+    vector = vector_gemm.vector_candidates(problem, target)
     assert vector
     for strategy in vector:
         assert (strategy.name, strategy.mma) == ("vector_gemm", "")
@@ -104,9 +111,9 @@ SIZES = st.sampled_from([1, 3, 8, 17, 64, 96, 256, 1024, 2048])
     target=st.sampled_from(GPUS),
 )
 def test_candidates_of_large_problems_are_consistent(problem, target):
-    for strategy in gemm.mma_candidates(problem, target):
+    for strategy in implicit_gemm.mma_candidates(problem, target):
         check_mma(problem, target, strategy)
-    for strategy in gemm.vector_candidates(problem, target):
+    for strategy in vector_gemm.vector_candidates(problem, target):
         check_vector(problem, target, strategy)
 
 
@@ -114,7 +121,7 @@ def test_candidates_of_large_problems_are_consistent(problem, target):
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8"])
 def test_every_type_with_an_instruction_has_tiles(target, dtype):
     problem = ConvProblem.from_json({**RESNET.to_json(), "dtype": dtype, "weight_dtype": ""})
-    assert bool(gemm.mma_candidates(problem, target)) == bool(target.mma_for(dtype))
+    assert bool(implicit_gemm.mma_candidates(problem, target)) == bool(target.mma_for(dtype))
 
 
 @settings(max_examples=60, deadline=None)
@@ -213,8 +220,7 @@ def test_lds_banks(piece, cycles):
 @pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
 def test_schedules_name_every_entry_once(target):
     for strategy in {one.name: one for one in choose(RESNET, target)}.values():
-        row = gemm.vector_schedule if strategy.name == "vector_gemm" else gemm.mma_schedule
-        schedule = row(RESNET, target, strategy)
+        schedule = STRATEGIES[strategy.name].schedule(RESNET, target, strategy)
         info = schedule.roles["contraction"]
         entries = [step[1:] for step in info.pipeline if step.startswith("@")]
         assert entries
@@ -345,7 +351,7 @@ def test_a_tile_is_ranked_by_splits_that_fill_the_chip(chip, workgroups):
         for _, one in tilings.mma_tilings(problem, target, (128, 128, 32))
         if one.taps_in_rows
     )
-    found = full_splits(problem, target, tiling, gemm.MOST_PARTS)
+    found = full_splits(problem, target, tiling, ranking.MOST_PARTS)
     units = rank_facts(target).units / tilings.tiles(problem, tiling)
     assert len(found) == len(workgroups)
     assert all(abs(p / units - n) < 0.25 for p, n in zip(found, workgroups, strict=True)), found
@@ -356,7 +362,7 @@ def test_instructions_compete_for_a_tile():
     problem = ConvProblem(
         n=32, k=2376, c=256, image=(50, 50), filter=(3, 3), pad_low=(1, 1), pad_high=(1, 1)
     )
-    found = gemm.mma_candidates(problem, find_target("gfx950"))
+    found = implicit_gemm.mma_candidates(problem, find_target("gfx950"))
     ways = {one.mma for one in found if one.tile == (128, 128, 32)}
     assert {"MFMA_F32_32x32x16_F16", "MFMA_F32_16x16x32_F16"} <= ways
 

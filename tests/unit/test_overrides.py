@@ -16,7 +16,7 @@ from conv_compiler import compile
 from conv_compiler.cli import main
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu import gemm
+from conv_compiler.strategies.gpu import implicit_gemm
 from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.strategies.strategy import Strategy, Wanted
 from conv_compiler.targets import TARGETS, find_target
@@ -45,7 +45,7 @@ def test_a_tile_that_was_chosen_can_be_asked_for(problem, target, data):
 def test_a_tile_beyond_the_table_is_whole_instructions_evenly_shared(tile, target):
     mma = target.mma_for("f16")[0]
     asked = (tile[0] * mma.m, tile[1] * mma.n, tile[2] * mma.k)
-    for one in gemm.mma_candidates(SMALL, target, 0, asked):
+    for one in implicit_gemm.mma_candidates(SMALL, target, 0, asked):
         row = next(mma for mma in target.mma if mma.name == one.mma)
         subgroups = one.tiling.subgroups
         assert one.tile == asked

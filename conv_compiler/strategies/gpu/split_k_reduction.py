@@ -11,10 +11,10 @@ from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.strategies.schedule import CompilationInfo
+from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import GpuTiling
     from conv_compiler.targets import Target
 
 # Partial sums a lane has in flight. They lie a weight tensor apart, so nothing but their number
@@ -155,3 +155,15 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int, sums: 
         warm_bytes=partials,
     )
     return estimate(counts, launch, target, rank_facts(target)).seconds
+
+
+def roles_of(
+    problem: ConvProblem, target: Target, strategy: Strategy, main: CompilationInfo
+) -> dict[str, CompilationInfo]:
+    """Configurations by role: the contraction's, and on AMD that of the sum of parts."""
+    if target.backend != "rocm" or strategy.split_k == 1:
+        return {"contraction": main}
+    assert isinstance(strategy.tiling, GpuTiling)
+    sums = sums_of_tiling(problem, target, strategy.tiling, strategy.split_k)
+    reduction = reduction_info(problem, target, strategy.split_k, sums)
+    return {"contraction": main, "reduction": reduction}

@@ -1,0 +1,78 @@
+"""The strategy `implicit_gemm`: which tiles of matrix instructions fit, and the payload for one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.batching import BUFFER_BYTES
+from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.instruction_counts import mma_of
+from conv_compiler.strategies.gpu.loop_order import (
+    Form,
+    filled_parts,
+)
+from conv_compiler.strategies.gpu.ranking import MOST_PARTS, rank_tilings
+from conv_compiler.strategies.gpu.search import full_splits, rough_cycles
+from conv_compiler.strategies.gpu.tilings import (
+    mma_tilings,
+    other_copies,
+)
+from conv_compiler.strategies.strategy import GpuTiling, Strategy
+from conv_compiler.targets.f8 import operand_bytes
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+# Tiles of which every split is modelled: those with the best times where workgroups fill the chip.
+MODELLED = 12
+
+
+def mma_candidates(
+    problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """Implicit-GEMM tilings and splits for every matrix instruction of the type, fastest first.
+
+    `split_k` fixes the number of parts, 0 leaves it to the model; `tile` the workgroup's tile,
+    which need not be one of the table. None on AMD chips for operands that buffer instructions do
+    not reach.
+    """
+    if target.backend == "rocm" and _largest_operand(problem, target) >= BUFFER_BYTES:
+        return ()
+    best: dict[object, tuple[float, GpuTiling, Form]] = {}
+    for mma, tiling in mma_tilings(problem, target, tile):
+        # The best way to compute a tile by each instruction; of one that is asked for, every way.
+        kind = tiling.mma, tiling.subgroups if tile else tiling.workgroup
+        for entry in rough_cycles(problem, target, tiling, mma):
+            if entry[0] < best.setdefault(kind, entry)[0]:
+                best[kind] = entry
+    forms = [replace(tiling, outside=form[0], inside=form[1]) for _, tiling, form in best.values()]
+
+    def filled(tiling: GpuTiling) -> float:
+        several = full_splits(problem, target, tiling, MOST_PARTS)
+        if split_k:
+            several = (filled_parts(problem, tiling, split_k),)
+        return min(predict(problem, target, tiling, parts) for parts in several)
+
+    forms.sort(key=filled)
+    copied = [
+        min(other_copies(problem, target, mma_of(target, tiling), tiling), key=filled)
+        for tiling in forms[:MODELLED]
+    ]
+    ranked = rank_tilings("implicit_gemm", problem, target, copied, split_k)
+    lean = rank_tilings("implicit_gemm", problem, target, sorted(forms, key=_copied)[:1], split_k)
+    return tuple(dict.fromkeys((*ranked, *lean)))
+
+
+def _copied(tiling: GpuTiling) -> float:
+    """Elements of both operands that a subgroup brings to LDS a trip."""
+    m, n, k = tiling.workgroup
+    return (m + n) * k / math.prod(tiling.subgroups)
+
+
+def _largest_operand(problem: ConvProblem, target: Target) -> int:
+    """Bytes of the larger operand."""
+    elements = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
+    return elements * operand_bytes(problem, target)

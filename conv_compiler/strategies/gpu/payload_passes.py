@@ -1,0 +1,43 @@
+"""The passes that make a batched GEMM on whole tiles of a payload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conv_compiler.strategies.f8_emulation import emulation_passes
+from conv_compiler.strategies.gpu.loop_order import (
+    k_multiple,
+)
+from conv_compiler.strategies.gpu.tilings import (
+    stores_result,
+)
+from conv_compiler.strategies.strategy import GpuTiling, Strategy
+
+if TYPE_CHECKING:
+    from conv_compiler.passes import Pass
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+
+def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
+    """The payload as a batched GEMM on whole tiles."""
+    from conv_compiler.passes.implicit_gemm import ImplicitGemm
+
+    tiling = strategy.tiling
+    assert isinstance(tiling, GpuTiling)
+    m, n, k = tiling.workgroup
+    return (
+        *emulation_passes(problem, target, tiling.mma),
+        ImplicitGemm(
+            tile_m=m,
+            tile_n=n,
+            tile_k=k if tiling.outside else k_multiple(k),
+            split_k=strategy.split_k,
+            outside=tiling.outside,
+            inside=tiling.inside,
+            taps_outside=tiling.taps_outside,
+            taps_in_rows=tiling.taps_in_rows,
+            merged_groups=tiling.merged_groups,
+            stores_result=stores_result(problem, target, tiling, strategy.split_k),
+        ),
+    )
