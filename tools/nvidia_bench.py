@@ -72,6 +72,7 @@ def compile_all(folder: Path, chip: str) -> None:
     from conv_compiler.compiler.stages import compiler_flags, run_compiler, stage_texts
     from conv_compiler.errors import CompileFailed
     from conv_compiler.targets import find_target
+    from conv_compiler.targets.resolve import resolve
 
     target = find_target(chip)
     repeated = f"--iree-hal-benchmark-dispatch-repeat-count={REPEATS}"
@@ -81,7 +82,9 @@ def compile_all(folder: Path, chip: str) -> None:
             work.mkdir(parents=True, exist_ok=True)
         artifact = compile(problem, chip)
         artifact.save(ours / "once.vmfb")
-        stage_texts(problem, target, artifact.strategy, ours, "scheduled")
+        stage_texts(
+            resolve(problem, target, artifact.strategy.mma), artifact.strategy, ours, "scheduled"
+        )
         run_compiler([*compiler_flags(target), repeated], ours)
         (ours / "module.vmfb").rename(ours / "repeated.vmfb")
         (iree / "module.mlir").write_text(payload(problem))

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
-from conv_compiler.problem.canonical import as_weight_gradient, phases
+from conv_compiler.problem.canonical import equivalent_wgrad, phases
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -31,7 +31,7 @@ def build_bwd_data(
     gradient = ops.without_first(
         gradient, list(chain(*(skipped if x == "*" else [0] for x in letters.output)))
     )
-    sums = contracted(as_weight_gradient(problem), gradient, _arranged(problem, weight, cut))
+    sums = contracted(equivalent_wgrad(problem), gradient, _arranged(problem, weight, cut))
     if problem.fused:  # which d meets in its place; without one fewer bytes are put there
         found = finished(problem, _in_place(problem, sums, cut), extra)
     else:

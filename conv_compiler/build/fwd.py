@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
-from conv_compiler.problem.canonical import as_weight_gradient
+from conv_compiler.problem.canonical import equivalent_wgrad
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -18,5 +18,5 @@ def build_fwd(
 ) -> ir.Value:
     """The output of input and weight, and of d where the problem's elementwise op takes it."""
     image, weight = grouped(problem, "input", image), grouped(problem, "weight", weight)
-    sums = contracted(as_weight_gradient(problem), image, weight)
+    sums = contracted(equivalent_wgrad(problem), image, weight)
     return folded(problem, "output", finished(problem, sums, extra))

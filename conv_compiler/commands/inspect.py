@@ -17,6 +17,7 @@ from conv_compiler.commands.arguments import (
     wanted,
 )
 from conv_compiler.commands.report import left, right, show
+from conv_compiler.compiler.stage_names import STAGES
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
@@ -53,7 +54,7 @@ COUNTS = (
     right("barriers", "barrier"),
     right("waits", "wait"),
 )
-STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa")
+PRINTED = STAGES[:-1]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stage",
         action="append",
-        choices=STAGES,
+        choices=PRINTED,
         help="print this stage's text; may be repeated (the kernels' facts)",
     )
     counted = parser.add_mutually_exclusive_group()
@@ -180,10 +181,13 @@ def _print_stages(
 ) -> None:
     """Run the stages as far as the last one asked for and print those asked for, in order."""
     from conv_compiler.compiler.stages import stage_texts
+    from conv_compiler.targets.resolve import resolve
 
-    wanted = [stage for stage in STAGES if stage in args.stage]
+    wanted = [stage for stage in PRINTED if stage in args.stage]
     with tempfile.TemporaryDirectory() as folder:
-        texts = stage_texts(problem, target, strategy, Path(folder), wanted[-1])
+        texts = stage_texts(
+            resolve(problem, target, strategy.mma), strategy, Path(folder), wanted[-1]
+        )
     if args.json:
         print(json.dumps({stage: texts[stage] for stage in wanted}, indent=1))
         return

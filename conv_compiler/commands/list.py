@@ -93,7 +93,7 @@ def _elementwise() -> Rows:
 
 
 def _strategies() -> Rows:
-    from conv_compiler.strategies.select import STRATEGIES
+    from conv_compiler.strategies.registry import STRATEGIES
 
     return [
         {

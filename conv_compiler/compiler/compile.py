@@ -8,7 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from conv_compiler.artifacts.artifact import Artifact
-from conv_compiler.compiler.stages import compiler_flags, kernel_facts, prove, stage_texts
+from conv_compiler.compiler.dumps import kernel_facts
+from conv_compiler.compiler.proofs import prove
+from conv_compiler.compiler.stages import compiler_flags, stage_texts
 from conv_compiler.errors import (
     CacheRefused,
     CompileFailed,
@@ -20,12 +22,12 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.cache import Cache, Entry, key_of, passing_cache
 from conv_compiler.storage.leftovers import WORK, scratch, work_folder
 from conv_compiler.storage.notices import warn_once
-from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.select import Choice, decide
 from conv_compiler.strategies.split_k import split_asked
 from conv_compiler.strategies.strategy import Strategy, Wanted
 from conv_compiler.targets import Target, find_target
-from conv_compiler.targets.compute import for_target
 from conv_compiler.targets.host import host_cores
+from conv_compiler.targets.resolve import resolve
 
 
 def compile(
@@ -49,18 +51,16 @@ def compile(
     promises.
     """
     row = find_target(target)
-    problem = problem.for_kind(row.has_fnuz)
     cache = cache or Cache.default()
-    key = compilation_key(problem, row, strategy, split_k)
+    key = compilation_key(problem.for_kind(row.has_fnuz), row, strategy, split_k)
     if found := _find(cache, key):
         return found
-    chosen = choose(problem, row, strategy, split_k)
-    problem = for_target(problem, row, chosen[0].mma)
+    choice = decide(resolve(problem, row), strategy, split_k)
     try:
         with cache.lock(key), scratch(work_folder(), WORK) as folder:
             if found := _found(cache, key):  # another process compiled it while we waited
                 return found
-            artifact = _first_proved(problem, row, chosen, folder)
+            artifact = _first_proved(choice, folder)
             return Artifact.of_entry(_keep(cache, key, artifact), cached=False)
     except OSError as error:
         raise CompileFailed(
@@ -93,9 +93,7 @@ def _found(cache: Cache, key: str) -> Artifact | None:
         return None
 
 
-def _first_proved(
-    problem: ConvProblem, target: Target, candidates: tuple[Strategy, ...], folder: Path
-) -> Artifact:
+def _first_proved(choice: Choice, folder: Path) -> Artifact:
     """Compile candidates in order until the compiler takes one and it is as promised.
 
     One that needs more registers than there are, or whose main loop is not as promised, gives way.
@@ -104,15 +102,16 @@ def _first_proved(
     without takes its place.
     """
     started = time.perf_counter()
+    problem, candidates = choice.problem, choice.strategies
     rejected: list[str] = []
     fitting = [one for one in candidates if one.mma or not candidates[0].mma]
     for number, strategy in enumerate(fitting):
         work = folder / str(number)
         work.mkdir()
         try:
-            stage_texts(problem, target, strategy, work)
-            kernels = kernel_facts(target, work)
-            prove(problem, target, strategy, kernels)
+            stage_texts(problem, strategy, work)
+            kernels = kernel_facts(problem.target, work)
+            prove(problem, strategy, kernels)
         except (GivesWay, CompilerRefused) as broken:
             if strategy is fitting[-1]:
                 raise
@@ -120,8 +119,8 @@ def _first_proved(
             rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
             continue
         return Artifact(
-            problem=problem,
-            target=target.name,
+            problem=problem.asked,
+            target=problem.target.name,
             strategy=strategy,
             vmfb=work / "module.vmfb",
             kernels=tuple(kernels),

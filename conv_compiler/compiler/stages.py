@@ -10,38 +10,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conv_compiler.artifacts.kernel_facts import DRIVER_FAULT, KernelFacts, amd_facts, text_facts
+from conv_compiler.compiler.dumps import dumped_texts
+from conv_compiler.compiler.proofs import check_applied
 from conv_compiler.errors import (
     CompileFailed,
     CompilerRefused,
-    MiscompiledByDriver,
-    NotOrdered,
-    NotPipelined,
-    OutOfRegisters,
-    StillMasked,
-    StrategyNotApplied,
 )
-from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED
-from conv_compiler.problem.canonical import roles
-from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, PLAIN_STAGES, trips
-from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
 from conv_compiler.strategies.own_schedule import refusal
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.select import find_strategy
-from conv_compiler.strategies.strategy import CpuTiling, GpuTiling, Strategy
-from conv_compiler.targets import BACKENDS, Target
-from conv_compiler.targets.compute import for_target
+from conv_compiler.strategies.registry import find_strategy
+from conv_compiler.strategies.schedule import Schedule
+from conv_compiler.strategies.strategy import Strategy
+from conv_compiler.targets import Target
 from conv_compiler.targets.cpu_features import STATED_TILES
 from conv_compiler.targets.host import TILE_INSTRUCTIONS
+from conv_compiler.targets.resolve import Resolved
 
 if TYPE_CHECKING:
     from iree.compiler import ir
 
-STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa", "vmfb")
-# Main-loop trips of which LLVM may leave no loop: it unrolls to 2700 instructions at most, and no
-# trip has as few as 22. Of nine trips it always left one.
-MOST_UNROLLED = 128
 # A kernel takes about a second; one that takes minutes has sent a pass into a loop.
 _COMPILE_SECONDS = 300
 
@@ -62,7 +48,7 @@ def compiler_path(tool: str = "iree-compile") -> Path:
 
 
 def stage_texts(
-    problem: ConvProblem, target: Target, strategy: Strategy, work: Path, last: str = "vmfb"
+    problem: Resolved, strategy: Strategy, work: Path, last: str = "vmfb"
 ) -> dict[str, str]:
     """Run the stages in order up to `last` in the folder `work`; returns text by stage.
 
@@ -73,18 +59,16 @@ def stage_texts(
     from conv_compiler.build import build
     from conv_compiler.strategies.schedule import attach
 
-    problem = for_target(problem, target, strategy.mma)
-    row = find_strategy(strategy.name)
+    target, kind = problem.target, find_strategy(strategy.name)
     texts: dict[str, str] = {}
     try:
         with ir.Context(), ir.Location.unknown():
-            module = build(problem)
+            module = build(problem.asked)
             texts["payload"] = str(module)
             if last == "payload":
                 return texts
-            if problem.n:
-                problem = roles(problem)
-            for step in row.passes(problem, target, strategy):
+            lowering = kind.lower(problem.wgrad, target, strategy)
+            for step in lowering.passes:
                 step.apply(module)
             if strategy.instruction in TILE_INSTRUCTIONS:
                 _state(module, STATED_TILES, strategy.instruction)
@@ -92,7 +76,7 @@ def stage_texts(
             texts["normalised"] = str(module)
             if last == "normalised":
                 return texts
-            schedule = row.schedule(problem, target, strategy)
+            schedule = lowering.schedule
             texts["schedule"] = schedule.text
             if last == "schedule":
                 return texts
@@ -125,19 +109,6 @@ def _state(module: ir.Module, name: str, value: str) -> None:
     stated = ir.DictAttr(main.attributes["iree.reflection"])
     pairs = {stated[i].name: stated[i].attr for i in range(len(stated))}
     main.attributes["iree.reflection"] = ir.DictAttr.get({**pairs, name: ir.StringAttr.get(value)})
-
-
-def dumped_texts(target: Target, work: Path) -> dict[str, str]:
-    """What `run_compiler` dumped in `work`, by stage: all kernels one after another."""
-    patterns = {
-        "configured": "configured_*.mlir",
-        "llvm": "*.optimized.ll",
-        "isa": f"*.{BACKENDS[target.backend].assembly}",
-    }
-    return {
-        stage: "\n".join(path.read_text() for path in sorted(work.glob(f"dump/{pattern}")))
-        for stage, pattern in patterns.items()
-    }
 
 
 def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> None:
@@ -193,117 +164,3 @@ def _run(
         errors = [line for line in done.stderr.splitlines() if "error:" in line] or ["no message"]
         message = re.sub(r"^.*?error: ", "", errors[0])[:300]
         raise CompilerRefused(f"{what}: exit code {done.returncode}: {message}")
-
-
-def check_applied(roles: Mapping[str, CompilationInfo], work: Path) -> None:
-    """Raise StrategyNotApplied unless each role's configuration reached a configured kernel."""
-    texts = [path.read_text() for path in work.glob("dump/configured_*.mlir")]
-    for role, info in roles.items():
-        tag = f'conv_compiler.role = "{role}"'
-        if not any(tag in text and info.mark in text for text in texts):
-            raise StrategyNotApplied(
-                f"schedule of role {role}: left no trace in the configured kernels; "
-                "the compiler rebuilt the op or chose a configuration of its own"
-            )
-
-
-def kernel_roles(work: Path) -> dict[str, str]:
-    """Kernel name -> role, read from the configured modules."""
-    roles: dict[str, str] = {}
-    for path in sorted(work.glob("dump/configured_*.mlir")):
-        text = path.read_text()
-        tags = re.findall(r'conv_compiler\.role = "(\w+)"', text)
-        for name in re.findall(r"func\.func @(\w+)\(", text):
-            roles[name] = min(tags, key=_ROLE_ORDER.index) if tags else "other"
-    return roles
-
-
-_ROLE_ORDER = ("contraction", "packing", "reduction", "epilogue")
-
-
-def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:
-    """Facts of all kernels dumped in `work`, the contraction's first."""
-    roles = kernel_roles(work)
-    backend = BACKENDS[target.backend]
-    facts: list[KernelFacts] = []
-    if target.backend == "rocm":
-        for path in sorted(work.glob("dump/*.hsaco")):
-            assembly = path.with_suffix(".rocmasm").read_text()
-            facts += amd_facts(path, assembly, path.with_suffix(".optimized.ll").read_text(), roles)
-    else:
-        assembly = "\n".join(p.read_text() for p in sorted(work.glob(f"dump/*.{backend.assembly}")))
-        facts = text_facts(assembly, roles, roles)
-    order = (*_ROLE_ORDER, "other")
-    return sorted(facts, key=lambda kernel: order.index(kernel.role))
-
-
-def prove(
-    problem: ConvProblem, target: Target, strategy: Strategy, kernels: Iterable[KernelFacts]
-) -> None:
-    """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
-
-    OutOfRegisters is raised for spills and scratch memory, NotPipelined for a main loop without its
-    software pipeline, NotOrdered for one whose operations are not in order, StillMasked for one
-    with zeros that it was not to have and MiscompiledByDriver for PTX that a driver gets wrong:
-    GivesWay all, where another tile would do.
-    """
-    kernels = list(kernels)
-    for kernel in kernels:
-        if fault := kernel.marks.get(DRIVER_FAULT):
-            raise MiscompiledByDriver(
-                f"kernel {kernel.name}: {fault}; use another tile or strategy than {strategy.text}"
-            )
-        for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", kernel.spills)):
-            if count:
-                raise OutOfRegisters(
-                    f"kernel {kernel.name}: {count} {what}; no kernel of ours may have any; "
-                    f"use another tile than {strategy.text}"
-                )
-    tiling = strategy.tiling
-    if isinstance(tiling, CpuTiling):
-        promised = tiling.instruction
-    else:
-        promised = next((row.instruction for row in target.mma if row.name == strategy.mma), "")
-    if not promised:
-        return
-    main = [kernel for kernel in kernels if kernel.role == "contraction"]
-    if not any(name.startswith(promised) for kernel in main for name in kernel.mma):
-        raise StrategyNotApplied(
-            f"kernel of {strategy.text}: no {promised} in its text; the matrix instruction was "
-            "lost while lowering"
-        )
-    if not isinstance(tiling, GpuTiling):
-        return
-    # IREE pipelines no loop of as few trips as stages; one of a few more has no loop left.
-    count = trips(roles(problem), tiling, strategy.split_k)
-    if tiling.stages > 1 and count > tiling.stages:
-        for kernel in main:
-            _prove_loop(kernel, strategy, tiling)
-    for kernel in main:
-        if target.backend == "rocm" and kernel.pipelined is None and count > MOST_UNROLLED:
-            raise StrategyNotApplied(
-                f"kernel {kernel.name}: its matrix instructions are in no loop, where "
-                f"{strategy.text} has one of {count} trips; it was lost while lowering"
-            )
-    if not strategy.script and unmasked_operand(roles(problem), target, tiling, strategy.split_k):
-        for kernel in main:
-            if LAST_PIXEL not in kernel.marks:
-                raise StillMasked(
-                    f"kernel {kernel.name}: zeros of both operands behind the last pixel, "
-                    f"where one was to keep what it reads; use another tile than {strategy.text}"
-                )
-
-
-def _prove_loop(kernel: KernelFacts, strategy: Strategy, tiling: GpuTiling) -> None:
-    """Raise NotPipelined or NotOrdered when a kernel's main loop is not what its stages promise."""
-    if kernel.pipelined is False:
-        raise NotPipelined(
-            f"kernel {kernel.name}: its main loop is not software pipelined; "
-            f"use another tile than {strategy.text}"
-        )
-    order = kernel.marks.get(ORDER, "its loop was lost or made anew")
-    if tiling.stages == INTERLEAVED_STAGES and kernel.pipelined and order != ORDERED:
-        raise NotOrdered(
-            f"kernel {kernel.name}: the operations of its main loop are not in order: {order}; "
-            f"use another tile than {strategy.text}, or a strategy of {PLAIN_STAGES} stages"
-        )

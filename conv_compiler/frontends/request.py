@@ -35,9 +35,9 @@ class Request:
     def splits(self) -> tuple[SplitK, ...]:
         """The values to build: those asked for, or "auto"; `all` means all that are possible."""
         if self.split_k in (ALL_SPLITS, POWERS):
-            from conv_compiler.problem.canonical import roles
+            from conv_compiler.problem.canonical import canonical
 
-            most = roles(self.problem).gemm_k
+            most = canonical(self.problem).gemm_k
             return tuple(s for s in self.split_k if isinstance(s, str) or s <= most)
         return self.split_k or ("auto",)
 

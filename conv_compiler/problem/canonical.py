@@ -33,7 +33,7 @@ from conv_compiler.problem.phases import Line, Met
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roles(ConvProblem):
+class EquivalentWgrad(ConvProblem):
     """A weight gradient that stands for another direction: axes in any order, and no more output
     pixels than `outs`, whatever the image has room for."""
 
@@ -117,7 +117,7 @@ def _types(problem: ConvProblem) -> dict[str, Any]:
     }
 
 
-def _fwd(problem: ConvProblem) -> Roles:
+def _fwd(problem: ConvProblem) -> EquivalentWgrad:
     grouped = problem.layout_row.grouped
     reach = tuple(
         (o - 1) * s + extent
@@ -126,7 +126,7 @@ def _fwd(problem: ConvProblem) -> Roles:
         )
     )
     renamed = str.maketrans("NC", "CN")
-    return Roles(
+    return EquivalentWgrad(
         n=problem.c,
         c=problem.n,
         k=problem.k,
@@ -152,7 +152,7 @@ def _fwd(problem: ConvProblem) -> Roles:
 ARRANGED = "GN*K"
 
 
-def _bwd_data(problem: ConvProblem) -> Roles:
+def _bwd_data(problem: ConvProblem) -> EquivalentWgrad:
     grouped, cut = problem.layout_row.grouped, phases(problem)
     low = tuple(max(0, -one.lowest) for one in cut)
     image = tuple(
@@ -161,7 +161,7 @@ def _bwd_data(problem: ConvProblem) -> Roles:
     rows = tuple(-(-size // s) for size, s in zip(problem.image, problem.stride, strict=True))
     reach = tuple(size + (one.taps - 1) * one.step for size, one in zip(rows, cut, strict=True))
     renamed = str.maketrans("NCK", "CKN")
-    return Roles(
+    return EquivalentWgrad(
         n=problem.k,
         c=problem.n,
         k=problem.c * math.prod(one.count for one in cut),
@@ -186,7 +186,7 @@ _ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data})
 
 
 @lru_cache(maxsize=256)
-def as_weight_gradient(problem: ConvProblem) -> ConvProblem:
+def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
     """The weight gradient that computes a problem: itself, where it is one.
 
     Raises UnsupportedProblem where one of its sizes is too large.
@@ -226,14 +226,14 @@ def summed_products(problem: ConvProblem) -> int:
     """Products summed into one element of the result, those by added zeros included."""
     if problem.direction != "bwd_weight":
         # The sum is not over the batch, which may be empty; that of a weight gradient is.
-        problem = as_weight_gradient(problem.with_batch(1))
+        problem = equivalent_wgrad(problem.with_batch(1))
     return problem.gemm_k
 
 
 @lru_cache(maxsize=256)
-def roles(problem: ConvProblem) -> ConvProblem:
+def canonical(problem: ConvProblem) -> ConvProblem:
     """The weight gradient that a schedule is to make for a problem.
 
     Of a batch in rounds that of one round; of products in terms that of the terms.
     """
-    return in_terms(as_weight_gradient(one_round(problem)))
+    return in_terms(equivalent_wgrad(one_round(problem)))

@@ -19,7 +19,8 @@ from conv_compiler.errors import Mismatch
 from conv_compiler.ir.attributes import ops_with_role
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layouts import LAYOUTS
-from conv_compiler.strategies.select import STRATEGIES, choose
+from conv_compiler.strategies.registry import STRATEGIES
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 from conv_compiler.verification.reference import reference
 from conv_compiler.verification.tolerance import tolerance
@@ -34,7 +35,7 @@ def operand_roles(problem, chip, split_k):
     for strategy in {one.name: one for one in choose(problem, target, None, split_k)}.values():
         with ir.Context(), ir.Location.unknown():
             module = build(problem)
-            for step in STRATEGIES[strategy.name].passes(problem, target, strategy):
+            for step in STRATEGIES[strategy.name].lower(problem, target, strategy).passes:
                 step.apply(module)
             (op,) = ops_with_role(module, "contraction")
             maps = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(op.attributes["indexing_maps"])]

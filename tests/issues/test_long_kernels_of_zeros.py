@@ -11,6 +11,7 @@ from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
 
 
 def test_long_kernels_of_zeros(tmp_path):
@@ -19,7 +20,7 @@ def test_long_kernels_of_zeros(tmp_path):
     )
     target = find_target("cpu-x86-64-v4@2")
     (strategy, *_) = choose(problem, target, "cpu_lin", 4)
-    stage_texts(problem, target, strategy, tmp_path)
+    stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
     (text,) = tmp_path.rglob("*.s")
     kernel, *_ = re.findall(
         r"^main_dispatch_\d+_reduction.*?^\.Lfunc_end", text.read_text(), re.M | re.S

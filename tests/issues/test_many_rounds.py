@@ -9,7 +9,7 @@ import conv_compiler.problem.batching
 from conv_compiler import ConvProblem, compile, verify
 from conv_compiler.build import batching as build
 from conv_compiler.problem.batching import rounds_of
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.storage.cache import Cache
 
 # The last round is shorter in all but the third, which has rounds of groups.
@@ -33,10 +33,10 @@ def small_rounds(monkeypatch, tmp_path):
     monkeypatch.setattr(conv_compiler.problem.batching, "BUFFER_BYTES", 2**12)
     monkeypatch.setattr(build, "MOST_WRITTEN_OUT", 2)
     rounds_of.cache_clear()
-    roles.cache_clear()
+    canonical.cache_clear()
     yield
     rounds_of.cache_clear()
-    roles.cache_clear()
+    canonical.cache_clear()
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -20,11 +20,11 @@ def refusing(count, tried):
     """`stage_texts` that refuses the first `count` candidates."""
     real = COMPILE.stage_texts
 
-    def stage_texts(problem, target, strategy, work, *rest):
+    def stage_texts(problem, strategy, work, *rest):
         tried.append(strategy)
         if len(tried) <= count:
             raise CompilerRefused("iree-compile: exit code 1: expected rank")
-        return real(problem, target, strategy, work, *rest)
+        return real(problem, strategy, work, *rest)
 
     return stage_texts
 

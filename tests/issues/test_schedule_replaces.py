@@ -12,6 +12,7 @@ from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
 
 PROBLEM = ConvProblem(n=4, k=32, c=32, image=(9, 9), filter=(3, 3))
 FLAGS = ["-n", "4", "-k", "32", "-c", "32", "--image", "9x9", "--filter", "3x3"]
@@ -30,7 +31,9 @@ def script(*sequences):
 
 def ours(problem, target, name, tmp_path, split_k="auto"):
     strategy = choose(problem, find_target(target), name, split_k)[0]
-    return stage_texts(problem, find_target(target), strategy, tmp_path, "schedule")["schedule"]
+    return stage_texts(
+        resolve(problem, find_target(target), strategy.mma), strategy, tmp_path, "schedule"
+    )["schedule"]
 
 
 @pytest.mark.parametrize("name", ["implicit_gemm", "vector_gemm"])

@@ -12,6 +12,7 @@ from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
 
 PROBLEMS = (
     ConvProblem(n=32, k=128, c=128, image=(28, 28), filter=(3, 3), pad_low=(1, 1)),
@@ -26,7 +27,7 @@ MOST_VALU_A_STORE = 5
 def test_a_store_costs_a_few_instructions(chip, problem, tmp_path):
     target = find_target(chip)
     strategy = choose(problem, target, strategy="implicit_gemm", split_k=4)[0]
-    text = stage_texts(problem, target, strategy, tmp_path)["isa"]
+    text = stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)["isa"]
     kernels = re.findall(r"^main_dispatch_\w+:(.*?)^\s+s_endpgm", text, re.DOTALL | re.MULTILINE)
     (main,) = (one for one in kernels if re.search(r"v_(?:mfma|wmma)_", one))
     end = re.split(r"v_(?:mfma|wmma)_", main)[-1]

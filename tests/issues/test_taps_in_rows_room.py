@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pytest
 
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.tilings import mma_tilings
 from conv_compiler.strategies.strategy import Strategy
@@ -43,11 +43,11 @@ PROBLEMS = {
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
 def test_every_image_pixel_sees_its_outputs_and_no_more(chip, direction):
     problem, target = PROBLEMS[direction], find_target(chip)
-    image, window = roles(problem).padded_image, roles(problem).filter_extent
-    outs = roles(problem).out_image
+    image, window = canonical(problem).padded_image, canonical(problem).filter_extent
+    outs = canonical(problem).out_image
     room = [i - w + 1 for i, w in zip(image, window, strict=True)]
     assert any(most > have for most, have in zip(room, outs, strict=True))
-    tiling = next(one for _, one in mma_tilings(roles(problem), target) if one.taps_in_rows)
+    tiling = next(one for _, one in mma_tilings(canonical(problem), target) if one.taps_in_rows)
     for split_k in (1, 2):
         strategy = Strategy(name="implicit_gemm", tiling=tiling, split_k=split_k)
         report = verify(problem, chip, strategy, split_k, budget=0.0).require()

@@ -11,7 +11,7 @@ from importlib import import_module
 
 import pytest
 
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.strategies.cpu import work_distribution
@@ -155,7 +155,7 @@ def random_products(dtype, examples):
     def run(drawn):
         problem, split_k = drawn
         problem = replace(problem, dtype=dtype, weight_dtype="", compute="")
-        if tile_candidates(roles(problem), CPU):
+        if tile_candidates(canonical(problem), CPU):
             check(problem, strategy="cpu_amx", split_k=split_k)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conv_compiler.compiler.compile import compile
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.runtime.kernel import load
@@ -214,7 +214,7 @@ def random_products(dtype, strategy, examples):
     def run(drawn):
         problem, split_k = drawn
         problem = replace(problem, dtype=dtype, weight_dtype="", compute="")
-        if strategy == "cpu_dot" or packed.packed_candidates(roles(problem), CPU):
+        if strategy == "cpu_dot" or packed.packed_candidates(canonical(problem), CPU):
             check(problem, split_k=split_k, strategy=None if strategy == "cpu_dot" else strategy)
 
 

@@ -14,7 +14,7 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import InvalidArray, ModelRefused, UnsupportedProblem
 from conv_compiler.model.module import model_module
 from conv_compiler.problem.batching import Rounds, a_round, one_round, rounds_of
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.runtime.kernel import load
@@ -225,7 +225,7 @@ def test_large_tensors_in_rounds(target, direction, fields, axes, monkeypatch, t
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     monkeypatch.setattr(conv_compiler.problem.batching, "BUFFER_BYTES", 2**14)
     rounds_of.cache_clear()
-    roles.cache_clear()
+    canonical.cache_clear()
     try:
         round_ = problem
         for axis in axes:
@@ -242,4 +242,4 @@ def test_large_tensors_in_rounds(target, direction, fields, axes, monkeypatch, t
         assert np.array_equal(got, reference(problem, *operands).astype(got.dtype))
     finally:
         rounds_of.cache_clear()
-        roles.cache_clear()
+        canonical.cache_clear()

@@ -12,7 +12,8 @@ from __future__ import annotations
 import pytest
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.strategies.select import STRATEGIES, choose
+from conv_compiler.strategies.registry import STRATEGIES
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.verification.verify import verify
 from tests.problems import independent, of_any_kind

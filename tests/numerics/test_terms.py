@@ -11,7 +11,7 @@ import pytest
 from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.batching import rounds_of
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import TERMS
@@ -144,7 +144,7 @@ def test_what_a_schedule_is_for_is_found_once():
     )  # fmt: skip
     assert rounds_of(large) is None
     assert choose(large, find_target("gfx942"))[0].name == "vector_gemm"
-    assert roles(large).n == 3
+    assert canonical(large).n == 3
 
 
 def test_what_is_refused():

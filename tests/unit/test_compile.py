@@ -24,7 +24,7 @@ from conv_compiler.errors import (
 )
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.cache import Cache
-from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.select import Choice, choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
 
@@ -178,7 +178,7 @@ def test_keys_follow_what_decides_the_outcome():
 def test_a_cached_artifact_needs_no_choice(tmp_path, monkeypatch):
     cache = Cache(tmp_path)
     compile(PROBLEM, "gfx942", cache=cache)
-    monkeypatch.setattr(sys.modules["conv_compiler.compiler.compile"], "choose", None)
+    monkeypatch.setattr(sys.modules["conv_compiler.compiler.compile"], "decide", None)
     assert compile(PROBLEM, "gfx942", cache=cache).cached
 
 
@@ -194,7 +194,7 @@ def test_refused_before_anything_is_compiled(tmp_path):
 def test_a_candidate_that_spills_gives_way(tmp_path, monkeypatch):
     tried = []
 
-    def fails_once(problem, target, strategy, kernels):
+    def fails_once(problem, strategy, kernels):
         tried.append(strategy)
         if len(tried) == 1:
             raise OutOfRegisters("kernel main: 12 spills; no kernel of ours may have any")
@@ -210,7 +210,7 @@ def test_a_candidate_that_spills_gives_way(tmp_path, monkeypatch):
 def test_a_lost_instruction_gives_way_to_nothing(tmp_path, monkeypatch):
     tried = []
 
-    def fails(problem, target, strategy, kernels):
+    def fails(problem, strategy, kernels):
         tried.append(strategy)
         raise StrategyNotApplied("kernel of implicit_gemm: no v_mfma in its text")
 
@@ -224,12 +224,15 @@ def test_vector_code_takes_the_place_of_no_matrix_code(tmp_path, monkeypatch):
     matrix, vector = (choose(PROBLEM, TARGET, name) for name in ("implicit_gemm", "vector_gemm"))
     tried = []
 
-    def fails(problem, target, strategy, kernels):
+    def fails(problem, strategy, kernels):
         tried.append(strategy)
         raise OutOfRegisters("kernel main: 12 spills")
 
     monkeypatch.setattr(COMPILE, "prove", fails)
-    monkeypatch.setattr(COMPILE, "choose", lambda *_: (matrix[0], *vector, matrix[1]))
+    strategies = (matrix[0], *vector, matrix[1])
+    monkeypatch.setattr(
+        COMPILE, "decide", lambda problem, *_: Choice(problem=problem, strategies=strategies)
+    )
     with pytest.raises(OutOfRegisters, match="12 spills"):
         compile(PROBLEM, "gfx942", cache=Cache(tmp_path))
     assert tried == list(matrix[:2])
@@ -245,7 +248,7 @@ def test_no_tile_is_tried_twice():
 
 
 def test_a_whole_strategy_does_not_give_way(tmp_path, monkeypatch):
-    def fails(problem, target, strategy, kernels):
+    def fails(problem, strategy, kernels):
         raise OutOfRegisters("kernel main: 12 spills")
 
     monkeypatch.setattr(COMPILE, "prove", fails)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu import loops
 from conv_compiler.strategies.cpu.register_tiles import (
@@ -22,8 +22,9 @@ from conv_compiler.strategies.cpu.register_tiles import (
 )
 from conv_compiler.strategies.cpu.split_k import split_parts
 from conv_compiler.strategies.cpu.work_distribution import best_deal
-from conv_compiler.strategies.select import STRATEGIES, passed_over
+from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.select import choose as choices
+from conv_compiler.strategies.select import passed_over
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import VECTOR_UNITS, host_unit
 from tests.problems import problems, problems_with_split
@@ -213,7 +214,7 @@ def _tiles(strategy):
 @settings(max_examples=150, deadline=None)
 @given(problems(), st.sampled_from(["cpu-x86-64-v3", "cpu-znver4", "cpu-sapphirerapids"]))
 def test_a_row_says_why_where_it_has_no_candidates(problem, name):
-    target, problem = find_target(name), roles(problem)
+    target, problem = find_target(name), canonical(problem)
     for row in STRATEGIES.values():
         if "llvm-cpu" in row.backends and row.name != "zeros":  # which is never a candidate
             found = row.candidates(problem, target, 0, ())

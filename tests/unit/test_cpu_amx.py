@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 
 from conv_compiler.artifacts.kernel_facts import KernelFacts
 from conv_compiler.compiler.compile import compile
-from conv_compiler.compiler.stages import prove
+from conv_compiler.compiler.proofs import prove
 from conv_compiler.errors import DeviceUnavailable, StrategyNotApplied, UnsupportedStrategy
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime import amx_permission
 from conv_compiler.runtime import kernel as runtime
@@ -28,6 +28,7 @@ from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
 from conv_compiler.targets.cpu_features import TILE_EXTENSIONS, needs_of
 from conv_compiler.targets.host import STACK_BYTES, TILE_INSTRUCTIONS, TILE_REGISTERS, TILE_ROWS
+from conv_compiler.targets.resolve import resolve
 from tests.problems import problems_with_split
 
 CPU, WITHOUT = find_target("cpu-sapphirerapids"), find_target("cpu-znver4")
@@ -105,9 +106,9 @@ def test_the_loop_that_fills_tiles(lengths, expected):
 def test_the_instruction_is_looked_for():
     strategy = choose(PROBLEM, CPU)[0]
     kernel = KernelFacts(name="main", role="contraction", mma={"tdpbf16ps": 4})
-    prove(PROBLEM, CPU, strategy, [kernel])
+    prove(resolve(PROBLEM, CPU, strategy.mma), strategy, [kernel])
     with pytest.raises(StrategyNotApplied, match="no tdpbf16ps in its text"):
-        prove(PROBLEM, CPU, strategy, [replace(kernel, mma={})])
+        prove(resolve(PROBLEM, CPU, strategy.mma), strategy, [replace(kernel, mma={})])
 
 
 # Packed first, rows of two pixels behind those that are turned: taken for channels, the end of the
@@ -129,8 +130,8 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
     dtype = "i8" if problem.n % 2 else "bf16"
     problem = replace(problem, dtype=dtype, weight_dtype="", compute="", dynamic_batch=False)
     parts = split_k if isinstance(split_k, int) and split_k > 0 else 1
-    for one in tile_candidates(roles(problem), CPU):
-        *_, kernel = steps = packed.passes(roles(problem), CPU, one.with_split_k(parts))
+    for one in tile_candidates(canonical(problem), CPU):
+        *_, kernel = steps = packed.passes(canonical(problem), CPU, one.with_split_k(parts))
         assert kernel.tile[-1] % TILE_ROWS == 0
         assert 1 < max(kernel.steps) <= TILE_ROWS
         with ir.Context() as context, ir.Location.unknown():
@@ -140,7 +141,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
                 step.apply(module)  # raises where a tile does not divide
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
-        whole = packed.paired(roles(problem), one.tiling)
+        whole = packed.paired(canonical(problem), one.tiling)
         deal = best_deal(whole, one.tiling, parts, CPU.processor)
         deep, step = next((p, n) for p, n in zip(deal.cache, kernel.steps, strict=True) if n > 1)
         counted = copies(whole, deal.share, deal.cache, CPU.processor.unit, deep, step)

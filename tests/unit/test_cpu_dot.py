@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.artifacts.kernel_facts import KernelFacts
-from conv_compiler.compiler.stages import prove
+from conv_compiler.compiler.proofs import prove
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
-from conv_compiler.problem.canonical import roles
+from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu import packed
 from conv_compiler.strategies.cpu.cost_constants import PACKED_BYTES, VECTORS
@@ -25,6 +25,7 @@ from conv_compiler.strategies.cpu.work_distribution import best_deal
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import PAIR_INSTRUCTIONS, host_flags
+from conv_compiler.targets.resolve import resolve
 from tests.problems import problems_with_split
 
 NONE = False, False
@@ -87,7 +88,7 @@ def test_copies_fit_the_stack_whatever_the_problem(sizes, cores):
     problem, target = ConvProblem(**sizes, dtype="bf16"), find_target(f"cpu-znver4@{cores}")
     strategy = choose(problem, target)[0]
     assert strategy.name == "cpu_dot"
-    half = packed.paired(roles(problem), strategy.tiling)
+    half = packed.paired(canonical(problem), strategy.tiling)
     for parts in (1, 16, 1024):
         deal = best_deal(half, strategy.tiling, parts, target.processor)
         both = copies(half, deal.share, deal.cache, target.processor.unit)
@@ -117,9 +118,9 @@ def test_a_register_tile_that_no_copy_fits_is_refused():
 def test_the_instruction_is_looked_for():
     strategy = choose(PROBLEM, CPU)[0]
     kernel = KernelFacts(name="main", role="contraction", mma={"vdpbf16ps": 24})
-    prove(PROBLEM, CPU, strategy, [kernel])
+    prove(resolve(PROBLEM, CPU, strategy.mma), strategy, [kernel])
     with pytest.raises(StrategyNotApplied, match="no vdpbf16ps in its text"):
-        prove(PROBLEM, CPU, strategy, [replace(kernel, mma={})])
+        prove(resolve(PROBLEM, CPU, strategy.mma), strategy, [replace(kernel, mma={})])
 
 
 def test_flags_of_this_host_are_words():

@@ -33,7 +33,8 @@ from conv_compiler.strategies.gpu.split_k_reduction import (
     lane_width,
     sums_of_tiling,
 )
-from conv_compiler.strategies.select import STRATEGIES, choose
+from conv_compiler.strategies.registry import STRATEGIES
+from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.strategies.transform_library import library
 from conv_compiler.targets import TARGETS, find_target
@@ -135,15 +136,15 @@ def test_explicit_split_is_honoured_as_far_as_parts_hold_products(problem, targe
         row = STRATEGIES[one.name]
         assert 1 <= one.split_k <= split_k
         # No smaller part would do, and none is empty (tests/issues/test_empty_parts.py).
-        assert row.filled_parts(problem, one.tiling, split_k) == one.split_k
-        assert row.filled_parts(problem, one.tiling, one.split_k) == one.split_k
+        assert row.filled_parts(problem, one, split_k) == one.split_k
+        assert row.filled_parts(problem, one, one.split_k) == one.split_k
 
 
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(), target=st.sampled_from(GPUS))
 def test_automatic_split_leaves_every_part_a_loop(problem, target):
     for strategy in choose(problem, target):
-        (step,) = STRATEGIES[strategy.name].passes(problem, target, strategy)
+        (step,) = STRATEGIES[strategy.name].lower(problem, target, strategy).passes
         assert 1 <= strategy.split_k == step.split_k
         if strategy.name != "depthwise":  # whose parts need no loop
             assert loop_order.trips(problem, strategy.tiling, strategy.split_k) >= 2
@@ -220,7 +221,7 @@ def test_lds_banks(piece, cycles):
 @pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
 def test_schedules_name_every_entry_once(target):
     for strategy in {one.name: one for one in choose(RESNET, target)}.values():
-        schedule = STRATEGIES[strategy.name].schedule(RESNET, target, strategy)
+        schedule = STRATEGIES[strategy.name].lower(RESNET, target, strategy).schedule
         info = schedule.roles["contraction"]
         entries = [step[1:] for step in info.pipeline if step.startswith("@")]
         assert entries

@@ -6,11 +6,14 @@ import re
 
 import pytest
 
-from conv_compiler.compiler.stages import kernel_facts, prove, stage_texts
+from conv_compiler.compiler.dumps import kernel_facts
+from conv_compiler.compiler.proofs import prove
+from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets.resolve import resolve
 
 LETTERS = (
     ("amdgpu.mfma", "M"),
@@ -48,8 +51,8 @@ def test_a_loop_holds_two_trips_that_read_ahead(tmp_path, problem, chip):
     target = find_target(chip)
     strategy = choose(problem, target, Wanted(tile=(64, 64, 32)), 1)[0]
     assert strategy.tiling.stages == 3
-    stage_texts(problem, target, strategy, tmp_path)
-    prove(problem, target, strategy, kernel_facts(target, tmp_path))
+    stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
+    prove(resolve(problem, target, strategy.mma), strategy, kernel_facts(target, tmp_path))
     loop = main_loop((tmp_path / "kernels.mlir").read_text()).replace(".", "")
     # Each trip: products; barrier, writes, products and loads; barrier, reads, products and loads.
     start, *trips = re.split(r"\|(?=W)", loop)
@@ -70,7 +73,7 @@ def test_products_stand_behind_the_reads_of_a_large_tile(tmp_path):
     problem = ConvProblem(n=32, k=128, c=128, image=(14, 14), filter=(1, 1))
     target = find_target("gfx942")
     strategy = choose(problem, target, Wanted(tile=(128, 128, 32)), 1)[0]
-    stage_texts(problem, target, strategy, tmp_path)
+    stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
     loop = main_loop((tmp_path / "kernels.mlir").read_text()).replace(".", "")
     *_, end = loop.split("|")
     assert 0 < end.count("M") < loop.count("M") // 4
@@ -81,5 +84,5 @@ def test_short_loops_are_pipelined_as_iree_does(tmp_path):
     target = find_target("gfx942")
     strategy = choose(problem, target, Wanted(tile=(64, 64, 32)), 1)[0]
     assert strategy.tiling.stages == 2
-    stage_texts(problem, target, strategy, tmp_path)
+    stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
     assert not (tmp_path / "kernels.mlir").exists()

@@ -15,7 +15,8 @@ import pytest
 from conv_compiler.artifacts.kernel_facts import KernelFacts
 from conv_compiler.cli import main
 from conv_compiler.compiler.compile import compilation_key, compile
-from conv_compiler.compiler.stages import compiler_flags, compiler_path, prove, stage_texts
+from conv_compiler.compiler.proofs import prove
+from conv_compiler.compiler.stages import compiler_flags, compiler_path, stage_texts
 from conv_compiler.errors import InvalidArtifact, StrategyNotApplied, UnsupportedTarget
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load
@@ -24,6 +25,7 @@ from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.targets.cpu_features import LINUX_NAMES, Needs, check_needs, needs_of
 from conv_compiler.targets.host import host_architecture, host_flags
 from conv_compiler.targets.processors import PROCESSORS, Processor, find_unit
+from conv_compiler.targets.resolve import resolve
 
 CPUS = [row for row in TARGETS.values() if row.processor]
 PROBLEM = ConvProblem(n=8, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1), dtype="f32")
@@ -142,7 +144,12 @@ def test_parts_and_workgroups_are_those_of_the_named_cores(tmp_path):
         one, other = (choose(problem, target)[0] for target in (few, many))
         assert one.split_k < other.split_k
         one, other = (
-            stage_texts(problem, target, one.with_split_k(1), tmp_path, "scheduled")["scheduled"]
+            stage_texts(
+                resolve(problem, target, one.with_split_k(1).mma),
+                one.with_split_k(1),
+                tmp_path,
+                "scheduled",
+            )["scheduled"]
             for target in (few, many)
         )
         assert one != other
@@ -158,7 +165,9 @@ def test_nothing_of_this_host_is_looked_at(monkeypatch, tmp_path):
         for dtype in ("f32", "bf16", "i8"):
             problem = replace(SMALL, dtype=dtype, weight_dtype="")
             first = choose(problem, target)[0]
-            assert stage_texts(problem, target, first, tmp_path, "scheduled")["scheduled"]
+            assert stage_texts(resolve(problem, target, first.mma), first, tmp_path, "scheduled")[
+                "scheduled"
+            ]
     with pytest.raises(AssertionError, match="this host was asked"):
         choose(SMALL, find_target("cpu"))
 
@@ -174,9 +183,13 @@ def test_the_instruction_is_looked_for_in_code_for_a_named_cpu():
     strategy = choose(SMALL, target)[0]
     artifact = compile(SMALL, "cpu-znver4")
     assert artifact.main_kernel.mma["vdpbf16ps"]
-    prove(SMALL, target, strategy, artifact.kernels)
+    prove(resolve(SMALL, target, strategy.mma), strategy, artifact.kernels)
     with pytest.raises(StrategyNotApplied, match="no vdpbf16ps in its text"):
-        prove(SMALL, target, strategy, [KernelFacts(name="main", role="contraction")])
+        prove(
+            resolve(SMALL, target, strategy.mma),
+            strategy,
+            [KernelFacts(name="main", role="contraction")],
+        )
 
 
 @pytest.mark.parametrize("name", ["cpu-x86-64-v3", "cpu-sapphirerapids", "cpu-neoverse-v1@2"])

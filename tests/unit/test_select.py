@@ -15,7 +15,8 @@ from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import read_file
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu import depthwise, tilings
-from conv_compiler.strategies.select import STRATEGIES, candidates, choose
+from conv_compiler.strategies.registry import STRATEGIES
+from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.strategies.split_k import LEAST_TRIPS
 from conv_compiler.strategies.strategy import Strategy, Wanted
 from conv_compiler.targets import TARGETS, find_target

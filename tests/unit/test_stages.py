@@ -11,7 +11,9 @@ import pytest
 
 from conv_compiler.artifacts.kernel_facts import KernelFacts
 from conv_compiler.compiler import stages
-from conv_compiler.compiler.stages import check_applied, kernel_facts, prove, stage_texts
+from conv_compiler.compiler.dumps import kernel_facts
+from conv_compiler.compiler.proofs import check_applied, prove
+from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.errors import (
     CompileFailed,
     NotOrdered,
@@ -28,6 +30,7 @@ from conv_compiler.strategies.schedule import CompilationInfo
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets.resolve import resolve
 
 PROBLEM = ConvProblem(n=4, k=32, c=16, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
 TARGET = find_target("gfx942")
@@ -41,7 +44,7 @@ def test_a_refusal_of_the_compiler_is_one_line(tmp_path, monkeypatch):
         lambda _: ["--iree-hal-target-device=hip", "--iree-rocm-target=no"],
     )
     with pytest.raises(CompileFailed, match=r"^iree-compile: exit code 1: .*") as caught:
-        stage_texts(PROBLEM, TARGET, STRATEGY, tmp_path)
+        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
 
@@ -61,13 +64,13 @@ def test_a_script_that_does_not_parse_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(schedule_module, "attach", garble)
     with pytest.raises(CompileFailed, match="iree-compile"):
-        stage_texts(PROBLEM, TARGET, STRATEGY, tmp_path)
+        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path)
 
 
 def test_a_schedule_that_is_not_attached_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(schedule_module, "attach", lambda *_: None)
     with pytest.raises(StrategyNotApplied, match="role contraction: left no trace"):
-        stage_texts(PROBLEM, TARGET, STRATEGY, tmp_path)
+        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path)
 
 
 def test_a_lost_tag_is_an_error(tmp_path, monkeypatch):
@@ -79,15 +82,15 @@ def test_a_lost_tag_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(schedule_module, "attach", strip)
     with pytest.raises(StrategyNotApplied, match="role contraction: left no trace"):
-        stage_texts(PROBLEM, TARGET, STRATEGY, tmp_path)
+        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path)
 
 
 def test_a_role_on_no_op_is_an_error(tmp_path):
     from iree.compiler import ir
 
-    from conv_compiler.strategies.select import STRATEGIES
+    from conv_compiler.strategies.registry import STRATEGIES
 
-    schedule = STRATEGIES["implicit_gemm"].schedule(PROBLEM, TARGET, STRATEGY)
+    schedule = STRATEGIES["implicit_gemm"].lower(PROBLEM, TARGET, STRATEGY).schedule
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse("module {}")
         with pytest.raises(StrategyNotApplied, match="role contraction: on no op of the payload"):
@@ -128,7 +131,7 @@ MFMA_16 = next(one for one in choose(PROBLEM, TARGET) if one.mma == "MFMA_F32_16
 
 
 def test_a_kept_promise_is_proved():
-    prove(PROBLEM, TARGET, MFMA_16, [MAIN])
+    prove(resolve(PROBLEM, TARGET, MFMA_16.mma), MFMA_16, [MAIN])
 
 
 @pytest.mark.parametrize(
@@ -143,13 +146,13 @@ def test_a_kept_promise_is_proved():
 )
 def test_a_broken_promise_is_an_error(facts, message):
     with pytest.raises(StrategyNotApplied, match=message):
-        prove(PROBLEM, TARGET, MFMA_16, [replace(MAIN, **facts)])
+        prove(resolve(PROBLEM, TARGET, MFMA_16.mma), MFMA_16, [replace(MAIN, **facts)])
 
 
 def test_any_kernel_that_spills_is_an_error():
     helper = KernelFacts(name="helper", role="reduction", scratch_bytes=0, spills=1)
     with pytest.raises(StrategyNotApplied, match="kernel helper: 1 spills"):
-        prove(PROBLEM, TARGET, MFMA_16, [MAIN, helper])
+        prove(resolve(PROBLEM, TARGET, MFMA_16.mma), MFMA_16, [MAIN, helper])
 
 
 @pytest.mark.parametrize(("n", "trips"), [(64, 3), (1, 2)])
@@ -165,9 +168,11 @@ def test_a_lost_software_pipeline_is_an_error(n, trips):
         if trips > 2
         else nullcontext()
     ):
-        prove(problem, TARGET, strategy, [lost])
+        prove(resolve(problem, TARGET, strategy.mma), strategy, [lost])
     proved = {"marks": {ORDER: ORDERED}}
-    prove(problem, TARGET, strategy, [replace(MAIN, pipelined=True, **proved)])
+    prove(
+        resolve(problem, TARGET, strategy.mma), strategy, [replace(MAIN, pipelined=True, **proved)]
+    )
 
 
 def test_a_lost_order_is_an_error():
@@ -178,11 +183,11 @@ def test_a_lost_order_is_an_error():
     for marks, why in (({ORDER: "1 barriers a trip"}, "1 barriers"), ({}, "its loop was lost")):
         lost = replace(MAIN, pipelined=True, marks=marks)
         with pytest.raises(NotOrdered, match=f"main loop are not in order: {why}.*2 stages"):
-            prove(problem, TARGET, strategy, [lost])
+            prove(resolve(problem, TARGET, strategy.mma), strategy, [lost])
     # Of as few trips no loop is left; and two stages promise no order.
-    prove(problem, TARGET, strategy, [replace(MAIN, pipelined=None)])
+    prove(resolve(problem, TARGET, strategy.mma), strategy, [replace(MAIN, pipelined=None)])
     plain = replace(strategy, tiling=replace(strategy.tiling, stages=2))
-    prove(problem, TARGET, plain, [replace(MAIN, pipelined=True)])
+    prove(resolve(problem, TARGET, plain.mma), plain, [replace(MAIN, pipelined=True)])
 
 
 def test_a_lost_loop_is_an_error():
@@ -195,7 +200,7 @@ def test_a_lost_loop_is_an_error():
         found = choose(problem, TARGET, wanted, 1)
         strategy = next(one for one in found if one.mma == MFMA_16.mma)
         with refusal:  # 144 trips, of which LLVM always leaves a loop
-            prove(problem, TARGET, strategy, [replace(MAIN, pipelined=None)])
+            prove(resolve(problem, TARGET, strategy.mma), strategy, [replace(MAIN, pipelined=None)])
 
 
 def test_zeros_that_were_to_go_are_an_error():
@@ -205,20 +210,28 @@ def test_zeros_that_were_to_go_are_an_error():
     assert unmasked_operand(problem, TARGET, strategy.tiling, 5) == "a"
     kernel = replace(MAIN, pipelined=True, marks={ORDER: ORDERED})
     with pytest.raises(StillMasked, match="kernel main: zeros of both operands"):
-        prove(problem, TARGET, strategy, [kernel])
-    prove(problem, TARGET, strategy, [replace(kernel, marks={**kernel.marks, LAST_PIXEL: "kept"})])
+        prove(resolve(problem, TARGET, strategy.mma), strategy, [kernel])
+    prove(
+        resolve(problem, TARGET, strategy.mma),
+        strategy,
+        [replace(kernel, marks={**kernel.marks, LAST_PIXEL: "kept"})],
+    )
     # A user's own script says itself what becomes of them.
-    prove(problem, TARGET, replace(strategy, script="module {}"), [kernel])
+    prove(
+        resolve(problem, TARGET, replace(strategy, script="module {}").mma),
+        replace(strategy, script="module {}"),
+        [kernel],
+    )
 
 
 def test_vector_code_promises_no_instruction():
     vector = choose(PROBLEM, TARGET, "vector_gemm")[0]
-    prove(PROBLEM, TARGET, vector, [replace(MAIN, mma={})])
+    prove(resolve(PROBLEM, TARGET, vector.mma), vector, [replace(MAIN, mma={})])
 
 
 @pytest.mark.parametrize("last", stages.STAGES[:3])
 def test_stages_before_the_compiler_stop_where_asked(tmp_path, last):
-    texts = stage_texts(PROBLEM, TARGET, STRATEGY, tmp_path, last)
+    texts = stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path, last)
     assert tuple(texts) == stages.STAGES[: stages.STAGES.index(last) + 1]
     assert not (tmp_path / "module.vmfb").exists()
 
@@ -242,9 +255,9 @@ def test_every_candidate_compiles(problem, chip, tmp_path):
     for number, strategy in enumerate(candidates):
         work = tmp_path / str(number)
         work.mkdir()
-        stage_texts(problem, target, strategy, work)
+        stage_texts(resolve(problem, target, strategy.mma), strategy, work)
         try:
-            prove(problem, target, strategy, kernel_facts(target, work))
+            prove(resolve(problem, target, strategy.mma), strategy, kernel_facts(target, work))
         except StrategyNotApplied as broken:
             refused.append(str(broken))
     assert len(refused) < len(candidates)
@@ -263,7 +276,7 @@ def test_an_mlir_error_is_one_line(monkeypatch, tmp_path):
     target = find_target("cpu")
     strategy = choose(problem, target)[0]
     with pytest.raises(CompileFailed, match="stage after nothing: MLIR refused") as caught:
-        stages.stage_texts(problem, target, strategy, tmp_path)
+        stages.stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
     assert "\n" not in str(caught.value)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling
 from conv_compiler.strategies.cpu.register_tiles import (
     best_tiling,
     cache_tiles,
@@ -14,6 +16,7 @@ from conv_compiler.strategies.cpu.register_tiles import (
 )
 from conv_compiler.strategies.cpu.split_k import even_splits, part_lengths, split_parts
 from conv_compiler.strategies.f8_emulation import emulation_passes
+from conv_compiler.strategies.kind import Lowering
 from conv_compiler.strategies.schedule import SCRIPTS, CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
 
@@ -24,16 +27,6 @@ if TYPE_CHECKING:
 
 # Channels of one group from which they fill vector lanes well enough to be the lanes.
 LEAST_LANE_CHANNELS = 4
-
-
-def never(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
-    """For no problem."""
-    return False
-
-
-def always(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
-    """For every problem."""
-    return True
 
 
 def lin_candidates(
@@ -85,37 +78,11 @@ def _sum_refusal(problem: ConvProblem, lanes: str) -> str:
     return "" if problem.gemm_k > 1 else "a sum has one product"
 
 
-def no_refusal(problem: ConvProblem, target: Target) -> str:
-    """For what is always offered."""
-    return ""
-
-
 def loops_candidates(
     problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """The contraction as the compiler lowers it unasked; always possible, seldom fast."""
     return (Strategy(name="cpu_loops", tiling=CpuTiling()),)
-
-
-# name, description, candidates, why there are none, and when those behind come first; in order of
-# preference.
-ROWS = (
-    ("cpu_lin", "channels in vector lanes, sums in registers", lin_candidates, lin_refusal, never),
-    (
-        "cpu_grouped",
-        "groups in vector lanes, for few channels a group",
-        grouped_candidates,
-        grouped_refusal,
-        never,
-    ),
-    (
-        "cpu_loops",
-        "the compiler's own loops, where no loop fills lanes",
-        loops_candidates,
-        no_refusal,
-        always,
-    ),
-)
 
 
 def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
@@ -217,3 +184,16 @@ def pipeline(name: str = "cpu_lin") -> tuple[str, ...]:
     """The passes `mlir/<name>.pipeline` lists, one a line."""
     lines = (SCRIPTS / f"{name}.pipeline").read_text().splitlines()
     return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopsKind(CpuKind):
+    """A strategy that IREE tiles: its kernel is a loop nest of vectors."""
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The payload in the form of a CPU kernel, and the pipeline that lowers it."""
+        return Lowering(passes=passes(wgrad, target, one), schedule=schedule(wgrad, target, one))
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """The split-K factor by which the least is moved."""
+        return splits(wgrad, target, cpu_tiling(one))

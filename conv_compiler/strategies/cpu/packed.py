@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.strategies.cpu.amx import (
     instruction_refusal,
     several_at_once,
-    tile_candidates,
     tile_instruction,
-    tile_refusal,
 )
+from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling
 from conv_compiler.strategies.cpu.loops import (
     grouped_refusal,
     lin_refusal,
-    never,
     pipeline,
     shaping_passes,
 )
@@ -39,6 +37,7 @@ from conv_compiler.strategies.cpu.register_tiles import (
 from conv_compiler.strategies.cpu.split_k import deep_loop, even_splits, part_lengths, split_parts
 from conv_compiler.strategies.cpu.work_distribution import best_deal
 from conv_compiler.strategies.f8_emulation import emulation_passes
+from conv_compiler.strategies.kind import Lowering
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
 from conv_compiler.targets.f8 import operand_bytes
@@ -208,28 +207,14 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     return Schedule(roles=roles, flags=(STACK_FLAG.format(bytes),))
 
 
-# name, description, candidates, why there are none, and when those behind come first; in order of
-# preference.
-ROWS = (
-    (
-        "cpu_amx",
-        "sums in tile registers, products of pairs or fours of images",
-        tile_candidates,
-        tile_refusal,
-        never,
-    ),
-    (
-        "cpu_dot",
-        "pairs of images, two products an instruction",
-        dot_candidates,
-        dot_refusal,
-        never,
-    ),
-    (
-        "cpu_packed",
-        "operands copied as the lanes want them",
-        packed_candidates,
-        packed_refusal,
-        needs_no_copy,
-    ),
-)
+@dataclass(frozen=True, kw_only=True)
+class PackedKind(CpuKind):
+    """A strategy whose kernel a pass writes (`passes/vector_kernel.py`)."""
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The payload in the form of a CPU kernel, and the pipeline that lowers it."""
+        return Lowering(passes=passes(wgrad, target, one), schedule=schedule(wgrad, target, one))
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """The split-K factor by which the least is moved."""
+        return splits(wgrad, target, cpu_tiling(one))

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.gemm_kind import GemmKind, gpu_tiling
+from conv_compiler.strategies.gpu.implicit_gemm_schedule import mma_schedule
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.loop_order import (
+    INTERLEAVED_STAGES,
     Form,
     filled_parts,
+    trips,
 )
+from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import MOST_PARTS, rank_tilings
 from conv_compiler.strategies.gpu.search import full_splits, rough_cycles
+from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.gpu.tie_break import lean_first
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
     other_copies,
 )
+from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, Promises
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 from conv_compiler.targets.f8 import operand_bytes
 
@@ -76,3 +84,52 @@ def _largest_operand(problem: ConvProblem, target: Target) -> int:
     """Bytes of the larger operand."""
     elements = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
     return elements * operand_bytes(problem, target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImplicitGemm(GemmKind):
+    """A GEMM on matrix instructions, its operands gathered by im2col on their way to LDS."""
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """Tilings of every matrix instruction for the data types, fastest first."""
+        return mma_candidates(wgrad, target, split_k, tile)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """im2col, GEMM and split-K; then `mlir/implicit_gemm.mlir`."""
+        return Lowering(
+            passes=passes(wgrad, target, one), schedule=mma_schedule(wgrad, target, one)
+        )
+
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """The instruction, and a main loop as its pipeline depth makes it.
+
+        IREE pipelines no loop of as few iterations as the pipeline is deep.
+        """
+        tiling = gpu_tiling(one)
+        iterations = trips(wgrad, tiling, one.split_k)
+        masked = one.script or not unmasked_operand(wgrad, target, tiling, one.split_k)
+        return Promises(
+            instruction=mma_of(target, tiling).instruction,
+            iterations=iterations,
+            is_pipelined=tiling.stages > 1 and iterations > tiling.stages,
+            is_interleaved=tiling.stages == INTERLEAVED_STAGES,
+            keeps_loop=target.backend == "rocm",
+            keeps_tail=not masked,
+        )
+
+    def prefer(
+        self, wgrad: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
+    ) -> tuple[Strategy, ...]:
+        """Among about equally fast ones, those with the fewest vector instructions first."""
+        return lean_first(wgrad, target, ranked)
+
+
+IMPLICIT_GEMM = ImplicitGemm(
+    name="implicit_gemm",
+    description="im2col into LDS, matrix instructions; on AMD software pipelined",
+    tile="m x n x gemm_k of a workgroup: whole matrix instructions, shared evenly by "
+    "its subgroups and threads, that registers and LDS hold",
+    backends=GPU_BACKENDS,
+)

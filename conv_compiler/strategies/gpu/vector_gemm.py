@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conv_compiler.strategies.gpu.gemm_kind import GemmKind
 from conv_compiler.strategies.gpu.lowering import lowering_vector
+from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.tilings import (
     vector_threads,
     vector_tilings,
 )
+from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering
 from conv_compiler.strategies.own_schedule import loop_check
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -62,3 +66,28 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     return Schedule(
         roles=roles_of(problem, target, strategy, info), library=text, replaced=replaced
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorGemm(GemmKind):
+    """A GEMM on vector units, for types and shapes that no matrix instruction serves."""
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """The two fastest tilings."""
+        return vector_candidates(wgrad, target, split_k, tile)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """im2col, GEMM and split-K; then `mlir/vector_gemm.mlir`."""
+        return Lowering(
+            passes=passes(wgrad, target, one), schedule=vector_schedule(wgrad, target, one)
+        )
+
+
+VECTOR_GEMM = VectorGemm(
+    name="vector_gemm",
+    description="sums in registers, vector fma; where no matrix instruction fits",
+    tile="m x n x gemm_k of a workgroup: the pieces of its threads, gemm_k 4",
+    backends=GPU_BACKENDS,
+)

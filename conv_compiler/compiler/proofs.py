@@ -1,0 +1,110 @@
+"""The proof that machine code is what its strategy promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conv_compiler.artifacts.kernel_facts import DRIVER_FAULT, KernelFacts
+from conv_compiler.errors import (
+    MiscompiledByDriver,
+    NotOrdered,
+    NotPipelined,
+    OutOfRegisters,
+    StillMasked,
+    StrategyNotApplied,
+)
+from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED
+from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES
+from conv_compiler.strategies.schedule import CompilationInfo
+from conv_compiler.strategies.strategy import Strategy
+
+if TYPE_CHECKING:
+    pass
+
+from conv_compiler.strategies.kind import Promises
+from conv_compiler.strategies.registry import find_strategy
+from conv_compiler.targets.resolve import Resolved
+
+# Main-loop trips of which LLVM may leave no loop: it unrolls to 2700 instructions at most, and no
+# trip has as few as 22. Of nine trips it always left one.
+MOST_UNROLLED = 128
+
+
+def check_applied(roles: Mapping[str, CompilationInfo], work: Path) -> None:
+    """Raise StrategyNotApplied unless each role's configuration reached a configured kernel."""
+    texts = [path.read_text() for path in work.glob("dump/configured_*.mlir")]
+    for role, info in roles.items():
+        tag = f'conv_compiler.role = "{role}"'
+        if not any(tag in text and info.mark in text for text in texts):
+            raise StrategyNotApplied(
+                f"schedule of role {role}: left no trace in the configured kernels; "
+                "the compiler rebuilt the op or chose a configuration of its own"
+            )
+
+
+def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts]) -> None:
+    """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
+
+    OutOfRegisters is raised for spills and scratch memory, NotPipelined for a main loop without its
+    software pipeline, NotOrdered for one whose operations are not in order, StillMasked for one
+    with zeros that it was not to have and MiscompiledByDriver for PTX that a driver gets wrong.
+    These are GivesWay all: another tile would do.
+    """
+    kernels = list(kernels)
+    for kernel in kernels:
+        _prove_usable(kernel, strategy)
+    kind = find_strategy(strategy.name)
+    promises = kind.promises(problem.wgrad, problem.target, strategy)
+    if not promises.instruction:
+        return
+    main = [kernel for kernel in kernels if kernel.role == "contraction"]
+    if not any(name.startswith(promises.instruction) for kernel in main for name in kernel.mma):
+        raise StrategyNotApplied(
+            f"kernel of {strategy.text}: no {promises.instruction} in its text; the matrix "
+            "instruction was lost while lowering"
+        )
+    for kernel in main:
+        _prove_loop(kernel, strategy, promises)
+    for kernel in main:
+        if promises.keeps_tail and LAST_PIXEL not in kernel.marks:
+            raise StillMasked(
+                f"kernel {kernel.name}: zeros of both operands behind the last pixel, "
+                f"where one was to keep what it reads; use another tile than {strategy.text}"
+            )
+
+
+def _prove_usable(kernel: KernelFacts, strategy: Strategy) -> None:
+    """Refuse a kernel that a driver miscompiles, that spills or that uses scratch memory."""
+    if fault := kernel.marks.get(DRIVER_FAULT):
+        raise MiscompiledByDriver(
+            f"kernel {kernel.name}: {fault}; use another tile or strategy than {strategy.text}"
+        )
+    for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", kernel.spills)):
+        if count:
+            raise OutOfRegisters(
+                f"kernel {kernel.name}: {count} {what}; no kernel of ours may have any; "
+                f"use another tile than {strategy.text}"
+            )
+
+
+def _prove_loop(kernel: KernelFacts, strategy: Strategy, promises: Promises) -> None:
+    """Refuse a main loop that was lost, or is not pipelined or interleaved as promised."""
+    if promises.is_pipelined and kernel.pipelined is False:
+        raise NotPipelined(
+            f"kernel {kernel.name}: its main loop is not software pipelined; "
+            f"use another tile than {strategy.text}"
+        )
+    order = kernel.marks.get(ORDER, "its loop was lost or made anew")
+    must = promises.is_pipelined and promises.is_interleaved and kernel.pipelined
+    if must and order != ORDERED:
+        raise NotOrdered(
+            f"kernel {kernel.name}: the operations of its main loop are not in order: {order}; "
+            f"use another tile than {strategy.text}, or a strategy of {PLAIN_STAGES} stages"
+        )
+    if promises.keeps_loop and kernel.pipelined is None and promises.iterations > MOST_UNROLLED:
+        raise StrategyNotApplied(
+            f"kernel {kernel.name}: its matrix instructions are in no loop, where "
+            f"{strategy.text} has one of {promises.iterations} trips; it was lost while lowering"
+        )

@@ -1,0 +1,3 @@
+"""The stages from problem to machine code, in order; light to import, for the command line."""
+
+STAGES = ("payload", "normalised", "schedule", "scheduled", "configured", "llvm", "isa", "vmfb")

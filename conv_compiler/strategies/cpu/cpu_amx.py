@@ -1,0 +1,34 @@
+"""The strategy `cpu_amx`: sums in the tile registers of AMX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conv_compiler.strategies.cpu.amx import tile_candidates, tile_refusal
+from conv_compiler.strategies.cpu.packed import PackedKind
+from conv_compiler.strategies.strategy import Strategy
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuAmx(PackedKind):
+    """Tiles multiply pairs or fours of images."""
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """Tilings of an instruction for the data types."""
+        return tile_candidates(wgrad, target, split_k, tile)
+
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """Why there are no candidates; empty where there are."""
+        return tile_refusal(wgrad, target)
+
+
+CPU_AMX = CpuAmx(
+    name="cpu_amx", description="sums in tile registers, products of pairs or fours of images"
+)

@@ -1,0 +1,44 @@
+"""The table of strategies, in order of preference where no model ranks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.strategies.cpu.cpu_amx import CPU_AMX
+from conv_compiler.strategies.cpu.cpu_dot import CPU_DOT
+from conv_compiler.strategies.cpu.cpu_grouped import CPU_GROUPED
+from conv_compiler.strategies.cpu.cpu_lin import CPU_LIN
+from conv_compiler.strategies.cpu.cpu_loops import CPU_LOOPS
+from conv_compiler.strategies.cpu.cpu_packed import CPU_PACKED
+from conv_compiler.strategies.gpu.depthwise_kind import DEPTHWISE
+from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
+from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
+from conv_compiler.strategies.kind import StrategyKind
+from conv_compiler.strategies.zeros import ZEROS
+
+STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            IMPLICIT_GEMM,
+            VECTOR_GEMM,
+            DEPTHWISE,
+            CPU_AMX,
+            CPU_DOT,
+            CPU_PACKED,
+            CPU_LIN,
+            CPU_GROUPED,
+            CPU_LOOPS,
+            ZEROS,
+        )
+    }
+)
+
+
+def find_strategy(name: str) -> StrategyKind:
+    """The kind of a name; UnsupportedStrategy where there is none."""
+    if kind := STRATEGIES.get(name):
+        return kind
+    raise UnsupportedStrategy(f"strategy {name}: not in the table; known: {', '.join(STRATEGIES)}")

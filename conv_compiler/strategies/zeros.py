@@ -1,0 +1,45 @@
+"""The strategy `zeros`: a batch of 0 has no products, and its result is zeros."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, StrategyKind
+from conv_compiler.strategies.schedule import Schedule
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import Strategy
+    from conv_compiler.targets import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zeros(StrategyKind):
+    """Never a candidate: `choose` takes it for a batch of 0, and for no other."""
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """None."""
+        return ()
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The payload as it is built."""
+        return Lowering(passes=(), schedule=Schedule(roles={}))
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """One part."""
+        return [1]
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """One part."""
+        return 1
+
+
+ZEROS = Zeros(
+    name="zeros",
+    description="no products to sum: the result of a batch of 0",
+    tile="none",
+    backends=(*GPU_BACKENDS, "llvm-cpu"),
+)
