@@ -267,22 +267,7 @@ def test_an_mlir_error_is_one_line(monkeypatch, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_crash_of_kernel_passes_is_an_error_of_one_line(tmp_path):
+def test_a_crash_of_the_compiler_is_an_error_of_one_line(tmp_path):
     crash = [sys.executable, "-c", "import os; os.abort()"]
-    with pytest.raises(CompileFailed, match="kernel passes: exit code -6: no message"):
-        stages._run(crash, tmp_path, "kernel passes")
-
-
-def test_kernel_passes_say_what_is_wrong(tmp_path):
-    source = tmp_path / "configured.mlir"
-    source.write_text("module { nothing }")
-    command = [
-        sys.executable,
-        "-Pm",
-        "conv_compiler.compiler.kernel_passes",
-        str(source),
-        str(tmp_path / "out"),
-    ]
-    with pytest.raises(CompileFailed, match="kernel passes: exit code 2: kernel passes: MLIR refu"):
-        stages._run(command, tmp_path, "kernel passes")
-    assert not (tmp_path / "out").exists()
+    with pytest.raises(CompileFailed, match="iree-compile: exit code -6: no message"):
+        stages._run(crash, tmp_path, "iree-compile")
