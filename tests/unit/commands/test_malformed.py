@@ -1,6 +1,6 @@
 """Malformed command lines: exit code 2 and one line, whatever is wrong.
 
-By hand, for more than the quick draws here: `python -m tests.unit.test_cli_malformed 1000`.
+By hand, for more than the quick draws here: `python -m tests.unit.commands.test_malformed 1000`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from conv_compiler.strategies.split_k import LEAST_TRIPS
 from conv_compiler.strategies.strategy import Strategy, Wanted
 from conv_compiler.targets import TARGETS, find_target
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 CHIPS = [name for name, row in TARGETS.items() if row.is_gpu]
 P = ConvProblem
 

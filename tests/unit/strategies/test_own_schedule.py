@@ -23,7 +23,7 @@ from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.verification.verify import verify
 from tests.problems import problems
 
-OWN = Path(__file__).parents[1] / "lit" / "pipeline_own_schedule.mlir"
+OWN = Path(__file__).parents[2] / "lit" / "pipeline_own_schedule.mlir"
 SMALL = ConvProblem(n=2, k=32, c=32, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
 FLAGS = shlex.split("-n 2 -k 32 -c 32 --image 8x8 --filter 3x3 --pad 1 --target gfx942")
 

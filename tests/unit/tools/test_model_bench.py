@@ -11,7 +11,7 @@ import pytest
 
 from conv_compiler.problem.conv_problem import ConvProblem
 
-TOOLS = Path(__file__).parents[2] / "tools"
+TOOLS = Path(__file__).parents[3] / "tools"
 
 
 @pytest.fixture(scope="module")
