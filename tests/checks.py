@@ -42,19 +42,21 @@ class _Stopped(Exception):
     """The compiler has come as far as was asked."""
 
 
-def configured_kernels(
+def configured_roles(
     problem: ConvProblem, target: str, strategy: str | None = None, split_k: int | str = "auto"
-) -> int:
-    """How many kernels a problem has, counted where they are configured: no code is made.
+) -> list[str]:
+    """Roles of a problem's kernels, read where these are configured: no code is made.
 
     They are those of the first candidate.
     """
-    whole, counts = stages.run_compiler, []
+    whole, found = stages.run_compiler, []
 
     def stop(flags: Iterable[str], work: Path, **_: str) -> None:
         stop_at = "--compile-to=executable-configurations"
         whole([*dict.fromkeys((*flags, stop_at))], work, result="configured.mlir")
-        counts.append((work / "configured.mlir").read_text().count("hal.executable.export "))
+        found.extend(stages.kernel_roles(work).values())
+        exported = (work / "configured.mlir").read_text().count("hal.executable.export ")
+        assert len(found) == exported
         raise _Stopped
 
     with (
@@ -63,5 +65,5 @@ def configured_kernels(
         suppress(_Stopped),
     ):
         compile(problem, target, strategy, split_k, cache=Cache(Path(folder)))
-    (count,) = counts
-    return count
+    assert found
+    return found
