@@ -1,8 +1,18 @@
-"""The check that every family of kernels goes through."""
+"""The checks that all families of kernels go through, and what is told before machine code."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from unittest import mock
+
+from conv_compiler.artifacts.artifact import Artifact
+from conv_compiler.compiler import stages
+from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.storage.cache import Cache
 from conv_compiler.verification.verify import Report, verify, verify_artifact
 
 
@@ -17,3 +27,43 @@ def check(
     report = verify(problem, target, strategy, split_k, device=device, budget=0.0).require()
     verify_artifact(report.artifact, data="random", seed=1, device=device).require()
     return report
+
+
+def check_special(artifact: Artifact, target: str, seeds: Iterable[int] = (0, 1)) -> None:
+    """`special` data of some seeds, and `denormal` data where f16 denormals are not taken as 0."""
+    for seed in seeds:
+        verify_artifact(artifact, data="special", seed=seed).require()
+    flushed = artifact.strategy.mma.endswith("_F16") and target == "gfx90a"
+    found = verify_artifact(artifact, data="denormal")
+    assert flushed or found.require().passed
+
+
+class _Stopped(Exception):
+    """The compiler has come as far as was asked."""
+
+
+def configured_roles(
+    problem: ConvProblem, target: str, strategy: str | None = None, split_k: int | str = "auto"
+) -> list[str]:
+    """Roles of a problem's kernels, read where these are configured: no code is made.
+
+    They are those of the first candidate.
+    """
+    whole, found = stages.run_compiler, []
+
+    def stop(flags: Iterable[str], work: Path, **_: str) -> None:
+        stop_at = "--compile-to=executable-configurations"
+        whole([*dict.fromkeys((*flags, stop_at))], work, result="configured.mlir")
+        found.extend(stages.kernel_roles(work).values())
+        exported = (work / "configured.mlir").read_text().count("hal.executable.export ")
+        assert len(found) == exported
+        raise _Stopped
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(stages, "run_compiler", stop),
+        suppress(_Stopped),
+    ):
+        compile(problem, target, strategy, split_k, cache=Cache(Path(folder)))
+    assert found
+    return found

@@ -10,7 +10,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 GOLDEN = Path(__file__).parent / "golden"
-INSTRUCTIONS = "tests/vgpu/test_instruction"
+INSTRUCTIONS = "tests/vgpu/instructions/test_instruction"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -81,15 +81,18 @@ def _axes(draw: st.DrawFn, ndim: int, kind: str) -> dict[str, int]:
 
 @st.composite
 def problems(
-    draw: st.DrawFn, ndim: int | None = None, types: tuple[str, str] | None = None
+    draw: st.DrawFn,
+    ndim: int | None = None,
+    types: tuple[str, str] | None = None,
+    kind: str | None = None,
 ) -> ConvProblem:
     """A problem of any dimension, layout, type, stride, dilation, pads, groups and odd sizes.
 
-    `types` are the data and the weight type; they and `ndim` are drawn where left out.
+    `types` are the data and the weight type, `kind` is one of KINDS; what is left out is drawn.
     """
     ndim = ndim or draw(st.integers(1, 3))
     data, weight = types or draw(st.sampled_from(TYPES))
-    kind = draw(st.sampled_from(KINDS))
+    kind = kind or draw(st.sampled_from(KINDS))
     axes: dict[str, list[int]] = {}
     for _ in range(ndim):
         for name, value in draw(_axes(ndim, kind)).items():
@@ -147,9 +150,12 @@ def tiny_problems(draw: st.DrawFn) -> ConvProblem:
 
 
 @st.composite
-def elementwise_texts(draw: st.DrawFn) -> str:
-    """An elementwise op with parameters that f32 may hold exactly or not, and a type of d."""
-    row = draw(st.sampled_from(list(ELEMENTWISE.values())))
+def elementwise_texts(draw: st.DrawFn, name: str = "") -> str:
+    """An elementwise op, this one or any, with a type of d.
+
+    Its parameters are numbers that f32 holds exactly or not.
+    """
+    row = ELEMENTWISE[name] if name else draw(st.sampled_from(list(ELEMENTWISE.values())))
     numbers = st.one_of(
         st.sampled_from([-2.0, -1.0, 0.0, 0.25, 1.0, 3.0]),
         st.floats(-4, 4, width=16, allow_subnormal=False),

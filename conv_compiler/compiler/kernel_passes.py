@@ -1,15 +1,14 @@
 """Passes of ours over configured kernels, between the two halves of a compilation.
 
-    python -m conv_compiler.compiler.kernel_passes SOURCE RESULT ROLE=PASS...
-
-is how `compiler/stages.py` runs them: a crash in a compiler pass does not end the user's process.
+`compiler/stages.py` runs `main` in a process of its own (`compiler/warm_process.py`): a crash in a
+compiler pass does not end the user's process.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,10 +70,12 @@ def _kernels(module: ir.Module) -> Iterator[tuple[ir.Operation, ir.Operation]]:
     return ((one, one.parent.operation) for one in found)
 
 
-def main() -> int:
-    """Read a module of configured kernels, write it with passes run, one or more a role; 2 with the
-    reason where that cannot be done."""
-    source, result, *named = sys.argv[1:]
+def main(words: Sequence[str]) -> int:
+    """Run passes over a file, by the words SOURCE RESULT ROLE=PASS...; returns the exit code.
+
+    It is 2, with the reason at standard error, where the file or a pass refuses.
+    """
+    source, result, *named = words
     behind: dict[str, tuple[Pass, ...]] = {}
     for one in named:
         role, _, name = one.partition("=")
@@ -86,7 +87,3 @@ def main() -> int:
         return 2
     Path(result).write_text(text)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.compiler.dumps import dumped_texts
 from conv_compiler.compiler.proofs import check_applied
+from conv_compiler.compiler.warm_process import WarmProcesses
 from conv_compiler.errors import (
     CompileFailed,
     CompilerRefused,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 # A kernel takes about a second; one that takes minutes has sent a pass into a loop.
 _COMPILE_SECONDS = 300
+_WARM = WarmProcesses("conv_compiler.compiler.kernel_passes")
 
 
 def compiler_flags(target: Target) -> list[str]:
@@ -119,14 +119,11 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     """
     flags = list(flags)
     stop, go_on = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
+    _WARM.start()  # imports while the compiler works
     run_compiler([*flags, stop], work, result="configured.mlir")
     named = [f"{role}={one.name}" for role, several in schedule.behind.items() for one in several]
-    files = ("configured.mlir", "kernels.mlir")
-    # The package is found there as it was here.
-    paths = (os.path.abspath(path) for path in sys.path if path)
-    found = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-Pm", "conv_compiler.compiler.kernel_passes", *files, *named]
-    _run(command, work, "kernel passes", found)
+    words = ["configured.mlir", "kernels.mlir", *named]
+    _require("kernel passes", lambda: _WARM.run(words, work, _COMPILE_SECONDS))
     run_compiler([*flags, go_on], work, source="kernels.mlir")
 
 
@@ -142,20 +139,25 @@ def run_compiler(
     _run([str(compiler_path()), source, *flags, "-o", result, dump], work, "iree-compile")
 
 
-def _run(
-    command: list[str], work: Path, what: str, environment: Mapping[str, str] | None = None
-) -> None:
+def _run(command: list[str], work: Path, what: str) -> None:
     """Run a command in a folder to its end, or raise CompileFailed with its first error."""
-    try:
-        done = subprocess.run(
+    _require(
+        what,
+        lambda: subprocess.run(
             command,
             capture_output=True,
             text=True,
             timeout=_COMPILE_SECONDS,
             check=False,
             cwd=work,
-            env=environment,
-        )
+        ),
+    )
+
+
+def _require(what: str, run: Callable[[], subprocess.CompletedProcess[str]]) -> None:
+    """Run a process to its end, or raise CompileFailed with its first error."""
+    try:
+        done = run()
     except subprocess.TimeoutExpired as error:
         raise CompileFailed(f"{what}: no result after {_COMPILE_SECONDS} s") from error
     # A transform library that fails to load leaves exit code 0 and IREE's default kernel.

@@ -10,15 +10,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import bare_kernels
-import code_objects
 import iree.compiler as compiler
 import pytest
-from programs import BY_NAME
 
 from conv_compiler.cli import main
 from conv_compiler.vgpu import identity
 from conv_compiler.vgpu.programs import Programs
+from tests.vgpu.support import bare_kernels, code_objects
+from tests.vgpu.support.programs import BY_NAME
 
 FLIPS = 4
 

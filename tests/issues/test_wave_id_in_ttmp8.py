@@ -6,7 +6,6 @@ Compilers write `s_bfe_u32 s, ttmp8, 0x50019` for it: five bits from bit 25.
 import ctypes
 import sys
 
-import code_objects
 import iree.compiler as compiler
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from tinygrad.renderer.amd.dsl import s, ttmp, v
 from tinygrad.runtime.autogen.amd.rdna4 import ins
 
 from conv_compiler.vgpu import library_path
+from tests.vgpu.support import code_objects
 
 CHIP, LANES = "gfx1201", 32
 # IREE gives its kernel workgroups of four waves.

@@ -43,9 +43,22 @@ def in_chunks(problem, chip, split_k):
     )
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("split_k", [1, 4])
+# Chips take turns by default.
+CASES = [
+    pytest.param(
+        name,
+        chip,
+        split_k,
+        id=f"{split_k}-{name}-{chip}",
+        marks=[pytest.mark.slow] if (i + j + turn) % len(CHIPS) else [],
+    )
+    for i, name in enumerate(PROBLEMS)
+    for j, split_k in enumerate((1, 4))
+    for turn, chip in enumerate(CHIPS)
+]
+
+
+@pytest.mark.parametrize(("name", "chip", "split_k"), CASES)
 def test_every_kind_of_problem(name, chip, split_k):
     problem = PROBLEMS[name]
     strategy = in_chunks(problem, chip, split_k)

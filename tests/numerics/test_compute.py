@@ -18,7 +18,6 @@ from conv_compiler.targets import TARGETS
 from conv_compiler.targets.processors import host_processor
 from conv_compiler.verification.verify import verify, verify_artifact
 from tests.checks import check
-from tests.problems import for_drawn, problems_with_split
 
 EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
 FEW = ("cpu", "gfx90a")
@@ -85,14 +84,6 @@ def test_every_value(target, side):
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_with_everything_else(target, fields):
     check(replace(PROBLEM, **fields), target, 2)
-
-
-@pytest.mark.parametrize("target", ["cpu", "gfx90a"])
-def test_some_random_problems(target):
-    @for_drawn(problems_with_split(types=("f16", "f16")), 3, f"bf16 {target}")
-    def run(drawn):
-        problem, split_k = drawn
-        check(replace(problem, compute="bf16"), target, split_k)
 
 
 def test_products_of_f16_are_found_out():

@@ -19,38 +19,9 @@ from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import plain
 from conv_compiler.verification.verify import verify
 from tests.checks import check
-from tests.problems import for_drawn, of_any_kind, problems_with_split
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 DIRECTIONS = ("bwd_data", "fwd")
-
-
-def random_problems(drawn, target, examples, name):
-    """Check so many drawn problems on a target; the same ones every time."""
-
-    @for_drawn(drawn, examples, f"{name} {target}")
-    def run(drawn):
-        problem, split_k = drawn
-        check(problem, target, split_k)
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
-def test_some_random_problems(target, direction):
-    drawn = problems_with_split(direction=direction)
-    random_problems(drawn, target, 12 if target == "cpu" else 3, direction)
-
-
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
-def test_some_of_any_kind(target):
-    """Any direction, elementwise op, types, layout and dimension."""
-    random_problems(of_any_kind(), target, 12 if target == "cpu" else 3, "any kind")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
-def test_many_of_any_kind(target):
-    random_problems(of_any_kind(), target, 500 if target == "cpu" else 100, "any kind")
 
 
 # What a phase of a stride or a window may look like.

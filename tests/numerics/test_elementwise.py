@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
@@ -14,8 +13,8 @@ from conv_compiler.problem.elementwise import ELEMENTWISE
 from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import TARGETS
 from conv_compiler.verification.verify import verify
-from tests.checks import check
-from tests.problems import elementwise_texts, for_drawn, of_any_kind, problems_with_split
+from tests.checks import check, configured_roles
+from tests.problems import for_drawn, of_any_kind
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # On small integers with the parameters of `test_every_op`.
@@ -26,31 +25,22 @@ PROBLEM = ConvProblem(
 )
 
 
-def random_problems(target, examples):
-    """Check so many drawn problems on a target; the same ones every time."""
-
-    drawn = st.tuples(problems_with_split(), elementwise_texts())
-
-    @for_drawn(drawn, examples, f"elementwise {target}")
-    def run(drawn):
-        (problem, split_k), text = drawn
-        check(replace(problem, elementwise=text), target, split_k)
-
-
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
-def test_some_random_problems(target):
-    random_problems(target, 12 if target == "cpu" else 5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
-def test_many_random_problems(target):
-    random_problems(target, 500 if target == "cpu" else 100)
+# The two chips take turns by default.
+EVERY_OP = [
+    pytest.param(
+        name,
+        target,
+        split_k,
+        id=f"{name}-{target}-{split_k}",
+        marks=[pytest.mark.slow] if turn is not None and (i + j) % 2 != turn else [],
+    )
+    for i, name in enumerate(ELEMENTWISE)
+    for j, split_k in enumerate((1, 3))
+    for target, turn in (("cpu", None), ("gfx942", 0), ("gfx1100", 1))
+]
 
 
-@pytest.mark.parametrize("split_k", [1, 3])
-@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
-@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize(("name", "target", "split_k"), EVERY_OP)
 def test_every_op(name, target, split_k):
     values = ",".join(["0.5", "-3"][: len(ELEMENTWISE[name].parameters)])
     text = f"{name}({values})" if values else name
@@ -82,11 +72,17 @@ def test_it_takes_no_kernel_of_its_own(dtype, split_k):
     """The op rides on the kernel that sums the parts or rounds the sums."""
     plain = replace(PROBLEM, dtype=dtype, weight_dtype="i8" if dtype == "i8" else dtype)
     fused = replace(plain, elementwise="bilinear(0.5,2):f32")
-    kernels = [
-        len(verify(one, "gfx942", split_k=split_k, budget=0.0).artifact.kernels)
-        for one in (plain, fused)
-    ]
-    assert kernels[0] == kernels[1] == 2
+    report = verify(fused, "gfx942", split_k=split_k, budget=0.0).require()
+    assert len(report.artifact.kernels) == 2
+    assert len(configured_roles(plain, "gfx942", split_k=split_k)) == 2
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_80", "cpu"])
+@pytest.mark.parametrize("split_k", [1, 3])
+def test_kernels_are_counted_before_there_is_code(target, split_k):
+    kernels = compile(PROBLEM, target, split_k=split_k).kernels
+    found = configured_roles(PROBLEM, target, split_k=split_k)
+    assert sorted(found) == sorted(kernel.role for kernel in kernels)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_it_takes_no_kernel_whatever_the_problem(target, examples):
     def check_count(drawn):
         problem = drawn[0]
         kernels = [
-            len(compile(replace(problem, elementwise=text), target, None, 1).kernels)
+            len(configured_roles(replace(problem, elementwise=text), target, None, 1))
             for text in ("", problem.elementwise or "scale(0.5)")
         ]
         assert kernels[1] <= kernels[0], problem.name
@@ -124,4 +120,4 @@ def test_no_kernel_more_on_the_cpu(dtype, weight_dtype, text, fields):
     sizes = {"n": 4, "k": 16, "image": (9, 8), "filter": (3, 3), "pad_low": (1, 1), **fields}
     plain = ConvProblem(**sizes, dtype=dtype, weight_dtype=weight_dtype)
     with_op = check(replace(plain, elementwise=text), "cpu", 1).artifact
-    assert len(with_op.kernels) == len(compile(plain, "cpu", None, 1).kernels)
+    assert len(with_op.kernels) == len(configured_roles(plain, "cpu", None, 1))

@@ -1,13 +1,12 @@
-"""8-bit floats: every code as ml_dtypes reads it, and random problems, natively and emulated."""
+"""8-bit floats: every code as ml_dtypes reads it, natively and emulated.
+
+Random problems have them in test_random.py.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import product
-
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
@@ -15,13 +14,10 @@ from conv_compiler.problem.dtypes import DTYPES as DTYPE_ROWS
 from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.targets.processors import host_processor
-from conv_compiler.verification.verify import verify, verify_artifact
-from tests.problems import F8_TYPES, for_drawn, problems_with_split
+from conv_compiler.verification.verify import verify
+from tests.problems import F8_TYPES
 
 DTYPES = tuple(dict.fromkeys(data for data, _ in F8_TYPES))
-PAIRS = [
-    f"{a},{b}" for a, b in product(DTYPES, repeat=2) if DTYPE_ROWS[a].fnuz == DTYPE_ROWS[b].fnuz
-]
 EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
 # gfx942 and gfx1201 have one kind each and emulate the other; the rest is as these.
 FEW = ("cpu", "gfx942", "gfx1201")
@@ -102,31 +98,3 @@ def test_composable_kernels_compute(target, words):
 def test_nvidia_takes_bf16(target):
     problem = ConvProblem(n=16, k=64, c=64, image=(8, 8), filter=(3, 3), dtype="f8E4M3FN")
     assert "bf16" in " ".join(compile(problem, target).main_kernel.mma)
-
-
-def random_problems(target, examples):
-    """Check so many drawn problems on a target; the same ones every time."""
-
-    data = st.sampled_from(F8_TYPES).flatmap(lambda types: problems_with_split(None, types))
-    wider = st.tuples(problems_with_split(None, ("f16", "f16")), st.sampled_from(PAIRS))
-
-    @for_drawn(st.one_of(data, wider), examples, f"f8 {target}")
-    def run(drawn):
-        if isinstance(drawn[0], tuple):
-            (problem, split_k), compute = drawn
-            problem = replace(problem, compute=compute)
-        else:
-            problem, split_k = drawn
-        report = verify(problem, target, split_k=split_k, budget=0.0).require()
-        verify_artifact(report.artifact, data="random", seed=1).require()
-
-
-@pytest.mark.parametrize("target", EXECUTED)
-def test_some_random_problems(target):
-    random_problems(target, 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", EXECUTED)
-def test_many_random_problems(target):
-    random_problems(target, 50)

@@ -1,4 +1,7 @@
-"""What is not finite, too large or denormal, on every target (docs/numerics.md)."""
+"""What is not finite, too large or denormal, on every target (docs/numerics.md).
+
+Random problems meet it in test_random.py.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from conv_compiler.targets import TARGETS
 from conv_compiler.verification.inputs import inputs, trials_of
 from conv_compiler.verification.reference import plain, reference
 from conv_compiler.verification.verify import verify
-from tests.problems import for_drawn, of_any_kind, tiny_problems
+from tests.checks import check_special
+from tests.problems import for_drawn, tiny_problems
 
 EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
 FEW = ("cpu", "gfx90a", "gfx1201")
@@ -25,21 +29,16 @@ STRIDED = ConvProblem(
 )
 
 
-def check_special(problem, target, split_k="auto", strategy=None):
-    """`special` data of two seeds, and `denormal` data where f16 denormals are not taken as 0."""
-    for seed in (0, 1):
-        special = verify(problem, target, strategy, split_k, data="special", seed=seed, budget=0.0)
-        special.require()
-    flushed = special.artifact.strategy.mma.endswith("_F16") and target == "gfx90a"
-    found = verify(problem, target, strategy, split_k, data="denormal", budget=0.0)
-    assert flushed or found.require().passed
+def check(problem, target):
+    """One kernel on special and on denormal data."""
+    check_special(verify(problem, target, budget=0.0).require().artifact, target)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("dtype", ["f16", "f32", pytest.param("bf16", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("target", SPREAD)
 def test_every_direction(target, dtype, direction):
-    check_special(replace(STRIDED, dtype=dtype, weight_dtype="", direction=direction), target)
+    check(replace(STRIDED, dtype=dtype, weight_dtype="", direction=direction), target)
 
 
 @pytest.mark.parametrize("target", SPREAD)
@@ -49,30 +48,13 @@ def test_pixels_that_no_output_reads(target):
         n=4, g=3, k=1, c=1, image=(6,), filter=(1,), stride=3, direction="fwd",
         layout="GNWC_GKXC_GNWK",
     )  # fmt: skip
-    check_special(problem, target)
+    check(problem, target)
 
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_f64_and_integers(target):
     for dtype in ("i8", *(("f64",) if target == "cpu" else ())):
-        check_special(replace(STRIDED, dtype=dtype, weight_dtype=""), target)
-
-
-def random_problems(target, examples):
-    @for_drawn(of_any_kind(), examples, f"special {target}")
-    def run(drawn):
-        check_special(drawn[0], target, drawn[1])
-
-
-@pytest.mark.parametrize("target", SPREAD)
-def test_some_random_problems(target):
-    random_problems(target, 3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", EXECUTED)
-def test_many_random_problems(target):
-    random_problems(target, 100)
+        check(replace(STRIDED, dtype=dtype, weight_dtype=""), target)
 
 
 def test_both_references_agree_on_what_is_not_finite():

@@ -23,7 +23,6 @@ from conv_compiler.verification.reference import reference
 from conv_compiler.verification.tolerance import after_operand_ops, tolerance
 from conv_compiler.verification.verify import compare
 from tests.checks import check
-from tests.problems import for_drawn, of_any_kind
 
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 PROBLEM = ConvProblem(
@@ -68,15 +67,6 @@ def test_with_everything_else(fields):
     split_k, name = fields.pop("split_k", "auto"), fields.pop("strategy", None)
     problem = replace(PROBLEM, pad_high=(), **fields)
     check(problem, "gfx942", split_k, name)
-
-
-@pytest.mark.parametrize("target", ["cpu", "gfx942"])
-def test_some_random_problems(target):
-    @for_drawn(of_any_kind(), 6 if target == "cpu" else 2, f"terms {target}")
-    def run(drawn):
-        problem, split_k = drawn
-        fields = {"dtype": "f32", "weight_dtype": "f32", "elementwise": ""}
-        check(replace(problem, **fields, compute="bf16x3"), target, split_k)
 
 
 def test_three_products_are_closer_than_tf32_and_two_are_found_out():

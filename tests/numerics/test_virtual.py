@@ -1,7 +1,7 @@
 """The machine code of the AMD chips, executed on the virtual GPU and compared with the reference.
 
-By default each chip gets a sample of the random problems and of Composable Kernel's cases, at a
-batch size reduced so that one takes about a second; the rest is marked slow.
+By default each chip gets a sample of Composable Kernel's cases, at a batch size reduced so that one
+takes about a second; the rest is marked slow. Random problems are in test_random.py.
 """
 
 from __future__ import annotations
@@ -16,32 +16,11 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS
 from conv_compiler.verification.verify import verify
 from tests.checks import check
-from tests.problems import for_drawn, problems_with_split
 
 CK = json.loads((Path(__file__).parent.parent / "data" / "ck_bwd_weight.json").read_text())
 CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 MOST_FLOPS, FEWER_FLOPS = 2**29, 2**25
 SAMPLE = 48  # one case in so many is run by default
-
-
-def random_problems(chip, examples, name):
-    """Check so many drawn problems on a chip; the same ones every time."""
-
-    @for_drawn(problems_with_split(), examples, f"{chip} {name}")
-    def run(drawn):
-        problem, split_k = drawn
-        check(problem, chip, split_k, device="vgpu")
-
-
-@pytest.mark.parametrize("chip", CHIPS)
-def test_some_random_problems(chip):
-    random_problems(chip, 4, "some")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chip", CHIPS)
-def test_many_random_problems(chip):
-    random_problems(chip, 50, "many")
 
 
 def ck_problems(most_flops):

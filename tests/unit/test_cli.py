@@ -1,4 +1,4 @@
-"""The command line: every way in. What it refuses is in test_cli_refusals.py."""
+"""The command line: every way in. What it refuses is in commands/test_refusals.py."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def lie_ready(
 ) -> tuple[bool, bool]:
     """Whether image and gradient are read where they lie: `PackedOperand._lies_ready` decides so
     where they have no pads, rows of whole pixels, and are read a few times; what is said to be
-    read so here always is, or its copy would have no room (tests/unit/test_cpu_dot.py).
+    read so here always is, or its copy would have no room (`test_packed.py`).
 
     `tile` and `share` are trips of each parallel loop, `cache` and `lengths` of each summed one: of
     a register tile, a workgroup, a chunk and a part.

@@ -1,0 +1,118 @@
+"""The benchmark's sets and arithmetic; its compiles are run by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from conv_compiler.problem.conv_problem import ConvProblem
+
+TOOLS = Path(__file__).parents[3] / "tools"
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(TOOLS))
+        spec = importlib.util.spec_from_file_location("model_bench", TOOLS / "model_bench.py")
+        module = importlib.util.module_from_spec(spec)
+        patch.setitem(sys.modules, "model_bench", module)
+        spec.loader.exec_module(module)
+        yield module
+
+
+@pytest.mark.parametrize(
+    ("name", "problems", "batch"),
+    [("wavelet", 12, 32), ("retinanet", 37, 32), ("resnet50", 23, 128), ("resnext50", 18, 128)],
+)
+def test_sets(bench, name, problems, batch):
+    found = bench.load_set(name)
+    assert len(found) == problems
+    assert {one.problem.n for one in found} == {batch}
+    assert len({one.problem for one in found}) == problems
+
+
+def test_every_set_is_named_and_sound(bench):
+    for name in json.loads(bench.SETS.read_text()):
+        assert bench.load_set(name)
+
+
+def test_the_wavelet_shapes(bench):
+    found = {
+        (p.k, p.image[0], p.stride[0]) for p in (one.problem for one in bench.load_set("wavelet"))
+    }
+    small = {(36, size, 1) for size in (7, 13, 25, 50, 100)}
+    square = {(256, 100, 1), (256, 13, 2), (256, 25, 2), (256, 7, 1), (256, 13, 1)}
+    assert found == small | square | {(2376, 50, 1), (2376, 100, 1)}
+
+
+@pytest.mark.parametrize(
+    ("g", "c", "k", "kind"),
+    [
+        (1, 64, 64, "C, K >= 64"),
+        (2, 64, 256, "C, K >= 64"),
+        (32, 4, 4, "grouped"),
+        (1, 256, 36, "C or K < 64"),
+    ],
+)
+def test_kinds(bench, g, c, k, kind):
+    problem = ConvProblem(n=1, g=g, c=c, k=k, image=(8, 8), filter=(1, 1))
+    assert bench.kind(problem) == kind
+
+
+def test_reduced_problems_fit_a_second(bench):
+    for one in bench.load_set("retinanet"):
+        small = bench.reduced(one.problem)
+        assert small.n == 1 or small.flops <= bench.VIRTUAL_FLOPS
+        assert small.with_batch(one.problem.n) == one.problem
+
+
+def test_summary(bench):
+    def row(label, ratio=None, **more):
+        times = {"ours_seconds": 1.0, "iree_seconds": ratio, "ratio": ratio} if ratio else {}
+        times["least_seconds"] = 0.5
+        return {"label": label, "chip": "x", "dtype": "f16", "kind": "y", **times, **more}
+
+    found = [row("a", 4.0), row("b", 1.0, ours_spills=3), row("c", 0.25), row("d", ours_seconds=1)]
+    assert bench.summary(found) == [
+        {
+            "chip": "x",
+            "dtype": "f16",
+            "kind": "y",
+            "problems": 4,
+            "mean": pytest.approx(1.0),
+            "most": pytest.approx(2.0),
+            "worst": 0.25,
+            "worst_label": "c",
+            "slower": 1,
+            "spilling": 1,
+            "ours_failed": 0,
+            "iree_failed": 1,
+        }
+    ]
+
+
+def test_a_failed_compile_is_kept(bench, tmp_path, monkeypatch):
+    import iree_boo
+
+    from conv_compiler.errors import CompileFailed
+    from conv_compiler.storage.cache import Cache
+    from conv_compiler.targets import find_target
+
+    calls = []
+
+    def fail(flags, work):
+        calls.append(flags)
+        raise CompileFailed("iree-compile: exit code 1: no")
+
+    monkeypatch.setattr(iree_boo, "run_compiler", fail)
+    problem = ConvProblem(n=1, c=8, k=8, image=(4, 4), filter=(1, 1))
+    for _ in range(2):
+        with pytest.raises(CompileFailed, match="exit code 1: no"):
+            iree_boo.compile_boo(problem, find_target("gfx942"), Cache(tmp_path))
+    assert len(calls) == 1
+    assert "--iree-rocm-target=gfx942" in calls[0]

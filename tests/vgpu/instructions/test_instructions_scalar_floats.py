@@ -1,0 +1,69 @@
+"""Scalar float instructions, of RDNA3.5 and RDNA4."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.vgpu.support.formats import DTYPES, edges, fused, larger, same, sample, smaller
+from tests.vgpu.support.instructions import Wave, instruction, sgpr
+
+MASK = (1 << 32) - 1
+
+Formula = Callable[..., np.ndarray]
+
+
+def saturated(low: int, high: int) -> Formula:
+    def formula(a: np.ndarray) -> np.ndarray:
+        x = np.nan_to_num(a.astype(np.float64), nan=0.0, posinf=1e30, neginf=-1e30)
+        return np.clip(np.trunc(x), low, high).astype(np.int64)
+
+    return formula
+
+
+FLOATS: dict[str, tuple[str, tuple[str, ...], Formula, int]] = {
+    "s_add_f32": ("f32", ("f32", "f32"), lambda a, b: a + b, 0),
+    "s_sub_f32": ("f32", ("f32", "f32"), lambda a, b: a - b, 0),
+    "s_mul_f32": ("f32", ("f32", "f32"), lambda a, b: a * b, 0),
+    "s_max_num_f32": ("f32", ("f32", "f32"), larger, 0),
+    "s_min_num_f32": ("f32", ("f32", "f32"), smaller, 0),
+    "s_fma_f32": ("f32", ("f32",) * 3, lambda a, b, c: fused("f32", a, b, c), 0),
+    "s_trunc_f32": ("f32", ("f32",), np.trunc, 0),
+    "s_floor_f32": ("f32", ("f32",), np.floor, 0),
+    "s_ceil_f32": ("f32", ("f32",), np.ceil, 0),
+    "s_rndne_f32": ("f32", ("f32",), np.rint, 0),
+    "s_cvt_f32_u32": ("f32", ("u32",), lambda a: a, 0),
+    "s_cvt_f32_i32": ("f32", ("i32",), lambda a: a, 0),
+    "s_cvt_u32_f32": ("u32", ("f32",), saturated(0, MASK), 0),
+    "s_cvt_i32_f32": ("i32", ("f32",), saturated(-(2**31), 2**31 - 1), 0),
+    "s_cvt_f16_f32": ("f16", ("f32",), lambda a: a, 0),
+    "s_cvt_f32_f16": ("f32", ("f16",), lambda a: a, 0),
+    "v_s_rcp_f32": ("f32", ("f32",), lambda a: 1 / a.astype(float), 1),
+    "v_s_sqrt_f32": ("f32", ("f32",), lambda a: np.sqrt(a.astype(float)), 1),
+    "v_s_rsq_f32": ("f32", ("f32",), lambda a: 1 / np.sqrt(a.astype(float)), 1),
+    "v_s_exp_f32": ("f32", ("f32",), lambda a: np.exp2(a.astype(float)), 1),
+    "v_s_log_f32": ("f32", ("f32",), lambda a: np.log2(a.astype(float)), 1),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_scalar_floats(name: str) -> None:
+    out, kinds, formula, steps = FLOATS[name]
+    rng = np.random.default_rng(len(name))
+    sources = [np.concatenate([rng.permutation(edges(k)), sample(k, 60, rng)])[:70] for k in kinds]
+    count = min(map(len, sources))
+    with np.errstate(all="ignore"):
+        want = formula(*(s[:count] for s in sources)).astype(DTYPES[out])
+    for case in range(count):
+        wave = Wave("gfx1201")
+        fields = {}
+        for number, (letter, source) in enumerate(zip("abc", sources, strict=False)):
+            bits = source[case : case + 1].view(f"u{source.dtype.itemsize}")
+            wave.s[number] = bits[0]
+            fields[letter] = sgpr(number)
+        wave.run(instruction(name, d=sgpr(8), **fields))
+        unsigned = np.dtype(f"u{want.dtype.itemsize}")
+        got = np.array([wave.s[8]]).astype(unsigned).view(want.dtype)
+        expected = want[case : case + 1]
+        close = steps and abs(int(got.view(unsigned)[0]) - int(expected.view(unsigned)[0])) <= steps
+        assert same(got, expected).all() or close, [s[case] for s in sources]

@@ -1,0 +1,116 @@
+"""Kernels of a few instructions, launched on a checked device through the HIP calls: any access can be made."""
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import byref, c_char_p, c_size_t, c_uint, c_void_p
+
+from conv_compiler import vgpu
+from tests.vgpu.support import code_objects
+
+CHIP = "gfx90a"
+
+# The instructions the kernels are made of, as LLVM assembles them for gfx90a. s[4:5] points to the arguments.
+ENCODED = {
+    "s_load_dwordx2 s[2:3], s[4:5], 0x0": "82 00 06 c0 00 00 00 00",
+    "s_load_dwordx2 s[12:13], s[4:5], 0x0": "02 03 06 c0 00 00 00 00",
+    "s_load_dwordx2 s[8:9], s[4:5], 0x8": "02 02 06 c0 08 00 00 00",
+    "s_load_dword s10, s[2:3], 0x0": "81 02 02 c0 00 00 00 00",
+    "s_load_dword s10, s[2:3], 0x1000": "81 02 02 c0 00 10 00 00",
+    "s_waitcnt vmcnt(0) lgkmcnt(0)": "70 00 8c bf",
+    "s_mov_b64 s[2:3], 0": "80 01 82 be",
+    "s_mov_b64 s[12:13], 0": "80 01 8c be",
+    "s_mov_b64 exec, -1": "c1 01 fe be",
+    "s_mov_b64 vcc, exec": "7e 01 ea be",
+    "s_andn2_b64 s[20:21], s[22:23], exec": "16 7e 94 89",
+    "s_andn2_b64 s[20:21], s[22:23], vcc": "16 6a 94 89",
+    "s_or_b64 vcc, s[20:21], exec": "14 7e ea 87",
+    "s_mov_b32 s15, 0x27000": "ff 00 8f be 00 70 02 00",
+    "s_movk_i32 s14, 0x0": "00 00 0e b0",
+    "s_movk_i32 s14, 0x1000": "00 10 0e b0",
+    "s_movk_i32 s8, 0x0": "00 00 08 b0",
+    "s_movk_i32 s8, 0x1000": "00 10 08 b0",
+    "s_sub_u32 s8, s8, s12": "08 0c 88 80",
+    "s_barrier": "00 00 8a bf",
+    "s_branch back": "fe ff 82 bf",  # to the instruction before it
+    "s_endpgm": "00 00 81 bf",
+    "v_mov_b32_e32 v1, 0": "80 02 02 7e",
+    "v_mov_b32_e32 v2, 1": "81 02 04 7e",
+    "v_mov_b32_e32 v4, s2": "02 02 08 7e",
+    "v_mov_b32_e32 v5, s3": "03 02 0a 7e",
+    "v_cndmask_b32_e32 v2, v1, v2, vcc": "01 05 04 00",
+    "v_cmpx_gt_u32_e32 vcc, 64, v0": "c0 00 b8 7d",
+    "global_load_dword v3, v1, s[2:3] offset:-4": "fc 9f 50 dc 01 00 02 03",
+    "global_load_dword v3, v[4:5], off offset:-32": "e0 9f 50 dc 04 00 7f 03",
+    "global_atomic_add v1, v2, s[2:3]": "00 80 08 dd 01 02 02 00",
+    "buffer_load_dword v3, off, s[12:15], s8": "00 00 50 e0 00 03 03 08",
+    "ds_add_u32 v1, v2": "00 00 00 d8 01 02 00 00",
+    "ds_write_b32 v1, v2": "00 00 1a d8 01 02 00 00",
+}
+WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)"
+
+
+class HipError(RuntimeError):
+    """A HIP call failed; the text is the library's."""
+
+
+class Hip:
+    """The HIP calls on one device; memory it allocated is freed by `close`."""
+
+    def __init__(self, *, checks: bool = True) -> None:
+        self._library = ctypes.CDLL(str(vgpu.library_path()))
+        self._library.hipGetErrorString.restype = c_char_p
+        self._allocated: list[int] = []
+        self._modules: list[c_void_p] = []
+        self.call("hipSetDevice", int(vgpu.device_uri(CHIP, checks=checks).removeprefix("hip://")))
+
+    def call(self, name: str, *arguments: object) -> None:
+        error = getattr(self._library, name)(*arguments)
+        if error:
+            raise HipError(self._library.hipGetErrorString(error).decode())
+
+    def close(self) -> None:
+        for pointer in self._allocated:
+            self.call("hipFree", c_void_p(pointer))
+        for module in self._modules:
+            self.call("hipModuleUnload", module)
+        self.call("hipSetDevice", 0)
+
+    def allocate(self, size: int, *, written: bool = True) -> int:
+        """Address of new device memory of `size` bytes; zeros, or never written."""
+        pointer = c_void_p()
+        self.call("hipMalloc", byref(pointer), c_size_t(size))
+        assert pointer.value
+        self._allocated.append(pointer.value)
+        if written:
+            self.call("hipMemsetD8Async", pointer, 0, c_size_t(size), None)
+        return pointer.value
+
+    def load(self, code_object: bytes) -> c_void_p:
+        module = c_void_p()
+        self.call("hipModuleLoadData", byref(module), code_object)
+        self._modules.append(module)
+        return module
+
+    def launch(
+        self,
+        vmfb: bytes,
+        *pointers: int,
+        grid: Sequence[int] = (1, 1, 1),
+        block: Sequence[int],
+    ) -> None:
+        """Launch a module's only kernel; pointers it has beside those given are null."""
+        function = c_void_p()
+        module = self.load(vmfb[code_objects.find(vmfb).start :])
+        name = code_objects.kernel_name(vmfb).encode()
+        self.call("hipModuleGetFunction", byref(function), module, name)
+        values = [c_void_p(pointer) for pointer in (*pointers, 0, 0, 0)]
+        arguments = (c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        sizes = map(c_uint, (*grid, *block, 0))
+        self.call("hipModuleLaunchKernel", function, *sizes, None, arguments, None)
+
+
+def with_code(vmfb: bytes, *instructions: str) -> bytes:
+    """The module with its only kernel's code replaced by instructions of ENCODED and an s_endpgm."""
+    code = b"".join(bytes.fromhex(ENCODED[text]) for text in (*instructions, "s_endpgm"))
+    at = code_objects.find(vmfb).text
+    return vmfb[:at] + code + vmfb[at + len(code) :]
