@@ -13,6 +13,7 @@ from conv_compiler.strategies.cpu import loops, packed, split_k
 from conv_compiler.strategies.gpu import (
     cost,
     depthwise,
+    depthwise_cost,
     implicit_gemm,
     implicit_gemm_schedule,
     loop_order,
@@ -103,7 +104,7 @@ STRATEGIES = MappingProxyType(
                 splits=ranking.splits,
                 filled_parts=loop_order.filled_parts,
                 predict=cost.predict,
-                prefer=tie_break.lean_first,
+                prefer=tie_break.prefer_low_valu,
                 passes=payload_passes.passes,
                 schedule=implicit_gemm_schedule.mma_schedule,
             ),
@@ -128,7 +129,7 @@ STRATEGIES = MappingProxyType(
                 candidates=depthwise.candidates,
                 splits=depthwise.splits,
                 filled_parts=depthwise.filled_parts,
-                predict=depthwise.predict,
+                predict=depthwise_cost.predict,
                 passes=depthwise.passes,
                 schedule=depthwise.schedule,
             ),
@@ -335,7 +336,10 @@ def _occupancy(problem: ConvProblem, target: Target, strategy: Strategy) -> int:
     if isinstance(tiling, GpuTiling):
         tiles, trips = tilings.tiles(problem, tiling), loop_order.trips(problem, tiling, 1)
     elif isinstance(tiling, DepthwiseTiling):
-        tiles, trips = depthwise.blocks(problem, tiling), depthwise.rounds(problem, tiling)
+        tiles, trips = (
+            depthwise_cost.blocks(problem, tiling),
+            depthwise_cost.strip_rounds(problem, tiling),
+        )
     else:
         raise UnsupportedStrategy(
             f"split_k occupancy: a rule for GPUs, not {target.name}; use 'auto' or a number"

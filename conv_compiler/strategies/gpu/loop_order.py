@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 # Summed loops (outside, inside) a workgroup's gemm_k tile, outermost first.
-Form = tuple[tuple[str, ...], tuple[str, ...]]
+ReductionLoops = tuple[tuple[str, ...], tuple[str, ...]]
 # Depth of a software pipeline whose trips are ordered (`passes/interleave.py`), and the fewest
 # trips of one: the last two are behind its loop, in the order of the plain one.
 INTERLEAVED_STAGES, PLAIN_STAGES, INTERLEAVED_TRIPS = 3, 2, 5
@@ -34,13 +34,13 @@ def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form, ...]:
+def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[ReductionLoops, ...]:
     """(outside, inside) ways to cut the summed loops, each a loop of more than one trip outside.
 
     All inside; all pixels outside and the batch inside; rows outside, with the batch or alone.
     """
     spatial = OUTPUT_LOOPS[-problem.ndim :]
-    forms: list[Form] = [((), ())]
+    forms: list[ReductionLoops] = [((), ())]
     for outside, inside in (
         (spatial, ("n",)),
         (spatial[:-1], (spatial[-1], "n")),
@@ -53,7 +53,7 @@ def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form
 
 def chip_forms(
     problem: ConvProblem, target: Target, taps_in_rows: bool, k: int
-) -> tuple[Form, ...]:
+) -> tuple[ReductionLoops, ...]:
     """The forms worth trying with gemm_k tiles of `k`: all, where the chip has a scalar unit for
     outer loops' arithmetic.
 
@@ -86,7 +86,7 @@ def summed_length(
     return math.prod({**batch, **sizes}[loop] for loop in loops)
 
 
-def chunk_of(form: Form, k: int) -> int:
+def chunk_of(form: ReductionLoops, k: int) -> int:
     """Images of a chunk of the batch, a tile of gemm_k; 0 where it is not cut."""
     return k if BATCH_CHUNKS in form[0] else 0
 
@@ -125,7 +125,9 @@ def with_stages(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> GpuTil
 
 
 @lru_cache(maxsize=4096)
-def form_trips(problem: ConvProblem, form: Form, k: int, taps_in_rows: bool, split_k: int) -> int:
+def form_trips(
+    problem: ConvProblem, form: ReductionLoops, k: int, taps_in_rows: bool, split_k: int
+) -> int:
     """Main-loop trips of one part, with gemm_k tiles of `k` and a form's loops around and in it."""
     outside, inside = form
     if not outside:
