@@ -108,8 +108,8 @@ class KernelCounts:
     `trips` how often it runs, `outside` everything else. `load_distance` is the number of
     iterations between a load from memory and the wait for it: 0 when it is waited for at once,
     `stages - 1` of a software pipeline. `interleaved` tells of a prediction that instructions of
-    different pipes alternate. `source` says where the numbers are from: "static" (machine code), "virtual"
-    (counted on the virtual GPU) or "predicted" (a tiling).
+    different pipes alternate. `source` says where the numbers are from: "static" (machine code),
+    "virtual" (counted on the virtual GPU) or "predicted" (a tiling).
     """
 
     body: tuple[Counts, ...] = ()

@@ -16,12 +16,12 @@ from conv_compiler.strategies.cpu import loops
 from conv_compiler.strategies.cpu.register_tiles import (
     best_tiling,
     in_runs,
+    load_imbalance,
     loop_sizes,
     shares,
-    waiting,
 )
 from conv_compiler.strategies.cpu.split_k import split_parts
-from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.select import STRATEGIES, passed_over
 from conv_compiler.strategies.select import choose as choices
 from conv_compiler.targets import find_target
@@ -126,7 +126,7 @@ def test_auto_split_cuts_small_weights_and_leaves_large_ones():
     ],
 )
 def test_what_the_last_core_makes_the_others_wait(workgroups, cores, lost):
-    assert waiting(workgroups, cores) == pytest.approx(lost)
+    assert load_imbalance(workgroups, cores) == pytest.approx(lost)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_the_last_core_makes_the_others_wait(workgroups, cores, lost):
 def test_cores_read_the_same_at_once_only_where_little_is_multiplied(sizes, apart):
     problem, two = _problem(**sizes), find_target("cpu-x86-64-v4@2")
     strategy = choose(problem, two)
-    share = best_deal(problem, strategy.tiling, strategy.split_k, two.processor).share
+    share = best_distribution(problem, strategy.tiling, strategy.split_k, two.processor).share
     sharing = math.prod(-(-loop_sizes(problem)[p] // n) for p, n in share.items())
     assert (sharing > 1 and not in_runs(strategy.split_k * sharing, 2)) == apart
 

@@ -21,6 +21,7 @@ from conv_compiler.strategies.gpu import (
     vector_gemm,
 )
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost_constants import COPIES as COPIES_COSTS
 from conv_compiler.strategies.gpu.cost_constants import REDUCTION, SPLITS, TILES
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts
 from conv_compiler.strategies.gpu.lds_copies import (
@@ -79,7 +80,7 @@ def check_mma(problem, target, strategy):
     ):
         assert (unit % along_row, mma.unit(mma.k) % along_k) == (0, 0)
         assert rows * k % (along_row * along_k * threads) == 0
-        assert along_row * along_k * size <= lds_copies.MOST_COPY_BYTES
+        assert along_row * along_k * size <= COPIES_COSTS.most_piece_bytes
 
 
 def check_vector(problem, target, strategy):
@@ -87,7 +88,11 @@ def check_vector(problem, target, strategy):
     m, n, groups = tilings.vector_threads(problem, tiling.piece)
     assert 1 <= m * n * groups <= TILES.vector_threads <= MOST_THREADS
     assert groups <= problem.g
-    assert tiling.workgroup == (m * tiling.piece[0], n * tiling.piece[1], tilings.VECTOR_K_STEP)
+    assert tiling.workgroup == (
+        m * tiling.piece[0],
+        n * tiling.piece[1],
+        TILES.vector_gemm_k_products,
+    )
     assert math.prod(tiling.piece) < target.vgprs_per_lane
 
 

@@ -22,6 +22,7 @@ from conv_compiler.strategies.cpu.amx import (
     tile_instruction,
     tile_refusal,
 )
+from conv_compiler.strategies.cpu.cost_constants import BY_WORKGROUPS
 from conv_compiler.strategies.cpu.loops import (
     grouped_refusal,
     lin_refusal,
@@ -31,13 +32,12 @@ from conv_compiler.strategies.cpu.loops import (
 )
 from conv_compiler.strategies.cpu.operand_packing_cost import factors_of
 from conv_compiler.strategies.cpu.register_tiles import (
-    BY_WORKGROUPS,
     best_tiling,
     lanes_of,
     lies_ready,
 )
 from conv_compiler.strategies.cpu.split_k import deep_loop, even_splits, part_lengths, split_parts
-from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
@@ -127,8 +127,8 @@ def _tilings(
     if lin_refusal(problem, target):
         lanes = "g"
     both = (best_tiling(problem, one, unit, tile, BY_WORKGROUPS) for one in lanes)
-    for _, tiling in sorted((found for found in both if found), key=lambda costed: costed[0]):
-        yield tiling
+    for one in sorted((found for found in both if found), key=lambda costed: costed.cycles):
+        yield one.tiling
 
 
 def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:
@@ -142,7 +142,7 @@ def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]
     whole, processor = paired(problem, tiling), target.cpu
 
     def cycles(parts: int) -> float:
-        return best_deal(whole, tiling, parts, processor).cycles
+        return best_distribution(whole, tiling, parts, processor).cycles
 
     return [min(even_splits(whole), key=cycles)]
 
@@ -166,7 +166,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             f"images by {' or '.join(known) or 'no instruction of pairs'}; leave the strategy out"
         )
     whole, processor = paired(problem, tiling), target.cpu
-    found = best_deal(whole, tiling, strategy.split_k, processor)
+    found = best_distribution(whole, tiling, strategy.split_k, processor)
     parts = [1 for parts, _ in split_parts(whole, strategy.split_k).values() if parts > 1]
     tile = (t for t in tiling.vector_parallel if t)
     factors = factors_of(tiling.instruction)
@@ -203,7 +203,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
     whole, processor = paired(problem, tiling), target.cpu
-    if best_deal(whole, tiling, strategy.split_k, processor).packs_first:
+    if best_distribution(whole, tiling, strategy.split_k, processor).packs_first:
         roles["packing"] = info
     return Schedule(roles=roles, flags=(STACK_FLAG.format(bytes),))
 
