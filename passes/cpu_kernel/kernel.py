@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor, vector
+from iree.compiler.dialects import tensor
 
 from conv_compiler.ir import ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import Index, LoopNest
 from conv_compiler.passes.cpu_kernel.addresses import Address
+from conv_compiler.passes.cpu_kernel.copied_data import ChunkShape, Operand
 from conv_compiler.passes.cpu_kernel.epilogues import Epilogue
 from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
@@ -33,6 +33,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
     plus,
     times,
 )
+from conv_compiler.passes.cpu_kernel.kernel_sums import VectorSums
 from conv_compiler.passes.cpu_kernel.packed_copies import filled
 from conv_compiler.passes.cpu_kernel.packed_operands import PackedOperand
 from conv_compiler.passes.cpu_kernel.prefetch import LEAST_PRODUCTS, lines_of, request
@@ -49,7 +50,7 @@ def summed_loops(nest: LoopNest) -> tuple[str, ...]:
     return tuple(loop for loop in nest.reductions if loop != PAIR)
 
 
-class Kernel:
+class Kernel(VectorSums):
     """The kernel of one contraction while it is written: sums in vectors."""
 
     def __init__(self, nest: LoopNest, options: KernelOptions, epilogue: Epilogue | None) -> None:
@@ -72,19 +73,16 @@ class Kernel:
 
     def _operands(self) -> list[PackedOperand]:
         nest = self.nest
-        ranges = {**self.share, **self.cache}
-        uneven = [p for p, tile in self.cache.items() if nest.sizes[p] % tile]
+        chunk = ChunkShape(
+            ranges={**self.share, **self.cache},
+            uneven=[p for p, tile in self.cache.items() if nest.sizes[p] % tile],
+            summed=self.summed,
+            product=self.product,
+            reader=self.reader,
+        )
         return [
-            PackedOperand(
-                value,
-                index,
-                ranges,
-                uneven,
-                lanes,
-                self.product,
-                self.summed,
-                self.reads(index),
-                self.reader,
+            PackedOperand.of(
+                Operand(value=value, index=index, lanes=lanes, reads=self.reads(index)), chunk
             )
             for value, index, lanes in zip(nest.operands, nest.indices, self.lanes, strict=False)
         ]
@@ -146,7 +144,7 @@ class Kernel:
         adds = math.prod(chunks) > 1
         copied = self.copied
         asked = copied if adds and self.asks_ahead(copied) else []
-        self.asked = [(operand, Address(operand.value)) for operand in asked]
+        self.asked = [(operand, Address(operand.data.value)) for operand in asked]
         if adds:
             piece = self.cleared(piece, tiles)
 
@@ -186,12 +184,15 @@ class Kernel:
     @property
     def copied(self) -> list[PackedOperand]:
         """The operands that a workgroup copies next to its stack, chunk by chunk."""
-        return [operand for operand in self.operands if not operand.is_direct]
+        return [operand for operand in self.operands if not operand.data.is_direct]
 
     def sources(self, copies: Sequence[ir.Value]) -> list[ir.Value]:
         """What each operand is read from: its copy, or the tensor."""
         made = iter(copies)
-        return [operand.value if operand.is_direct else next(made) for operand in self.operands]
+        return [
+            operand.data.value if operand.data.is_direct else next(made)
+            for operand in self.operands
+        ]
 
     def starts(self, first: Mapping[str, ir.Value]) -> list[ir.Value]:
         """The element of each operand's source from which addresses count in a chunk."""
@@ -218,10 +219,6 @@ class Kernel:
         """Trips of a summed loop's tile that begins at `start`."""
         tile, size = self.cache[loop], self.nest.sizes[loop]
         return tile if size % tile == 0 else at_most(tile, less(constant(size), start))
-
-    def inside(self, tile: Sequence[ir.Value]) -> dict[str, ir.Value]:
-        """First trip of each parallel loop in a register tile, from the workgroup's first on."""
-        return {p: times(i, self.tile[p]) for p, i in zip(self.nest.parallel, tile, strict=True)}
 
     def summed_up(
         self,
@@ -282,59 +279,3 @@ class Kernel:
     def load(self, number: int, source: ir.Value, base: ir.Value, distance: int) -> ir.Value:
         """A factor of either operand, so far behind an address."""
         return self.operands[number].vector(source, base, distance)
-
-    def offsets(self) -> list[dict[str, int]]:
-        """Where each block of sums lies in the tile."""
-        ranges = [range(0, self.tile[p], self.blocks.get(p, 1)) for p in self.nest.parallel]
-        return [dict(zip(self.nest.parallel, at, strict=True)) for at in product(*ranges)]
-
-    def zeros(self) -> list[ir.Value]:
-        """Sums of nothing."""
-        return [self.zero() for _ in self.offsets()]
-
-    def zero(self) -> ir.Value:
-        """A block of sums of nothing."""
-        return vector.BroadcastOp(self.sums, ops.zero(self.element)).result
-
-    def places(self, tile: Sequence[ir.Value]) -> list[list[ir.Value]]:
-        """Indices in a piece of each block of a register tile."""
-        inside = self.inside(tile)
-        return [
-            [plus(inside[p], constant(shift)) for p, shift in offsets.items()]
-            for offsets in self.offsets()
-        ]
-
-    def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
-        """The piece with zeros for the sums of all tiles, before the first chunk."""
-        return loops(tiles, [piece], lambda at, values: [self.write(values[0], at, self.zeros())])[
-            0
-        ]
-
-    def kept(self, piece: ir.Value, tile: Sequence[ir.Value]) -> list[ir.Value]:
-        """The sums of a tile as the chunk before left them."""
-        map, zero = ir.AffineMap.get_minor_identity(len(tile), 1), ops.zero(self.element)
-        return [
-            vector.TransferReadOp(self.sums, piece, at, map, zero, [True]).result
-            for at in self.places(tile)
-        ]
-
-    def keep(self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]) -> ir.Value:
-        """The piece, with the sums of a tile kept for the next chunk."""
-        return self.write(piece, tile, sums)
-
-    def finished(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
-        """The piece with the sums of all tiles in it, behind the last chunk."""
-        return piece
-
-    def write(
-        self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]
-    ) -> ir.Value:
-        """The piece with the sums of a tile in their places."""
-        for at, value in zip(self.places(tile), sums, strict=True):
-            piece = self.with_block(piece, at, value)
-        return piece
-
-    def with_block(self, piece: ir.Value, at: Sequence[ir.Value], value: ir.Value) -> ir.Value:
-        """The piece with a block of sums in its place."""
-        map = ir.AffineMap.get_minor_identity(len(at), 1)
-        return vector.TransferWriteOp(piece.type, value, piece, at, map, [True]).result

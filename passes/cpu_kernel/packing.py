@@ -107,12 +107,12 @@ class Packing:
         self.sizes = {
             loop: size
             for loop, size in sizes.items()
-            if any(loop in axis for axis in operand.index)
+            if any(loop in axis for axis in operand.data.index)
         }
         self.counts = [-(-kernel.nest.sizes[loop] // size) for loop, size in self.sizes.items()]
         # Whole lines of the cache.
         lanes = operand.product.lanes
-        self.length = -(-operand.blocks * operand.pitch // lanes) * lanes
+        self.length = -(-operand.layout.length // lanes) * lanes
 
     def start(self, first: Mapping[str, ir.Value]) -> ir.Value:
         """The first element of the copy for tiles that start at trip `first` of each loop."""
@@ -137,7 +137,7 @@ class Packing:
                 trips = {p: kernel.trips(p, first[p]) for p in kernel.summed if p in first}
                 offset = times(ids[0], self.length)
                 piece = slice_of(out, [offset], [self.length], [self.length])
-                memory = Address(operand.value)
+                memory = Address(operand.data.value)
                 return filled(operand, piece, first, trips, memory), [offset], [self.length]
 
             result = forall((copies,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)

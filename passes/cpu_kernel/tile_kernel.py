@@ -131,7 +131,7 @@ class TileKernel(Kernel):
     def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
         """Zeros for the sums of all tiles, and a place where they wait."""
         blocks, rows = len(self.offsets()), self.nest.parallel.index(self.rows)
-        copies = sum(o.blocks * o.pitch for o in self.copied) * ELEMENT_BYTES
+        copies = sum(o.layout.length for o in self.copied) * ELEMENT_BYTES
         fits = copies + math.prod(tiles) * blocks * TILE_BYTES <= STACK_BYTES
         self.waiting = StackSums(tiles, blocks, self.element) if fits else ResultSums(piece, rows)
 

@@ -18,7 +18,7 @@ from conv_compiler.problem.canonical import roles
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu import packed
 from conv_compiler.strategies.cpu.cost_constants import BY_WORKGROUPS, MEMORY, VECTOR_KERNELS
-from conv_compiler.strategies.cpu.operand_packing_cost import Chunk, copies, lie_ready
+from conv_compiler.strategies.cpu.operand_packing_cost import NEITHER, Chunk, copies, lie_ready
 from conv_compiler.strategies.cpu.split_k import part_lengths
 from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.select import choose
