@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import Index, LoopNest
 from conv_compiler.passes.cpu_kernel.addresses import Address
@@ -114,8 +114,8 @@ class Kernel(VectorSums):
         sizes = [self.share[p] for p in nest.parallel]
         grid = [whole // share for whole, share in zip(shape, sizes, strict=True)]
         inputs = self.epilogue.inputs() if self.epilogue else []
-        region = ops.dispatch_region(ir.RankedTensorType.get(shape, self.element))
-        ops.count_workgroups(region)
+        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, self.element))
+        dispatches.count_workgroups(region)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             out = tensor.EmptyOp(shape, self.element).result
 
@@ -133,7 +133,7 @@ class Kernel(VectorSums):
             mapping = ["#iree_codegen.workgroup_mapping<x>"]
             result = forall((math.prod(grid),), out, mapping, workgroup)
             result.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
-            ops.dispatch_return(result)
+            dispatches.dispatch_return(result)
         found: ir.Value = region.results[0]
         return found
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import Index
 from conv_compiler.passes.cpu_kernel.addresses import Address
@@ -123,8 +123,8 @@ class Packing:
         """The dispatch region that packs the operand."""
         operand, kernel, copies = self.operand, self.kernel, math.prod(self.counts)
         shape = [copies * self.length]
-        region = ops.dispatch_region(ir.RankedTensorType.get(shape, operand.product.element))
-        ops.count_workgroups(region)
+        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, operand.product.element))
+        dispatches.count_workgroups(region)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             out = tensor.EmptyOp(shape, operand.product.element).result
 
@@ -142,6 +142,6 @@ class Packing:
 
             result = forall((copies,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
             result.owner.operation.attributes[ROLE] = ir.StringAttr.get("packing")
-            ops.dispatch_return(result)
+            dispatches.dispatch_return(result)
         found: ir.Value = region.results[0]
         return found

@@ -13,15 +13,10 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.problem.canonical import roles
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu import loops
-from conv_compiler.strategies.cpu.register_tiles import (
-    best_tiling,
-    in_runs,
-    load_imbalance,
-    loop_sizes,
-    shares,
-)
+from conv_compiler.strategies.cpu.register_tiles import best_tiling, loop_sizes
 from conv_compiler.strategies.cpu.split_k import split_parts
 from conv_compiler.strategies.cpu.work_distribution import best_distribution
+from conv_compiler.strategies.cpu.workgroup_shares import in_runs, load_imbalance, shares
 from conv_compiler.strategies.select import STRATEGIES, passed_over
 from conv_compiler.strategies.select import choose as choices
 from conv_compiler.targets import find_target

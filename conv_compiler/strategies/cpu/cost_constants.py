@@ -140,8 +140,8 @@ class RegisterTiles:
 
     source: ClassVar[Source] = Source(
         kind=Kind.DOCUMENT,
-        text="vendors' optimization guides for Zen 4 and Intel's server cores; some broadcasts come "
-        "as shuffles, hence one a cycle",
+        text="vendors' optimization guides for Zen 4 and Intel's server cores; some broadcasts "
+        "come as shuffles, hence one a cycle",
     )
 
     # Started in a cycle: multiply-adds, loads, broadcasts of one element to all lanes.

@@ -26,13 +26,9 @@ from conv_compiler.strategies.cpu.operand_packing_cost import (
     factors_of,
     lie_ready,
 )
-from conv_compiler.strategies.cpu.register_tiles import (
-    in_runs,
-    lanes_of,
-    load_imbalance,
-    loop_sizes,
-)
+from conv_compiler.strategies.cpu.register_tiles import lanes_of, loop_sizes
 from conv_compiler.strategies.cpu.split_k import NO_DEEP_LOOP, deep_loop, part_lengths
+from conv_compiler.strategies.cpu.workgroup_shares import in_runs, load_imbalance
 from conv_compiler.targets.host import STACK_BYTES, TILE_INSTRUCTIONS
 from conv_compiler.targets.limits import LINE_BYTES
 

@@ -6,14 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.cpu.cost_constants import LANES
-from conv_compiler.strategies.cpu.register_tiles import (
-    best_tiling,
-    cache_tiles,
-    largest_divisor,
-    loop_sizes,
-    shares,
-)
+from conv_compiler.strategies.cpu.register_tiles import best_tiling, largest_divisor, loop_sizes
 from conv_compiler.strategies.cpu.split_k import even_splits, part_lengths, split_parts
+from conv_compiler.strategies.cpu.workgroup_shares import cache_tiles, shares
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.schedule import SCRIPTS, CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy

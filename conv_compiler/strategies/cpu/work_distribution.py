@@ -20,7 +20,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.strategies.cpu.cost_constants import DISTRIBUTIONS, MEMORY
 from conv_compiler.strategies.cpu.distribution_cost import DistributionCost
 from conv_compiler.strategies.cpu.operand_packing_cost import Chunk
-from conv_compiler.strategies.cpu.register_tiles import divisors
+from conv_compiler.strategies.cpu.workgroup_shares import divisors
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem

@@ -28,8 +28,9 @@ from conv_compiler.strategies.gpu.loop_order import (
     ReductionLoops,
     along_gemm_k,
 )
+from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
-from conv_compiler.strategies.gpu.tilings import counts_halves, merged, writes_single_elements
+from conv_compiler.strategies.gpu.tilings import counts_halves, writes_single_elements
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
@@ -51,13 +52,6 @@ class Addresses(NamedTuple):
 
     a: float
     b: float
-
-
-class Sides(NamedTuple):
-    """A number of elements of either operand: of the output gradient, of the input."""
-
-    gradient: int
-    image: int
 
 
 @lru_cache(maxsize=4096)
@@ -270,34 +264,3 @@ def address_costs(
         getattr(costs, f"{order}_{side}_row_instructions") for side in ("plain", "window")
     )
     return Addresses(window, plain) if taps_in_rows else Addresses(plain, window)
-
-
-def _is_last(letters: str, channel: str, groups: int) -> bool:
-    """Whether channels of a group lie side by side."""
-    inner = letters[letters.index(channel) + 1 :]
-    return inner == "" or (inner == "G" and groups == 1)
-
-
-@lru_cache(maxsize=64)
-def adjacent_channels(problem: ConvProblem, merged_groups: int) -> Sides:
-    """Channels that lie side by side in memory."""
-    problem = merged(problem, merged_groups)
-    row = problem.layout_row.grouped
-    return Sides(
-        gradient=problem.k if _is_last(row.output, "K", problem.g) else 1,
-        image=problem.c if _is_last(row.input, "C", problem.g) else 1,
-    )
-
-
-@lru_cache(maxsize=64)
-def pitches(problem: ConvProblem) -> Sides:
-    """Elements from a pixel to the next where channels lie side by side, else along the innermost
-    axis."""
-    row = problem.layout_row.grouped
-    sizes = {"G": problem.g, "N": problem.n, "K": problem.k, "C": problem.c}
-
-    def inside(letters: str) -> int:
-        inner = letters[letters.rindex("*") + 1 :] if "*" in letters else letters
-        return math.prod(sizes[one] for one in inner)
-
-    return Sides(gradient=inside(row.output), image=inside(row.input))
