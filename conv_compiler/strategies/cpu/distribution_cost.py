@@ -72,8 +72,8 @@ class DistributionCost:
         processor: Processor,
         costs: KernelCosts | None = None,
     ) -> None:
-        self.problem, self.split_k, self.unit = problem, split_k, processor.unit
-        self.cores = processor.cores
+        self.problem, self.tiling, self.split_k = problem, tiling, split_k
+        self.processor, self.cores, self.unit = processor, processor.cores, processor.unit
         self.tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
         self.counts = {p: -(-loop_sizes(problem)[p] // t) for p, t in self.tile.items()}
         self.lengths = part_lengths(problem, tiling, split_k)

@@ -15,7 +15,7 @@ from conv_compiler.model.counts import Counts, KernelCounts, counted
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
-from conv_compiler.strategies.gpu.cost_constants import DEPTHWISE, SLACK
+from conv_compiler.strategies.gpu.cost_constants import DEPTHWISE, SLACK, DepthwiseInstructions
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_seconds, sums_of_few
 
@@ -89,11 +89,17 @@ class _Work(NamedTuple):
     loads: float
 
 
-class _Terms:
+class DepthwiseTerms:
     """The terms of a tiling's cost, in wave-instructions."""
 
-    def __init__(self, problem: ConvProblem, target: Target, tiling: DepthwiseTiling) -> None:
-        self.problem, self.tiling = problem, tiling
+    def __init__(
+        self,
+        problem: ConvProblem,
+        target: Target,
+        tiling: DepthwiseTiling,
+        costs: DepthwiseInstructions = DEPTHWISE,
+    ) -> None:
+        self.problem, self.tiling, self.costs = problem, tiling, costs
         self.lanes, self.size = target.subgroup_size, problem.data_type.bytes
         self.taps = math.prod(problem.filter)
         self.reach, self.kept = reach(problem, tiling.columns), kept_rows(problem)
@@ -114,7 +120,7 @@ class _Terms:
         """Instructions for each load: a conversion of each element, a mask where there are pads."""
         convert = 0 if self.size == DWORD else self.tiling.vector
         is_padded = any((*self.problem.pad_low, *self.problem.pad_high))
-        mask = DEPTHWISE.mask_instructions * self.dwords / 2 if is_padded else 0
+        mask = self.costs.mask_instructions * self.dwords / 2 if is_padded else 0
         return convert + mask
 
     def work(self, image_rows: int, out_rows: int) -> _Work:
@@ -123,7 +129,7 @@ class _Terms:
         loads = image_rows * self.reach + out_rows * columns
         valu = (
             loads * self.load
-            + (image_rows + out_rows) * DEPTHWISE.row_instructions
+            + (image_rows + out_rows) * self.costs.row_instructions
             + self.taps * columns * out_rows * self.product
         )
         products = self.taps * columns * out_rows * self.tiling.vector
@@ -152,7 +158,7 @@ class _Terms:
         tiling, start = self.tiling, self.work(self.kept, 0)
         together = tiling.threads // tiling.lanes
         items = self.taps * tiling.lanes / tiling.threads
-        valu = rounds * (start.valu + DEPTHWISE.strip_instructions)
+        valu = rounds * (start.valu + self.costs.strip_instructions)
         added = items * together * tiling.vector
         return counted(
             valu=valu,
@@ -170,7 +176,7 @@ class _Terms:
 @lru_cache(maxsize=16384)
 def predict(problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split_k: int) -> float:
     """Modelled seconds of a problem with a tiling and a split-K factor, the reduction included."""
-    terms, taps = _Terms(problem, target, tiling), math.prod(problem.filter)
+    terms, taps = DepthwiseTerms(problem, target, tiling), math.prod(problem.filter)
     rounds = -(-strip_rounds(problem, tiling) // split_k)
     counts = KernelCounts(
         body=(terms.iteration(),),
