@@ -98,15 +98,26 @@ def compiled(problems: tuple[ConvProblem, ...], name: str, target: Target) -> It
             split_k = one.split_k or choose(problem, target, one)[0].split_k
             try:
                 artifact = compile(problem, target.name, one, split_k)
-                kernel = model_module(artifact.vmfb).kernels[0]
+                kernel = max(model_module(artifact.vmfb).kernels, key=_flops)
             except ConvError as error:
                 print(f"left out: {problem.name}: {str(error)[:90]}")
+                continue
+            if not _trip_flops(kernel):
+                print(f"left out: {problem.name}: {one.text} has no main loop")
                 continue
             tiling = artifact.strategy.tiling
             assert isinstance(tiling, GpuTiling | DepthwiseTiling)
             yield Compiled(
                 problem=problem, tiling=tiling, split_k=artifact.strategy.split_k, kernel=kernel
             )
+
+
+def _flops(kernel: KernelModel) -> float:
+    return kernel.counts.wave.matrix_flops + kernel.counts.wave.vector_flops
+
+
+def _trip_flops(kernel: KernelModel) -> float:
+    return kernel.counts.trip.matrix_flops + kernel.counts.trip.vector_flops
 
 
 def unrolled(one: Compiled, target: Target) -> float:
@@ -182,8 +193,6 @@ def depthwise_fit(found: list[Compiled], target: Target) -> Fit | None:
     for one in found:
         tiling = one.tiling
         assert isinstance(tiling, DepthwiseTiling)
-        if not one.kernel.counts.body:
-            continue  # all rows written out: there is no loop to count
 
         def valu(costs: object, one: Compiled = one, tiling: DepthwiseTiling = tiling) -> float:
             return DepthwiseTerms(one.problem, target, tiling, costs).iteration().valu  # type: ignore[arg-type]
