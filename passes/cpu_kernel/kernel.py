@@ -1,8 +1,7 @@
-"""The kernel of `vector-kernel` while it is written: workgroups, chunks, register tiles, sums in
-vectors.
+"""The kernel of `vector-kernel` while it is written: workgroups, chunks and register tiles.
 
-`tile_kernel.py` and `packing.py` say what is different where sums are tiles of registers, and where
-operands are packed before.
+`kernel_sums.py` keeps its sums. `tile_kernel.py` says what differs where sums are AMX tiles, and
+`packing.py` what differs where operands are packed first.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Kernel(VectorSums):
         self.last = nest.parallel[-1]
         self.width = math.gcd(options.lanes, self.tile[self.last])
         self.element = ops.element_of(nest.op.results[0])
-        # Trips of the loops that a block of sums takes, and one instruction sums.
+        # Iterations that a block of sums takes, and that one instruction sums.
         self.blocks, self.steps = {self.last: self.width}, dict.fromkeys(self.summed, 1)
         self.sums = ir.VectorType.get([self.width], self.element)
         self.product = self._product()
@@ -151,10 +150,10 @@ class Kernel(VectorSums):
         def a_chunk(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             piece, *copies = values
             start = {p: times(i, self.cache[p]) for p, i in zip(self.summed, at, strict=True)}
-            trips = {p: self.trips(p, start[p]) for p in self.summed}
+            iterations = {p: self.iterations(p, start[p]) for p in self.summed}
             place = {**first, **start}
             copies = [
-                filled(operand, copy, place, trips)
+                filled(operand, copy, place, iterations)
                 for operand, copy in zip(copied, copies, strict=True)
             ]
             sources, starts = self.sources(copies), self.starts(place)
@@ -171,7 +170,7 @@ class Kernel(VectorSums):
                     plus(start, operand.base(inside))
                     for start, operand in zip(starts, self.operands, strict=True)
                 ]
-                sums = self.summed_up(sources, bases, trips, sums)
+                sums = self.summed_up(sources, bases, iterations, sums)
                 write = self.keep if adds else self.write
                 return [write(values[0], at, sums)]
 
@@ -208,15 +207,15 @@ class Kernel(VectorSums):
         return loops(tiles, values, body)
 
     def ask(self, ahead: Mapping[str, ir.Value], number: ir.Value, shares: int) -> None:
-        """Ask the caches for share `number` of the data for a chunk that starts at those trips."""
+        """Ask the caches for share `number` of the data for the chunk that starts at `ahead`."""
         for operand, memory in self.asked:
             request(operand, memory, ahead, number, shares)
 
-    def beside(self, trip: Sequence[ir.Value]) -> None:
-        """What else is done in each innermost trip of a chunk: nothing."""
+    def meanwhile(self, iteration: Sequence[ir.Value]) -> None:
+        """What else is done in each innermost iteration of a chunk: nothing."""
 
-    def trips(self, loop: str, start: ir.Value) -> int | ir.Value:
-        """Trips of a summed loop's tile that begins at `start`."""
+    def iterations(self, loop: str, start: ir.Value) -> int | ir.Value:
+        """Iterations of a summed loop in the chunk that begins at `start`."""
         tile, size = self.cache[loop], self.nest.sizes[loop]
         return tile if size % tile == 0 else at_most(tile, less(constant(size), start))
 
@@ -224,17 +223,19 @@ class Kernel(VectorSums):
         self,
         sources: Sequence[ir.Value],
         bases: Sequence[ir.Value],
-        trips: Mapping[str, int | ir.Value],
+        iterations: Mapping[str, int | ir.Value],
         sums: list[ir.Value],
     ) -> list[ir.Value]:
-        """The sums of a tile with the products of a chunk added, whose operands begin at `bases`
-        in what they are read from."""
+        """The sums of a tile with the products of a chunk added.
+
+        The operands begin at `bases` in what they are read from.
+        """
 
         handles = [self.handle(source) for source in sources]
 
-        def a_trip(trip: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
-            self.beside(trip)
-            step = {p: times(i, self.steps[p]) for p, i in zip(self.summed, trip, strict=True)}
+        def an_iteration(iteration: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            self.meanwhile(iteration)
+            step = {p: times(i, self.steps[p]) for p, i in zip(self.summed, iteration, strict=True)}
             at = [o.base(step, base) for o, base in zip(self.operands, bases, strict=True)]
 
             @cache
@@ -252,11 +253,14 @@ class Kernel(VectorSums):
                 sums[number] = self.product.add(sums[number], *factors(offsets))
             return sums
 
-        return loops([self.instructions(p, trips[p]) for p in self.summed], sums, a_trip)
+        return loops([self.instructions(p, iterations[p]) for p in self.summed], sums, an_iteration)
 
     def in_order(self) -> list[tuple[int, dict[str, int]]]:
-        """Each block of sums, its number first, in the order in which they are added to: of the
-        operand that has more factors one after the other, or registers would have to hold them."""
+        """Each block of sums with its number, in the order in which products are added.
+
+        The factors of the operand that has more of them come one after the other, or registers
+        would have to hold them all.
+        """
         blocks = list(enumerate(self.offsets()))
         distances = [[o.distance(offsets) for _, offsets in blocks] for o in self.operands]
         slowest = max(distances, key=lambda found: len(set(found)))
@@ -264,18 +268,18 @@ class Kernel(VectorSums):
 
     @property
     def loads_first(self) -> bool:
-        """Whether all factors of a trip are loaded before the first of them is multiplied."""
+        """Whether all factors of an iteration are loaded before the first is multiplied."""
         return False
 
-    def instructions(self, loop: str, trips: int | ir.Value) -> int | ir.Value:
-        """One behind the other for so many trips of a summed loop."""
+    def instructions(self, loop: str, iterations: int | ir.Value) -> int | ir.Value:
+        """Instructions, one after the other, for so many iterations of a summed loop."""
         step = self.steps[loop]
-        return trips // step if isinstance(trips, int) else divided(trips, step)
+        return iterations // step if isinstance(iterations, int) else divided(iterations, step)
 
     def handle(self, source: ir.Value) -> ir.Value:
-        """What is read of an operand's copy, or of the operand itself, by `load`."""
+        """What `load` reads: an operand's copy, or the operand itself."""
         return source
 
     def load(self, number: int, source: ir.Value, base: ir.Value, distance: int) -> ir.Value:
-        """A factor of either operand, so far behind an address."""
+        """A factor of either operand, at a distance from an address."""
         return self.operands[number].vector(source, base, distance)

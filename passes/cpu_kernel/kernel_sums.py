@@ -27,7 +27,7 @@ class VectorSums:
     element: ir.Type
 
     def inside(self, tile: Sequence[ir.Value]) -> dict[str, ir.Value]:
-        """First trip of each parallel loop in a register tile, from the workgroup's first on."""
+        """First iteration of each parallel loop in a register tile, from the workgroup's on."""
         return {p: times(i, self.tile[p]) for p, i in zip(self.nest.parallel, tile, strict=True)}
 
     def offsets(self) -> list[dict[str, int]]:
@@ -70,7 +70,7 @@ class VectorSums:
         return self.write(piece, tile, sums)
 
     def finished(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
-        """The piece with the sums of all tiles in it, behind the last chunk."""
+        """The piece with the sums of all tiles in it, after the last chunk."""
         return piece
 
     def write(

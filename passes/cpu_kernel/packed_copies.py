@@ -38,16 +38,16 @@ def filled(
     operand: PackedOperand,
     copy: ir.Value,
     first: Mapping[str, ir.Value],
-    trips: Mapping[str, int | ir.Value],
+    iterations: Mapping[str, int | ir.Value],
     memory: Address | None = None,
 ) -> ir.Value:
     """The copy for a chunk that starts at iteration `first` of each loop.
 
-    The summed loops have so many `trips` in it. There are zeros where it reaches past the tensor or
-    into its pads. With the tensor's `memory` the caches are asked for what will be read later.
+    The summed loops have so many `iterations` in it. There are zeros where it reaches past the
+    tensor or into its pads. With the tensor's `memory` the caches are asked for what will be read later.
     """
     around, strides = operand.layout.around, operand.layout.strides
-    counts = [_extent(operand, axis, trips) for axis in around]
+    counts = [_extent(operand, axis, iterations) for axis in around]
 
     def a_row(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
         place = dict(zip(around, at, strict=True))
@@ -59,12 +59,12 @@ def filled(
 
 
 def _extent(
-    operand: PackedOperand, axis: int, trips: Mapping[str, int | ir.Value]
+    operand: PackedOperand, axis: int, iterations: Mapping[str, int | ir.Value]
 ) -> int | ir.Value:
     """Elements along an axis that a chunk reaches."""
     total: int | ir.Value = operand.data.extents[axis]
     for loop, step in operand.data.index[axis].items():
-        count = trips.get(loop, 0)
+        count = iterations.get(loop, 0)
         if isinstance(count, ir.Value):
             missing = times(less(constant(operand.ranges[loop]), count), step)
             total = less(constant(total) if isinstance(total, int) else total, missing)
@@ -171,8 +171,8 @@ class _Row:
                 copy = self._put(copy, columns, plus(to, constant(shift)))
             return [copy]
 
-        trips = [_ceil_div(left, self.width), layout.blocks, -(-wide // count)]
-        return loops(trips, [copy], a_block)[0]
+        iterations = [_ceil_div(left, self.width), layout.blocks, -(-wide // count)]
+        return loops(iterations, [copy], a_block)[0]
 
     def _front_zeros(self, copy: ir.Value, elements: ir.Value) -> ir.Value:
         """Zeros for so many elements at the start of each block, in whole vectors."""
@@ -182,8 +182,8 @@ class _Row:
             place = plus(times(at[0], self.layout.pitch), times(at[1], self.width))
             return [self._put(values[0], zeros, place)]
 
-        trips = [self.layout.blocks, _ceil_div(elements, self.width)]
-        return loops(trips, [copy], a_vector)[0]
+        iterations = [self.layout.blocks, _ceil_div(elements, self.width)]
+        return loops(iterations, [copy], a_vector)[0]
 
     def _parted(self, copy: ir.Value) -> ir.Value:
         """Vectors of several channels of a group, parted into vectors of groups, one a channel."""

@@ -47,7 +47,7 @@ def request(
     number: ir.Value,
     shares: int,
 ) -> None:
-    """Ask for share `number` of what a copy for tiles that start at trip `first` reads.
+    """Ask for share `number` of what a copy for tiles that start at iteration `first` reads.
 
     Addresses outside of the tensor are asked for, too, where the copy has zeros: that does nothing.
     """

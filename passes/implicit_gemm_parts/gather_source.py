@@ -12,8 +12,10 @@ from conv_compiler.ir import ops
 
 @dataclass(frozen=True, kw_only=True)
 class PixelAxis:
-    """One axis that pixels and window move along: out of `size` steps of `stride`, with `window`
-    taps `dilation` apart."""
+    """One axis that pixels and window move along.
+
+    There are `size` pixels `stride` apart, each with `window` taps `dilation` apart.
+    """
 
     axis: int
     size: int
@@ -54,7 +56,7 @@ class Source:
 
 
 def merge_pixels(source: Source) -> Source:
-    """The view in which plain pixel axes that lie side by side are one: fewer divisions.
+    """The view in which adjacent plain pixel axes are one: fewer divisions.
 
     Only for a source whose pixels are its whole extents.
     """
