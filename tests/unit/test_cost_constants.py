@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
@@ -160,6 +161,14 @@ def test_the_cycles_of_a_distribution_are_linear_in_its_constants(chip):
         value = getattr(costs, one.name)
         found = [cycles(replace(costs, **{one.name: value + n})) for n in range(3)]
         assert found[2] - found[1] == pytest.approx(found[1] - found[0])
+
+
+@pytest.mark.parametrize("tool", ["gpu_counts.py", "cpu_costs.py"])
+def test_a_tool_says_what_it_does(tool):
+    """Its imports and options work; a fit itself takes minutes."""
+    command = [sys.executable, str(ROOT / "tools" / "fit" / tool), "--help"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "--check" in found.stdout
 
 
 def test_a_fit_finds_what_made_the_observations(monkeypatch):
