@@ -29,7 +29,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, scf, tensor, vector
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
@@ -77,13 +77,13 @@ class Depthwise(StripOptions):
         """The weight gradient from P[s, tap, g]."""
         taps = math.prod(conv.taps)
         partials = ops.leading(partials, [self.split_k, taps, conv.groups])
-        region = ops.dispatch_region((epilogue or conv.op).results[0].type)
+        region = dispatches.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             apart = ops.split_axis(partials, 1, conv.taps)
             weight = reduce_parts(conv, apart, self.split_k, (*conv.weight_loops[2:-1], "g"))
             if epilogue is not None:
                 weight = apply_epilogue(epilogue, weight)
-            ops.dispatch_return(weight)
+            dispatches.dispatch_return(weight)
         result: ir.Value = region.results[0]
         return result
 
@@ -99,8 +99,8 @@ class _Kernel:
         options = self.options
         a_block = options.lanes * options.vector
         shape = [options.split_k, self.strips.taps, self.strips.blocks * a_block]
-        region = ops.dispatch_region(ir.RankedTensorType.get(shape, self.conv.accumulator))
-        ops.count_workgroups(region)
+        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, self.conv.accumulator))
+        dispatches.count_workgroups(region)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             out = tensor.EmptyOp(shape, self.conv.accumulator).result
             mapping = ["#iree_codegen.workgroup_mapping<y>", "#iree_codegen.workgroup_mapping<x>"]
@@ -114,7 +114,7 @@ class _Kernel:
 
             result = forall((self.strips.blocks, options.split_k), out, mapping, workgroup)
             result.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
-            ops.dispatch_return(result)
+            dispatches.dispatch_return(result)
         found: ir.Value = region.results[0]
         return found
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.loop_nest import find_nests
 from conv_compiler.passes.implicit_gemm_parts.contraction import unpadded
 from conv_compiler.problem.dtypes import DTYPES, DType
@@ -65,12 +65,12 @@ def _widened(value: ir.Value, wide: ir.Type) -> ir.Value:
 
     What narrowed the tensor, if anything did, goes along.
     """
-    region = ops.dispatch_region(ir.RankedTensorType.get(ops.shape_of(value), wide))
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(value), wide))
     with ir.InsertionPoint(region.regions[0].blocks[0]):
         owner = value.owner
         if not isinstance(owner, ir.Block) and owner.name == "linalg.generic":
             value = owner.clone().results[0]
-        ops.dispatch_return(ops.elementwise([value], wide, lambda x: ops.convert(x, wide)))
+        dispatches.dispatch_return(ops.elementwise([value], wide, lambda x: ops.convert(x, wide)))
     result: ir.Value = region.results[0]
     return result
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches
 from conv_compiler.ir.loop_nest import find_nests
 from conv_compiler.passes.cpu_kernel.epilogues import find_epilogue
 
@@ -47,10 +47,10 @@ def _wrap(op: ir.Operation) -> None:
     epilogue = find_epilogue(op.results[0])
     with ir.InsertionPoint(op):
         inputs = epilogue.inputs() if epilogue else []
-        region = ops.dispatch_region(op.results[0].type)
+        region = dispatches.dispatch_region(op.results[0].type)
     op.results[0].replace_all_uses_with(region.results[0])
     with ir.InsertionPoint(region.regions[0].blocks[0]):
-        end = ops.dispatch_return(op.results[0])
+        end = dispatches.dispatch_return(op.results[0])
     op.move_before(end)
     if epilogue:
         with ir.InsertionPoint(end):

@@ -36,7 +36,7 @@ from iree.compiler import ir
 
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction, find_contraction
@@ -151,7 +151,7 @@ class ImplicitGemm:
         lengths[0] = part * self.split_k
         type = ir.RankedTensorType.get([self.split_k, conv.groups, m, *columns], conv.accumulator)
         operands = store.operands() if store else []
-        region = ops.dispatch_region(store.type if store else type)
+        region = dispatches.dispatch_region(store.type if store else type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             of_gradient, of_image = (
                 (gradient_windows, image) if self.taps_in_rows else (gradient, image_windows)
@@ -182,7 +182,7 @@ class ImplicitGemm:
                 ops.multiply_add,
                 {ROLE: ir.StringAttr.get("contraction")},
             )
-            ops.dispatch_return(store.apply(product, operands) if store else product)
+            dispatches.dispatch_return(store.apply(product, operands) if store else product)
         result: ir.Value = region.results[0]
         return store.whole(result) if store else result
 
@@ -202,7 +202,7 @@ class ImplicitGemm:
         extracted = self.taps_in_rows or self.merged_groups > 1 or single
         if epilogue is None and in_order and self.split_k == 1 and not extracted:
             return ops.merge_axes(taps_apart(), 0, 2)
-        region = ops.dispatch_region((epilogue or conv.op).results[0].type)
+        region = dispatches.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             if self.taps_in_rows:
                 weight = reduce_extracted(conv, partials, mirrored)
@@ -213,6 +213,6 @@ class ImplicitGemm:
                 weight = reduce_parts(conv, taps_apart(), self.split_k)
             if epilogue is not None:
                 weight = apply_epilogue(epilogue, weight)
-            ops.dispatch_return(weight)
+            dispatches.dispatch_return(weight)
         result: ir.Value = region.results[0]
         return result

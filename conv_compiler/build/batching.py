@@ -12,18 +12,15 @@ which add nothing to sums, and of which the results are left out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, flow, func, hal, scf, tensor
+from iree.compiler.dialects import arith, func, hal, scf, tensor
 
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
+from conv_compiler.build.tensor_slices import Group, Size, Slices, index
 from conv_compiler.ir import ops
 from conv_compiler.problem.batching import (
-    ALIGNMENT,
     MOST_WRITTEN_OUT,
     Rounds,
     a_round,
@@ -32,9 +29,6 @@ from conv_compiler.problem.batching import (
     sums_rounds,
 )
 from conv_compiler.problem.conv_problem import ConvProblem
-
-# Known when compiling, or not.
-Size: TypeAlias = "int | ir.Value"
 
 
 def build_rounds(
@@ -57,7 +51,7 @@ def build_rounds(
     ]
     length = _length(cut, problem, axes, operands)
     tensors = [
-        None if axis is None else _Slices.of(operand, axis, length)
+        None if axis is None else Slices.of(operand, axis, length)
         for axis, operand in zip(axes, operands, strict=True)
     ]
     nested = rounds_of(a_round(problem, cut)) is not None
@@ -85,7 +79,7 @@ def build_rounds(
     place = _result_axis(problem, cut)
 
     def round_into(state: ir.Value, start: Size, count: Size) -> ir.Value:
-        whole = _Slices.of(state, place, length)
+        whole = Slices.of(state, place, length)
         return whole.written(start, count, one(*slices(start, count)))
 
     return _every_round(cut, length, _nothing_yet(problem, place, length), round_into)
@@ -140,13 +134,13 @@ def _length(
     (first, axis), *others = (
         (operand, axis) for operand, axis in zip(operands, axes, strict=True) if axis is not None
     )
-    images = tensor.DimOp(first, _index(axis)).result
+    images = tensor.DimOp(first, index(axis)).result
     for operand, axis in others:
-        _assert_images(_Slices.of(operand, axis, images))
+        _assert_images(Slices.of(operand, axis, images))
     return images
 
 
-def _assert_images(batch: _Slices) -> None:
+def _assert_images(batch: Slices) -> None:
     """Let a call fail whose operand has another number of images.
 
     As IREE's own programs look at the axes they know; it strips assertions on numbers.
@@ -154,11 +148,11 @@ def _assert_images(batch: _Slices) -> None:
     i32 = ir.IntegerType.get_signless(32)
     element = ir.TypeAttr.get(ops.element_of(batch.value))
     hal.BufferViewAssertOp(
-        batch.view(tensor.DimOp(batch.value, _index(batch.axis)).result),
+        batch.view(tensor.DimOp(batch.value, index(batch.axis)).result),
         "batch",
         hal.ElementTypeOp(element, results=[i32]).result,
         hal.EncodingTypeOp(results=[i32]).result,
-        [_index(size) for size in batch.shape(batch.length)],
+        [index(size) for size in batch.shape(batch.length)],
     )
 
 
@@ -185,12 +179,12 @@ def _every_round(
     if isinstance(length, int):
         full = length // cut.length
         if full > MOST_WRITTEN_OUT:
-            state = _loop(_index(full), cut.length, state, step)
+            state = _loop(index(full), cut.length, state, step)
         begin = full * cut.length if full > MOST_WRITTEN_OUT else 0
         for start in range(begin, length, cut.length):
             state = step(state, start, min(cut.length, length - start))
         return state
-    zero, round_ = _index(0), _index(cut.length)
+    zero, round_ = index(0), index(cut.length)
     full = arith.DivUIOp(length, round_).result
     state = _loop(full, cut.length, state, step)
     start = arith.MulIOp(full, round_).result
@@ -211,151 +205,8 @@ def _loop(
     step: Callable[[ir.Value, Size, Size], ir.Value],
 ) -> ir.Value:
     """`state` after so many rounds of `length` images or groups."""
-    loop = scf.ForOp(_index(0), rounds, _index(1), [state])
+    loop = scf.ForOp(index(0), rounds, index(1), [state])
     with ir.InsertionPoint(loop.body):
-        start = arith.MulIOp(loop.induction_variable, _index(length)).result
+        start = arith.MulIOp(loop.induction_variable, index(length)).result
         scf.YieldOp([step(loop.inner_iter_args[0], start, length)])
     return loop.results[0]
-
-
-def _index(value: Size) -> ir.Value:
-    if isinstance(value, ir.Value):
-        return value
-    return arith.ConstantOp(ir.IndexType.get(), value).result
-
-
-def _dynamic(sizes: Sequence[Size]) -> list[ir.Value]:
-    return [size for size in sizes if isinstance(size, ir.Value)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """One group of a caller's tensor in which groups lie outermost."""
-
-    value: ir.Value
-    index: Size
-
-    def read(self) -> ir.Value:
-        """A tensor of it alone."""
-        groups = _Slices.of(self.value, 0, ops.shape_of(self.value)[0])
-        return groups.read(self.index, 1, 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Slices:
-    """A tensor of `length` images or groups along `axis`; of an axis before it is index `group`."""
-
-    value: ir.Value
-    axis: int
-    length: Size
-    group: Size = 0
-
-    @classmethod
-    def of(cls, operand: ir.Value | Group, axis: int, length: Size) -> _Slices:
-        """Those of a whole tensor or of one group of it."""
-        if isinstance(operand, Group):
-            return cls(value=operand.value, axis=axis, length=length, group=operand.index)
-        return cls(value=operand, axis=axis, length=length)
-
-    @property
-    def one_bytes(self) -> int:
-        """Bytes of one of them."""
-        inner = ops.shape_of(self.value)[self.axis + 1 :]
-        return math.prod(inner) * ops.bits_of(ops.element_of(self.value)) // 8
-
-    def shape(self, length: Size) -> list[Size]:
-        """The shape of so many."""
-        return [1] * self.axis + [length, *ops.shape_of(self.value)[self.axis + 1 :]]
-
-    def type(self, length: Size) -> ir.RankedTensorType:
-        """The type of so many."""
-        dynamic = ir.ShapedType.get_dynamic_size()
-        shape = [size if isinstance(size, int) else dynamic for size in self.shape(length)]
-        return ir.RankedTensorType.get(shape, ops.element_of(self.value))
-
-    def starts(self, first: Size, group: Size = 0) -> list[ir.Value]:
-        """The index of the first element of one."""
-        inner = ops.shape_of(self.value)[self.axis + 1 :]
-        return [_index(i) for i in (*[group] * self.axis, first, *[0] * len(inner))]
-
-    def part(self, start: Size, count: Size) -> ir.Value:
-        """A copy of so many."""
-        return flow.TensorSliceOp(
-            self.type(count),
-            self.value,
-            _dynamic(self.shape(self.length)),
-            self.starts(start, self.group),
-            [_index(size) for size in self.shape(count)],
-            _dynamic(self.shape(count)),
-        ).result
-
-    @property
-    def group_bytes(self) -> int:
-        """Bytes from one group to the next, 0 where this is in the first."""
-        if self.group == 0:
-            return 0
-        assert isinstance(self.length, int)
-        return self.length * self.one_bytes
-
-    @property
-    def starts_aligned(self) -> bool:
-        """Whether the group starts where kernels may take operands to start, if it is in a loop
-        wherever that is."""
-        before = self.group_bytes * (self.group if isinstance(self.group, int) else 1)
-        return before % ALIGNMENT == 0
-
-    def read(self, start: Size, count: Size, whole: int) -> ir.Value:
-        """Those from `start` on: `count`, and zeros behind them to make a `whole` round."""
-        aligned = whole * self.one_bytes % ALIGNMENT == 0
-        if count == whole and aligned and self.starts_aligned:
-            return self._in_place(start, whole)
-        part = self.part(start, count)
-        if count == whole:
-            return part
-        missing = (
-            whole - count if isinstance(count, int) else arith.SubIOp(_index(whole), count).result
-        )
-        absent = self.shape(missing)
-        zero = ops.zero(ops.element_of(part))
-        zeros = flow.TensorSplatOp(self.type(missing), zero, _dynamic(absent)).result
-        found = tensor.EmptyOp(self.shape(whole), zero.type).result
-        for at, piece, sizes in ((0, part, self.shape(count)), (count, zeros, absent)):
-            found = flow.TensorUpdateOp(found, [], self.starts(at), piece, _dynamic(sizes)).result
-        return found
-
-    def view(self, length: Size) -> ir.Value:
-        """The caller's buffer, with its shape."""
-        return hal.TensorExportOp(
-            ir.Type.parse("!hal.buffer_view"),
-            self.value,
-            ir.TypeAttr.get(self.value.type),
-            _dynamic(self.shape(length)),
-        ).result
-
-    def _in_place(self, start: Size, count: int) -> ir.Value:
-        buffer = ir.Type.parse("!hal.buffer")
-        offset = arith.MulIOp(_index(start), _index(self.one_bytes)).result
-        if self.group_bytes:
-            before = arith.MulIOp(_index(self.group), _index(self.group_bytes)).result
-            offset = arith.AddIOp(offset, before).result
-        span = hal.BufferSubspanOp(
-            buffer,
-            hal.BufferViewBufferOp(buffer, self.view(self.length)).result,
-            offset,
-            _index(count * self.one_bytes),
-        ).result
-        return hal.TensorImportOp(
-            self.type(count), span, ir.TypeAttr.get(self.type(count)), []
-        ).result
-
-    def written(self, start: Size, count: Size, found: ir.Value) -> ir.Value:
-        """The tensor with the first `count` of another from `start` on."""
-        whole = ops.shape_of(found)[self.axis]
-        part = found if count == whole else _Slices.of(found, self.axis, whole).part(0, count)
-        return flow.TensorUpdateOp(
-            self.value,
-            _dynamic(self.shape(self.length)),
-            self.starts(start),
-            part,
-            _dynamic(self.shape(count)),
-        ).result

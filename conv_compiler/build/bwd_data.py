@@ -23,12 +23,12 @@ def build_bwd_data(
     problem: ConvProblem, gradient: ir.Value, weight: ir.Value, *extra: ir.Value
 ) -> ir.Value:
     """d_input of d_output and weight, and of d where the problem's elementwise op takes it."""
-    from conv_compiler.ir import ops
+    from conv_compiler.ir import dispatches
 
     cut, letters = phases(problem), problem.layout_row.grouped
     gradient, weight = grouped(problem, "output", gradient), grouped(problem, "weight", weight)
     skipped = [max(0, one.lowest) for one in cut]
-    gradient = ops.without_first(
+    gradient = dispatches.without_first(
         gradient, list(chain(*(skipped if x == "*" else [0] for x in letters.output)))
     )
     sums = contracted(equivalent_wgrad(problem), gradient, _arranged(problem, weight, cut))
@@ -47,7 +47,7 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
     from iree.compiler import ir
     from iree.compiler.dialects import arith, linalg, tensor
 
-    from conv_compiler.ir import ops
+    from conv_compiler.ir import dispatches, ops
 
     index = ir.IndexType.get()
     letters, ndim = problem.layout_row.grouped.weight, problem.ndim
@@ -90,13 +90,13 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
         return arith.SelectOp(is_tap, value, zero).result
 
     element = ir.RankedTensorType(weight.type).element_type
-    region = ops.dispatch_region(ir.RankedTensorType.get(shape, element))
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, element))
     with ir.InsertionPoint(region.regions[0].blocks[0]):
         dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
         empty = tensor.EmptyOp(shape, element).result
         zero = ops.zero(element)
         arranged = ops.generic([], empty, [dims], len(shape), 0, lambda _: body(zero))
-        ops.dispatch_return(arranged)
+        dispatches.dispatch_return(arranged)
     return ops.merge_axes(region.results[0], 2 + ndim, ndim + 1)
 
 

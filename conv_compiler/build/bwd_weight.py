@@ -59,14 +59,14 @@ def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
 
 def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
     """An operand after its op, in the type that is multiplied; itself where that is no change."""
-    from conv_compiler.ir import ops
+    from conv_compiler.ir import dispatches, ops
     from conv_compiler.ir.scalar import rounded, widened
 
     type = ops.element_type(dtype)
     if op is None and ops.element_of(value) == type:
         return value
     if op is None:
-        return ops.narrowed(value, dtype) if dtype.is_f8 else ops.converted(value, type)
+        return ops.narrowed(value, dtype) if dtype.is_f8 else dispatches.converted(value, type)
     wide = ops.element_type(DTYPES[DTYPES[dtype.accumulator].elementwise])
 
     def computed(x: ir.Value) -> Scalar:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.layouts import axis_of
 
@@ -73,9 +73,9 @@ def _parts(value: ir.Value, axis: int, parts: Sequence[str], type: ir.Type) -> i
                 found = arith.SelectOp(here, low, found).result
         return found
 
-    region = ops.dispatch_region(ir.RankedTensorType.get(longer, type))
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(longer, type))
     with ir.InsertionPoint(region.regions[0].blocks[0]):
         empty = tensor.EmptyOp(longer, type).result
         plain = [*dims[:axis], *dims[axis + 1 :]]
-        ops.dispatch_return(ops.generic([value], empty, [plain, dims], len(longer), 0, body))
+        dispatches.dispatch_return(ops.generic([value], empty, [plain, dims], len(longer), 0, body))
     return ops.merge_axes(region.results[0], axis, 2)

@@ -43,29 +43,34 @@ def classify(one: Instruction, chip: str, lanes: int) -> Counts:
     """What one wave-instruction counts."""
     name = one.name
     if is_matrix(name):
-        cycles, flops = matrix_work(chip, name)
-        return Counts(matrix=1, matrix_cycles=cycles, matrix_flops=flops)
+        work = matrix_work(chip, name)
+        return Counts(matrix=1, matrix_cycles=work.cycles, matrix_flops=work.flops)
     if name.startswith("v_"):
-        flops = next((flops for pattern, flops in _FLOPS if pattern.match(name)), 0)
-        slots = 0 if one.dual else _SLOW_SLOTS if _SLOW.match(name) else 1
-        return Counts(valu=0 if one.dual else 1, valu_slots=slots, vector_flops=flops * lanes)
+        return _vector(one, lanes)
     if name.startswith(("ds_write", "ds_store")):
         return _lds("writes", one.width)
     if name.startswith("ds_"):
         return _lds("reads", one.width)
     if name.startswith(("buffer_", "global_", "flat_", "scratch_")):
         return _memory(one, lanes)
-    if name.startswith(("s_load", "s_buffer_load")):
-        return Counts(scalar_loads=1)
-    if name.startswith(("s_cbranch", "s_branch")):
-        return Counts(branches=1)
-    if is_barrier(name):
-        return Counts(barriers=1)
-    if name.startswith("s_wait") or name == "s_barrier_signal":
-        return Counts(waits=1)
-    if name.startswith(_NOTHING):
-        return Counts()
-    return Counts(salu=1)
+    return next((counts for pattern, counts in _SCALAR if pattern.match(name)), Counts(salu=1))
+
+
+# Scalar instructions by the start of their names; all others count as scalar arithmetic.
+_SCALAR = (
+    (re.compile(r"s_(buffer_)?load"), Counts(scalar_loads=1)),
+    (re.compile(r"s_c?branch"), Counts(branches=1)),
+    (re.compile(r"s_barrier(_wait)?$"), Counts(barriers=1)),
+    (re.compile(r"s_wait|s_barrier_signal$"), Counts(waits=1)),
+    (re.compile("|".join(_NOTHING)), Counts()),
+)
+
+
+def _vector(one: Instruction, lanes: int) -> Counts:
+    """A vector instruction; the second half of a dual-issue pair takes no slot."""
+    flops = next((flops for pattern, flops in _FLOPS if pattern.match(one.name)), 0)
+    slots = 0 if one.dual else _SLOW_SLOTS if _SLOW.match(one.name) else 1
+    return Counts(valu=0 if one.dual else 1, valu_slots=slots, vector_flops=flops * lanes)
 
 
 def _memory(one: Instruction, lanes: int) -> Counts:

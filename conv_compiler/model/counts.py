@@ -104,19 +104,19 @@ def total(parts: Iterable[Counts]) -> Counts:
 class KernelCounts:
     """What a wave of a kernel executes: its main loop and all the rest.
 
-    `body` is one trip of the main loop, cut at its barriers (empty where there is no loop), `trips`
-    how often it runs, `outside` everything else. `load_distance` is how many trips lie between a
-    load from memory and the wait for it: 0 when it is waited for at once, `stages - 1` of a
-    software pipeline. `mixed` tells of a prediction that a trip's instructions of different pipes
-    alternate. `source` says where the numbers are from: "static" (machine code), "virtual"
-    (counted on the virtual GPU) or "predicted" (a tiling).
+    `body` is one iteration of the main loop, cut at its barriers (empty where there is no loop),
+    `trips` how often it runs, `outside` everything else. `load_distance` is the number of
+    iterations between a load from memory and the wait for it: 0 when it is waited for at once,
+    `stages - 1` of a software pipeline. `interleaved` tells of a prediction that instructions of
+    different pipes alternate. `source` says where the numbers are from: "static" (machine code),
+    "virtual" (counted on the virtual GPU) or "predicted" (a tiling).
     """
 
     body: tuple[Counts, ...] = ()
     trips: float = 0
     outside: Counts = Counts()
     load_distance: float = 0
-    mixed: bool = False
+    interleaved: bool = False
     source: str
 
     @cached_property

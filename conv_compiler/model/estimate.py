@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from conv_compiler.model.constants import BOUND, INTERLEAVED
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.facts import ChipFacts, chip_facts
 from conv_compiler.model.launch import Launch, Occupancy, occupancy
 from conv_compiler.targets import Target
 from conv_compiler.targets.limits import MOST_FRAGMENTS
-
-# A pipe that is busy for less than this share of the time does not bind a kernel: latency does.
-BOUND_SHARE = 0.75
-# Of a kernel whose trips are ordered (`passes/interleave.py`): the part of its vector instructions
-# that no product hides, for they stand in runs (fitted to timelines of 107 kernels on gfx942 and 42
-# on gfx950), the part of its LDS reads that is waited for where fragments take more registers than
-# the pass has room for behind the reads, and the trips behind the loop that are not ordered.
-BARE_VECTOR, LATE_READS, MIXED_BEHIND = 0.5, 0.4, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +88,12 @@ def serial_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
     return max(pipes["matrix"] + vector + pipes["LDS"], *pipes.values())
 
 
-def mixed_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
-    """Cycles of a workgroup alone whose pipes work at the same time, but for vector instructions in
-    runs too long to hide, and for reads of LDS behind the last product."""
+def interleaved_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
+    """Cycles of a workgroup alone whose loop is interleaved, so that pipes work at the same time.
+
+    Added to the busiest pipe is what does not hide: vector instructions in long runs, and LDS reads
+    behind the last product.
+    """
     vector = -(-launch.waves // chip.simds) * chip.valu_cycles * counts.valu_slots
     fragments = counts.lds_reads_4 + 2 * counts.lds_reads_8 + 4 * counts.lds_reads_16
     late = 0.0
@@ -105,8 +101,12 @@ def mixed_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
         reads = replace(
             counts, lds_writes_4=0, lds_writes_8=0, lds_writes_16=0, lds_conflict_cycles=0
         )
-        late = LATE_READS * launch.waves * lds_cycles(reads, chip)
-    return max(unit_cycles(counts, 1, launch, chip).values()) + BARE_VECTOR * vector + late
+        late = INTERLEAVED.late_reads_share * launch.waves * lds_cycles(reads, chip)
+    return (
+        max(unit_cycles(counts, 1, launch, chip).values())
+        + INTERLEAVED.bare_vector_share * vector
+        + late
+    )
 
 
 def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float:
@@ -114,13 +114,15 @@ def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float
 
     A workgroup's waves go from barrier to barrier together and do the same at the same time: read
     LDS, multiply, shift what was loaded, write LDS. So these do not hide one another (docs/model.md
-    holds it against timelines of compiled code). Each barrier adds a round trip to LDS; a load adds
-    what of its latency the software pipeline leaves uncovered. Where the trips are `mixed`, they do
-    hide one another, but not in the last two, which lie behind the loop.
+    compares it with timelines of compiled code). Each barrier adds a round trip to LDS. A load adds
+    the part of its latency that the software pipeline leaves uncovered. In an interleaved loop they
+    do hide one another, but not in the last iterations, which come after the loop.
     """
     serial = serial_cycles(counts.trip, launch, chip)
-    trip = min(serial, mixed_cycles(counts.trip, launch, chip)) if counts.mixed else serial
-    behind = MIXED_BEHIND * (serial - trip)
+    trip = (
+        min(serial, interleaved_cycles(counts.trip, launch, chip)) if counts.interleaved else serial
+    )
+    behind = INTERLEAVED.plain_iterations * (serial - trip)
     trip += counts.trip.barriers * chip.lds_latency_cycles
     if counts.trip.loads:
         trip = covered(trip, counts.load_distance, chip.load_cycles)
@@ -215,7 +217,7 @@ def _binds(pipes: Mapping[str, float], work: float, launch: float) -> str:
     if launch >= work:
         return "launch"
     busiest = max(pipes, key=lambda name: pipes[name])
-    return busiest if pipes[busiest] >= BOUND_SHARE * work else "latency"
+    return busiest if pipes[busiest] >= BOUND.busy_share * work else "latency"
 
 
 def fill_seconds(size: int, target: Target) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from conv_compiler.errors import ModelRefused
 
@@ -42,8 +43,15 @@ def is_matrix(name: str) -> bool:
     return name.startswith(("v_mfma", "v_wmma"))
 
 
-def matrix_work(chip: str, name: str) -> tuple[int, int]:
-    """(cycles, arithmetic operations) of one wave-instruction.
+class MatrixWork(NamedTuple):
+    """Cycles of a SIMD's matrix unit, and arithmetic operations, of one wave-instruction."""
+
+    cycles: int
+    flops: int
+
+
+def matrix_work(chip: str, name: str) -> MatrixWork:
+    """What one matrix instruction takes and does.
 
     Raises ModelRefused for one that is in no table.
     """
@@ -51,5 +59,5 @@ def matrix_work(chip: str, name: str) -> tuple[int, int]:
         m, n, k, blocks = (int(part or 1) for part in match.groups()[:4])
         kind = match[5].removesuffix("_1k").replace("iu8", "i8").split("_")[0]
         if cycles := CYCLES[chip].get(kind, {}).get((m, blocks)):
-            return cycles, 2 * m * n * k * blocks
+            return MatrixWork(cycles, 2 * m * n * k * blocks)
     raise ModelRefused(f"instruction {name}: its cycles on {chip} are in no table of the model")

@@ -159,7 +159,7 @@ def sampled_counts(code: KernelCode, dispatch: Dispatch) -> KernelCounts:
     return counts(sample_workgroups(dispatch, MANY_WORKGROUPS))
 
 
-def _alone(code: KernelCode, dispatch: Dispatch, launch: Launch) -> float:
+def alone_cycles_of(code: KernelCode, dispatch: Dispatch, launch: Launch) -> float:
     """Cycles of one workgroup, the mean of a few."""
     ids = sample_workgroups(dispatch, FEW_WORKGROUPS)
     chip = chip_facts(find_target(code.chip))
@@ -172,6 +172,31 @@ def _alone(code: KernelCode, dispatch: Dispatch, launch: Launch) -> float:
 def _start(code: KernelCode, workgroup: tuple[int, int, int]) -> dict[str, int]:
     """The scalar registers a workgroup starts with, as far as they are known."""
     return {name: value for name, value in zip(code.workgroup_id, workgroup, strict=False) if name}
+
+
+def _kernel_model(
+    code: KernelCode,
+    dispatch: Dispatch,
+    launch: Launch,
+    row: KernelCounters | None,
+    first_look: bool,
+) -> KernelModel:
+    """The model of one dispatch; the counters of `row` take the place of static counts."""
+    counts = sampled_counts(code, dispatch)
+    if row:
+        dies = dies_at_once(row) if first_look else dies_reading(row, launch)
+        launch = replace(launch, dies=dies)
+        counts = (with_rates if first_look else with_counters)(counts, row)
+    stored = int(counts.wave.store_bytes * launch.workgroups * launch.waves)
+    launch = replace(launch, written_bytes=min(launch.written_bytes, stored))
+    target, alone = find_target(code.chip), alone_cycles_of(code, dispatch, launch)
+    return KernelModel(
+        code=code,
+        dispatch=dispatch,
+        launch=launch,
+        counts=counts,
+        estimate=estimate(counts, launch, target, alone=alone),
+    )
 
 
 def model_module(
@@ -206,22 +231,7 @@ def model_module(
             )
         launch = launch_of(code, dispatch, written)
         written |= set(dispatch.buffers[-1:])
-        counts = sampled_counts(code, dispatch)
-        if row := counted.get(code.name):
-            dies = dies_at_once(row) if first_look else dies_reading(row, launch)
-            launch = replace(launch, dies=dies)
-            counts = (with_rates if first_look else with_counters)(counts, row)
-        stored = int(counts.wave.store_bytes * launch.workgroups * launch.waves)
-        launch = replace(launch, written_bytes=min(launch.written_bytes, stored))
-        models.append(
-            KernelModel(
-                code=code,
-                dispatch=dispatch,
-                launch=launch,
-                counts=counts,
-                estimate=estimate(counts, launch, target, alone=_alone(code, dispatch, launch)),
-            )
-        )
+        models.append(_kernel_model(code, dispatch, launch, counted.get(code.name), first_look))
     if not models:
         raise InvalidArtifact(
             f"artifact {vmfb.name}: its host program launches no kernel; compile it again"

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conv_compiler.errors import InvalidArray, Mismatch
+from conv_compiler.errors import InvalidArray
 from conv_compiler.runtime.kernel import load, to_numpy
-from conv_compiler.targets import find_target
 from conv_compiler.verification.comparison import Comparison
 from conv_compiler.verification.comparison import compare as compare
 from conv_compiler.verification.inputs import inputs as inputs
@@ -30,9 +29,10 @@ from conv_compiler.verification.tolerance import (
     after_elementwise,
     after_operand_ops,
     below_normal,
-    lost_in_sums,
     tolerance,
 )
+from conv_compiler.verification.verdict import Report as Report
+from conv_compiler.verification.verdict import flushed_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,95 +46,6 @@ if TYPE_CHECKING:
 
 # Times that a kernel is run to see whether its bits are the same; more would find no more.
 MOST_RUNS = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What `verify` found, on all of `batches` together.
-
-    `drifting` counts elements whose bits differed between runs.
-    """
-
-    problem: ConvProblem
-    target: str
-    device: str
-    strategy: str
-    split_k: int
-    data: str
-    seed: int
-    tolerance: Tolerance
-    comparison: Comparison
-    runs: int
-    drifting: int
-    seconds: float
-    artifact: Artifact
-    batches: tuple[int, ...]
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether all runs gave the same bits."""
-        return self.drifting == 0
-
-    @property
-    def passed(self) -> bool:
-        """Whether no element is wrong and all runs agree."""
-        return self.comparison.wrong == 0 and self.repeatable
-
-    @property
-    def gflops(self) -> float:
-        """10^9 operations a second, by the problem's count; 0 where no time was taken."""
-        return self.problem.flops / self.seconds / 1e9 if self.seconds else 0.0
-
-    @property
-    def verdict(self) -> str:
-        """The outcome in a few words."""
-        found = self.comparison
-        if found.wrong:
-            why = self._flushed_data
-            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}{why}"
-        if not self.repeatable:
-            return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.elements} elements"
-        how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
-        return f"right ({how})"
-
-    @property
-    def _flushed_data(self) -> str:
-        """What to do about denormals of f16 that were taken as 0, where data have them."""
-        if self.data != "denormal" or self.problem.data_type.is_integer:
-            return ""
-        flushed = flushed_types(self.artifact)
-        lost = {*self.problem.operand_dtypes} & {*flushed} - {*lost_in_sums(self.problem, flushed)}
-        if not lost:
-            return ""
-        return f"; {self.target} takes denormals of {' and '.join(lost)} as 0, --compute bf16 none"
-
-    @property
-    def text(self) -> str:
-        """One line a person reads."""
-        speed = f", {self.seconds * 1e3:.3f} ms, {self.gflops:.1f} GFLOP/s" if self.seconds else ""
-        return f"{self.problem.name} on {self.device}, {self.strategy}: {self.verdict}{speed}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for machines; floats may be NaN where a kernel gave NaN."""
-        names = ("target", "device", "strategy", "split_k", "data", "seed", "runs", "drifting")
-        return {
-            "problem": self.problem.to_json(),
-            **{name: getattr(self, name) for name in names},
-            "batches": list(self.batches),
-            "passed": self.passed,
-            "repeatable": self.repeatable,
-            "tolerance": self.tolerance.to_json(),
-            **asdict(self.comparison),
-            "seconds": self.seconds,
-            "gflops": self.gflops,
-            "artifact": self.artifact.to_json(),
-        }
-
-    def require(self) -> Report:
-        """The report itself; raises Mismatch unless it passed."""
-        if not self.passed:
-            raise Mismatch(f"kernel {self.problem.name}: {self.verdict}; {self.strategy}")
-        return self
 
 
 def _bits(array: Array) -> Array:
@@ -201,12 +112,6 @@ def check_size(problem: ConvProblem, runs: int) -> None:
             f"operands of {problem.name}: {needed >> 30} GiB in the reference's float64, and this "
             f"machine has {memory >> 30} GiB; verify a smaller batch"
         )
-
-
-def flushed_types(artifact: Artifact) -> tuple[str, ...]:
-    """The types whose denormals the instructions of a kernel take as 0."""
-    target = find_target(artifact.target)
-    return target.flushed if artifact.strategy.mma or not target.is_gpu else ()
 
 
 def batches_of(problem: ConvProblem) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from conv_compiler.passes.pair_products import PAIR
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A tensor, the zeros around it by axis, and which element of all that each trip reads."""
+    """A tensor, the zeros around it by axis, and the element that each iteration reads."""
 
     value: ir.Value
     low: tuple[int, ...]
@@ -30,8 +30,10 @@ class Source:
     def with_long_rows(
         self, ranges: Mapping[str, int], lanes: str, may_join: Callable[[Axis, Axis], bool]
     ) -> Source:
-        """The same with the last axes made one, as long as rows of so many trips are whole, without
-        pads, and they may be joined: the last axis, and what it would become."""
+        """The same with the last axes joined, where their rows are read whole and have no pads.
+
+        `may_join` is asked for the last axis, and for what it would become.
+        """
         found = self
         while len(found.index) > 1 and lanes not in found.index[-2]:
             *shape, above, size = ops.shape_of(found.value)
@@ -53,7 +55,7 @@ class Source:
 
 
 def extent_of(axis: Axis, ranges: Mapping[str, int]) -> int:
-    """Elements along an axis that so many trips of each loop reach."""
+    """Elements along an axis that so many iterations of each loop reach."""
     return 1 + sum((ranges[loop] - 1) * step for loop, step in axis.items() if loop != PAIR)
 
 
@@ -77,7 +79,7 @@ def _without_pads(value: ir.Value) -> tuple[ir.Value, list[int], list[int]]:
 
 
 def _without_units(owner: ir.Operation) -> ir.Value | None:
-    """Of a padded tensor that only loses unit axes: the same with the pads outermost; else None."""
+    """A padded tensor that only loses unit axes, with the pads outermost; None for another."""
     if owner.name != "tensor.collapse_shape" or isinstance(owner.operands[0].owner, ir.Block):
         return None
     pad = owner.operands[0].owner

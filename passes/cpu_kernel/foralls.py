@@ -1,4 +1,4 @@
-"""Loops over workgroups and threads, written by a pass: each trip makes a piece of the result."""
+"""Loops over workgroups and threads; each iteration makes a piece of the result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def forall(
     mapping: Sequence[str],
     body: Callable[[list[ir.Value], ir.Value], Piece],
 ) -> ir.Value:
-    """A loop of independent trips; each puts a piece of the result in its place."""
+    """A loop of independent iterations; each puts a piece of the result in its place."""
     rank = len(sizes)
     loop = scf.ForallOp(
         [0] * rank,

@@ -104,24 +104,24 @@ def choice(
 
 
 def loops(
-    trips: Sequence[int | ir.Value],
+    iterations: Sequence[int | ir.Value],
     values: list[ir.Value],
     body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
 ) -> list[ir.Value]:
-    """Nested loops from 0, outermost first, with values that trips hand on; none of one trip."""
-    if not trips:
+    """Nested loops from 0, outermost first, that hand values on; one iteration is no loop."""
+    if not iterations:
         return body([], values)
-    known = trips[0] if isinstance(trips[0], int) else _known(trips[0])
+    known = iterations[0] if isinstance(iterations[0], int) else _known(iterations[0])
     if known == 0:
         return values
     if known == 1:
-        return loops(trips[1:], values, lambda at, values: body([constant(0), *at], values))
-    count = constant(trips[0]) if isinstance(trips[0], int) else trips[0]
+        return loops(iterations[1:], values, lambda at, values: body([constant(0), *at], values))
+    count = constant(iterations[0]) if isinstance(iterations[0], int) else iterations[0]
     loop = scf.ForOp(constant(0), count, constant(1), values)
     with ir.InsertionPoint(loop.body):
         first = loop.induction_variable
         out = loops(
-            trips[1:],
+            iterations[1:],
             list(loop.inner_iter_args),
             lambda at, values: body([first, *at], values),
         )

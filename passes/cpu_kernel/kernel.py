@@ -1,8 +1,7 @@
-"""The kernel of `vector-kernel` while it is written: workgroups, chunks, register tiles, sums in
-vectors.
+"""The kernel of `vector-kernel` while it is written: workgroups, chunks and register tiles.
 
-`tile_kernel.py` and `packing.py` say what is different where sums are tiles of registers, and where
-operands are packed before.
+`kernel_sums.py` keeps its sums. `tile_kernel.py` says what differs where sums are AMX tiles, and
+`packing.py` what differs where operands are packed first.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor, vector
+from iree.compiler.dialects import tensor
 
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import Index, LoopNest
 from conv_compiler.passes.cpu_kernel.addresses import Address
+from conv_compiler.passes.cpu_kernel.copied_data import ChunkShape, Operand
 from conv_compiler.passes.cpu_kernel.epilogues import Epilogue
 from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
@@ -33,6 +32,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
     plus,
     times,
 )
+from conv_compiler.passes.cpu_kernel.kernel_sums import VectorSums
 from conv_compiler.passes.cpu_kernel.packed_copies import filled
 from conv_compiler.passes.cpu_kernel.packed_operands import PackedOperand
 from conv_compiler.passes.cpu_kernel.prefetch import LEAST_PRODUCTS, lines_of, request
@@ -49,7 +49,7 @@ def summed_loops(nest: LoopNest) -> tuple[str, ...]:
     return tuple(loop for loop in nest.reductions if loop != PAIR)
 
 
-class Kernel:
+class Kernel(VectorSums):
     """The kernel of one contraction while it is written: sums in vectors."""
 
     def __init__(self, nest: LoopNest, options: KernelOptions, epilogue: Epilogue | None) -> None:
@@ -61,7 +61,7 @@ class Kernel:
         self.last = nest.parallel[-1]
         self.width = math.gcd(options.lanes, self.tile[self.last])
         self.element = ops.element_of(nest.op.results[0])
-        # Trips of the loops that a block of sums takes, and one instruction sums.
+        # Iterations that a block of sums takes, and that one instruction sums.
         self.blocks, self.steps = {self.last: self.width}, dict.fromkeys(self.summed, 1)
         self.sums = ir.VectorType.get([self.width], self.element)
         self.product = self._product()
@@ -72,19 +72,16 @@ class Kernel:
 
     def _operands(self) -> list[PackedOperand]:
         nest = self.nest
-        ranges = {**self.share, **self.cache}
-        uneven = [p for p, tile in self.cache.items() if nest.sizes[p] % tile]
+        chunk = ChunkShape(
+            ranges={**self.share, **self.cache},
+            uneven=[p for p, tile in self.cache.items() if nest.sizes[p] % tile],
+            summed=self.summed,
+            product=self.product,
+            reader=self.reader,
+        )
         return [
-            PackedOperand(
-                value,
-                index,
-                ranges,
-                uneven,
-                lanes,
-                self.product,
-                self.summed,
-                self.reads(index),
-                self.reader,
+            PackedOperand.of(
+                Operand(value=value, index=index, lanes=lanes, reads=self.reads(index)), chunk
             )
             for value, index, lanes in zip(nest.operands, nest.indices, self.lanes, strict=False)
         ]
@@ -116,8 +113,8 @@ class Kernel:
         sizes = [self.share[p] for p in nest.parallel]
         grid = [whole // share for whole, share in zip(shape, sizes, strict=True)]
         inputs = self.epilogue.inputs() if self.epilogue else []
-        region = ops.dispatch_region(ir.RankedTensorType.get(shape, self.element))
-        ops.count_workgroups(region)
+        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, self.element))
+        dispatches.count_workgroups(region)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             out = tensor.EmptyOp(shape, self.element).result
 
@@ -135,7 +132,7 @@ class Kernel:
             mapping = ["#iree_codegen.workgroup_mapping<x>"]
             result = forall((math.prod(grid),), out, mapping, workgroup)
             result.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
-            ops.dispatch_return(result)
+            dispatches.dispatch_return(result)
         found: ir.Value = region.results[0]
         return found
 
@@ -146,17 +143,17 @@ class Kernel:
         adds = math.prod(chunks) > 1
         copied = self.copied
         asked = copied if adds and self.asks_ahead(copied) else []
-        self.asked = [(operand, Address(operand.value)) for operand in asked]
+        self.asked = [(operand, Address(operand.data.value)) for operand in asked]
         if adds:
             piece = self.cleared(piece, tiles)
 
         def a_chunk(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             piece, *copies = values
             start = {p: times(i, self.cache[p]) for p, i in zip(self.summed, at, strict=True)}
-            trips = {p: self.trips(p, start[p]) for p in self.summed}
+            iterations = {p: self.iterations(p, start[p]) for p in self.summed}
             place = {**first, **start}
             copies = [
-                filled(operand, copy, place, trips)
+                filled(operand, copy, place, iterations)
                 for operand, copy in zip(copied, copies, strict=True)
             ]
             sources, starts = self.sources(copies), self.starts(place)
@@ -173,7 +170,7 @@ class Kernel:
                     plus(start, operand.base(inside))
                     for start, operand in zip(starts, self.operands, strict=True)
                 ]
-                sums = self.summed_up(sources, bases, trips, sums)
+                sums = self.summed_up(sources, bases, iterations, sums)
                 write = self.keep if adds else self.write
                 return [write(values[0], at, sums)]
 
@@ -186,12 +183,15 @@ class Kernel:
     @property
     def copied(self) -> list[PackedOperand]:
         """The operands that a workgroup copies next to its stack, chunk by chunk."""
-        return [operand for operand in self.operands if not operand.is_direct]
+        return [operand for operand in self.operands if not operand.data.is_direct]
 
     def sources(self, copies: Sequence[ir.Value]) -> list[ir.Value]:
         """What each operand is read from: its copy, or the tensor."""
         made = iter(copies)
-        return [operand.value if operand.is_direct else next(made) for operand in self.operands]
+        return [
+            operand.data.value if operand.data.is_direct else next(made)
+            for operand in self.operands
+        ]
 
     def starts(self, first: Mapping[str, ir.Value]) -> list[ir.Value]:
         """The element of each operand's source from which addresses count in a chunk."""
@@ -207,37 +207,35 @@ class Kernel:
         return loops(tiles, values, body)
 
     def ask(self, ahead: Mapping[str, ir.Value], number: ir.Value, shares: int) -> None:
-        """Ask the caches for share `number` of the data for a chunk that starts at those trips."""
+        """Ask the caches for share `number` of the data for the chunk that starts at `ahead`."""
         for operand, memory in self.asked:
             request(operand, memory, ahead, number, shares)
 
-    def beside(self, trip: Sequence[ir.Value]) -> None:
-        """What else is done in each innermost trip of a chunk: nothing."""
+    def meanwhile(self, iteration: Sequence[ir.Value]) -> None:
+        """What else is done in each innermost iteration of a chunk: nothing."""
 
-    def trips(self, loop: str, start: ir.Value) -> int | ir.Value:
-        """Trips of a summed loop's tile that begins at `start`."""
+    def iterations(self, loop: str, start: ir.Value) -> int | ir.Value:
+        """Iterations of a summed loop in the chunk that begins at `start`."""
         tile, size = self.cache[loop], self.nest.sizes[loop]
         return tile if size % tile == 0 else at_most(tile, less(constant(size), start))
-
-    def inside(self, tile: Sequence[ir.Value]) -> dict[str, ir.Value]:
-        """First trip of each parallel loop in a register tile, from the workgroup's first on."""
-        return {p: times(i, self.tile[p]) for p, i in zip(self.nest.parallel, tile, strict=True)}
 
     def summed_up(
         self,
         sources: Sequence[ir.Value],
         bases: Sequence[ir.Value],
-        trips: Mapping[str, int | ir.Value],
+        iterations: Mapping[str, int | ir.Value],
         sums: list[ir.Value],
     ) -> list[ir.Value]:
-        """The sums of a tile with the products of a chunk added, whose operands begin at `bases`
-        in what they are read from."""
+        """The sums of a tile with the products of a chunk added.
+
+        The operands begin at `bases` in what they are read from.
+        """
 
         handles = [self.handle(source) for source in sources]
 
-        def a_trip(trip: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
-            self.beside(trip)
-            step = {p: times(i, self.steps[p]) for p, i in zip(self.summed, trip, strict=True)}
+        def an_iteration(iteration: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            self.meanwhile(iteration)
+            step = {p: times(i, self.steps[p]) for p, i in zip(self.summed, iteration, strict=True)}
             at = [o.base(step, base) for o, base in zip(self.operands, bases, strict=True)]
 
             @cache
@@ -255,11 +253,14 @@ class Kernel:
                 sums[number] = self.product.add(sums[number], *factors(offsets))
             return sums
 
-        return loops([self.instructions(p, trips[p]) for p in self.summed], sums, a_trip)
+        return loops([self.instructions(p, iterations[p]) for p in self.summed], sums, an_iteration)
 
     def in_order(self) -> list[tuple[int, dict[str, int]]]:
-        """Each block of sums, its number first, in the order in which they are added to: of the
-        operand that has more factors one after the other, or registers would have to hold them."""
+        """Each block of sums with its number, in the order in which products are added.
+
+        The factors of the operand that has more of them come one after the other, or registers
+        would have to hold them all.
+        """
         blocks = list(enumerate(self.offsets()))
         distances = [[o.distance(offsets) for _, offsets in blocks] for o in self.operands]
         slowest = max(distances, key=lambda found: len(set(found)))
@@ -267,74 +268,18 @@ class Kernel:
 
     @property
     def loads_first(self) -> bool:
-        """Whether all factors of a trip are loaded before the first of them is multiplied."""
+        """Whether all factors of an iteration are loaded before the first is multiplied."""
         return False
 
-    def instructions(self, loop: str, trips: int | ir.Value) -> int | ir.Value:
-        """One behind the other for so many trips of a summed loop."""
+    def instructions(self, loop: str, iterations: int | ir.Value) -> int | ir.Value:
+        """Instructions, one after the other, for so many iterations of a summed loop."""
         step = self.steps[loop]
-        return trips // step if isinstance(trips, int) else divided(trips, step)
+        return iterations // step if isinstance(iterations, int) else divided(iterations, step)
 
     def handle(self, source: ir.Value) -> ir.Value:
-        """What is read of an operand's copy, or of the operand itself, by `load`."""
+        """What `load` reads: an operand's copy, or the operand itself."""
         return source
 
     def load(self, number: int, source: ir.Value, base: ir.Value, distance: int) -> ir.Value:
-        """A factor of either operand, so far behind an address."""
+        """A factor of either operand, at a distance from an address."""
         return self.operands[number].vector(source, base, distance)
-
-    def offsets(self) -> list[dict[str, int]]:
-        """Where each block of sums lies in the tile."""
-        ranges = [range(0, self.tile[p], self.blocks.get(p, 1)) for p in self.nest.parallel]
-        return [dict(zip(self.nest.parallel, at, strict=True)) for at in product(*ranges)]
-
-    def zeros(self) -> list[ir.Value]:
-        """Sums of nothing."""
-        return [self.zero() for _ in self.offsets()]
-
-    def zero(self) -> ir.Value:
-        """A block of sums of nothing."""
-        return vector.BroadcastOp(self.sums, ops.zero(self.element)).result
-
-    def places(self, tile: Sequence[ir.Value]) -> list[list[ir.Value]]:
-        """Indices in a piece of each block of a register tile."""
-        inside = self.inside(tile)
-        return [
-            [plus(inside[p], constant(shift)) for p, shift in offsets.items()]
-            for offsets in self.offsets()
-        ]
-
-    def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
-        """The piece with zeros for the sums of all tiles, before the first chunk."""
-        return loops(tiles, [piece], lambda at, values: [self.write(values[0], at, self.zeros())])[
-            0
-        ]
-
-    def kept(self, piece: ir.Value, tile: Sequence[ir.Value]) -> list[ir.Value]:
-        """The sums of a tile as the chunk before left them."""
-        map, zero = ir.AffineMap.get_minor_identity(len(tile), 1), ops.zero(self.element)
-        return [
-            vector.TransferReadOp(self.sums, piece, at, map, zero, [True]).result
-            for at in self.places(tile)
-        ]
-
-    def keep(self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]) -> ir.Value:
-        """The piece, with the sums of a tile kept for the next chunk."""
-        return self.write(piece, tile, sums)
-
-    def finished(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
-        """The piece with the sums of all tiles in it, behind the last chunk."""
-        return piece
-
-    def write(
-        self, piece: ir.Value, tile: Sequence[ir.Value], sums: Sequence[ir.Value]
-    ) -> ir.Value:
-        """The piece with the sums of a tile in their places."""
-        for at, value in zip(self.places(tile), sums, strict=True):
-            piece = self.with_block(piece, at, value)
-        return piece
-
-    def with_block(self, piece: ir.Value, at: Sequence[ir.Value], value: ir.Value) -> ir.Value:
-        """The piece with a block of sums in its place."""
-        map = ir.AffineMap.get_minor_identity(len(at), 1)
-        return vector.TransferWriteOp(piece.type, value, piece, at, map, [True]).result

@@ -1,8 +1,7 @@
-"""Operands packed by kernels of their own, for a kernel whose workgroups would copy them again and
-again.
+"""Operands that kernels of their own pack, because workgroups would copy the same again and again.
 
-A workgroup of these fills the copy that workgroups of one share read for one chunk
-(`packed_copies.py`); copies lie one behind the other in a tensor of one axis. While a chunk is
+A workgroup of such a kernel fills the copy that all workgroups of one share read for one chunk
+(`packed_copies.py`). The copies follow one another in a tensor of one axis. While a chunk is
 multiplied, the caches are asked for the next one, which another core may have packed.
 """
 
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import Index
 from conv_compiler.passes.cpu_kernel.addresses import Address
@@ -41,10 +40,10 @@ if TYPE_CHECKING:
 
 
 class PacksFirst(Kernel):
-    """What kernels have in common whose operands others pack, also where these lie ready."""
+    """What kernels have in common whose operands others pack."""
 
     def reads(self, index: Index) -> int:
-        """More than any operand is read where it lies."""
+        """More than any operand that is read where it lies."""
         return MOST_READS + 1
 
     @property
@@ -68,29 +67,32 @@ class PacksFirst(Kernel):
 
 
 class PackedVectorKernel(PacksFirst):
-    """The kernel of one contraction while it is written: sums in vectors, operands packed before.
+    """The kernel of one contraction while it is written: sums in vectors, operands packed first.
 
-    Cores read what is packed one line behind the other, and need not be asked to."""
+    Cores read what is packed one line after another, and need not be asked to.
+    """
 
 
 class PackedTileKernel(PacksFirst, TileKernel):
-    """The kernel of one contraction while it is written: sums in tiles, operands packed before."""
+    """The kernel of one contraction while it is written: AMX sums, operands packed first."""
 
     lines: Sequence[tuple[ir.Value, int]] = ()
 
     def ask(self, ahead: Mapping[str, ir.Value], number: ir.Value, shares: int) -> None:
-        """Find out which lines of the next chunk's copies a register tile asks for: first address,
-        and how many in each trip."""
-        trips = math.prod(self.cache[p] // self.steps[p] for p in self.summed)
+        """Find which lines of the next chunk's copies a register tile asks for.
+
+        That is a first address, and a number of lines in each iteration.
+        """
+        iterations = math.prod(self.cache[p] // self.steps[p] for p in self.summed)
         self.lines = []
         for packing, packed in zip(self.packings, self.packed, strict=True):
-            run = -(-packing.length // (TILE_ROWS * shares * trips))
-            start = plus(packing.start(ahead), times(number, run * trips * TILE_ROWS))
+            run = -(-packing.length // (TILE_ROWS * shares * iterations))
+            start = plus(packing.start(ahead), times(number, run * iterations * TILE_ROWS))
             self.lines.append((element_address(address_of(packed), start), run))
 
-    def beside(self, trip: Sequence[ir.Value]) -> None:
+    def meanwhile(self, iteration: Sequence[ir.Value]) -> None:
         """Ask the second cache for them, where they are few beside those that are multiplied."""
-        number = linearized(trip, [self.cache[p] // self.steps[p] for p in self.summed])
+        number = linearized(iteration, [self.cache[p] // self.steps[p] for p in self.summed])
         for address, run in self.lines:
             for line in range(run if run <= MOST_LINES else 0):
                 place = plus(times(number, run * LINE_BYTES), constant(line * LINE_BYTES))
@@ -98,8 +100,7 @@ class PackedTileKernel(PacksFirst, TileKernel):
 
 
 class Packing:
-    """All copies of an operand of a kernel: one for each share of the parallel loops that it has
-    and each chunk of the summed ones."""
+    """All copies of an operand: one for each share of its parallel loops and each chunk."""
 
     def __init__(self, kernel: Kernel, operand: PackedOperand) -> None:
         self.kernel, self.operand = kernel, operand
@@ -107,15 +108,15 @@ class Packing:
         self.sizes = {
             loop: size
             for loop, size in sizes.items()
-            if any(loop in axis for axis in operand.index)
+            if any(loop in axis for axis in operand.data.index)
         }
         self.counts = [-(-kernel.nest.sizes[loop] // size) for loop, size in self.sizes.items()]
         # Whole lines of the cache.
         lanes = operand.product.lanes
-        self.length = -(-operand.blocks * operand.pitch // lanes) * lanes
+        self.length = -(-operand.layout.length // lanes) * lanes
 
     def start(self, first: Mapping[str, ir.Value]) -> ir.Value:
-        """The first element of the copy for tiles that start at trip `first` of each loop."""
+        """The first element of the copy for tiles that start at iteration `first` of each loop."""
         at = [divided(first[loop], size) for loop, size in self.sizes.items()]
         return times(linearized(at, self.counts), self.length)
 
@@ -123,8 +124,8 @@ class Packing:
         """The dispatch region that packs the operand."""
         operand, kernel, copies = self.operand, self.kernel, math.prod(self.counts)
         shape = [copies * self.length]
-        region = ops.dispatch_region(ir.RankedTensorType.get(shape, operand.product.element))
-        ops.count_workgroups(region)
+        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, operand.product.element))
+        dispatches.count_workgroups(region)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             out = tensor.EmptyOp(shape, operand.product.element).result
 
@@ -134,14 +135,16 @@ class Packing:
                     loop: times(i, size)
                     for i, (loop, size) in zip(at, self.sizes.items(), strict=True)
                 }
-                trips = {p: kernel.trips(p, first[p]) for p in kernel.summed if p in first}
+                iterations = {
+                    p: kernel.iterations(p, first[p]) for p in kernel.summed if p in first
+                }
                 offset = times(ids[0], self.length)
                 piece = slice_of(out, [offset], [self.length], [self.length])
-                memory = Address(operand.value)
-                return filled(operand, piece, first, trips, memory), [offset], [self.length]
+                memory = Address(operand.data.value)
+                return filled(operand, piece, first, iterations, memory), [offset], [self.length]
 
             result = forall((copies,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
             result.owner.operation.attributes[ROLE] = ir.StringAttr.get("packing")
-            ops.dispatch_return(result)
+            dispatches.dispatch_return(result)
         found: ir.Value = region.results[0]
         return found

@@ -36,7 +36,7 @@ FIRST_CACHE, SECOND_CACHE = 3, 2
 
 def lines_of(operand: PackedOperand) -> int:
     """Lines of memory that a copy is read from, or few more."""
-    rows = math.prod(operand.extents) // operand.row_elements
+    rows = math.prod(operand.data.extents) // operand.data.row_elements
     return operand.parts * rows * _row_lines(operand)
 
 
@@ -47,15 +47,15 @@ def request(
     number: ir.Value,
     shares: int,
 ) -> None:
-    """Ask for share `number` of what a copy for tiles that start at trip `first` reads.
+    """Ask for share `number` of what a copy for tiles that start at iteration `first` reads.
 
     Addresses outside of the tensor are asked for, too, where the copy has zeros: that does nothing.
     """
     o = operand
-    axes = [axis for axis in range(len(o.extents)) if axis not in o.row_axes]
+    axes = [axis for axis in range(len(o.data.extents)) if axis not in o.data.row_axes]
     lines = _row_lines(o)
     run = min(lines, MOST_LINES)
-    sizes = [*(o.extents[axis] for axis in axes), -(-lines // run)]
+    sizes = [*(o.data.extents[axis] for axis in axes), -(-lines // run)]
     share = -(-math.prod(sizes) // shares)
     left = at_least(0, less(constant(math.prod(sizes)), times(number, share)))
 
@@ -74,7 +74,7 @@ def request(
 
 
 def _row_lines(operand: PackedOperand) -> int:
-    bits = operand.row_elements * ops.element_of(operand.value).width
+    bits = operand.data.row_elements * ops.element_of(operand.data.value).width
     return int(-(-bits // (8 * LINE_BYTES)))
 
 

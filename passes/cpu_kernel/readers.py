@@ -14,9 +14,12 @@ LEAST_BLOCK = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Who reads a copy: register tiles of so many trips of each parallel loop, by vectors of so
-    many lanes. Of no tile nothing is known, and copies lie in one piece. `steps` are trips of
-    summed loops that one instruction sums, where these are more than one."""
+    """Who reads a copy.
+
+    A register tile has `tile` iterations of each parallel loop and reads vectors of `lanes`.
+    Without a tile nothing is known, and copies lie in one piece. `steps` are the iterations of
+    summed loops that one instruction sums, where these are more than one.
+    """
 
     tile: Mapping[str, int]
     lanes: int

@@ -1,12 +1,12 @@
 """The kernel of `vector-kernel` with sums in tile registers (`amx_ops.py`).
 
     for tiles of `tile`, e.g. 32 k, 1 y, 1 x, 32 c           four tiles of sums
-      for summed trips, e.g. 14 of wo at a time
+      for summed iterations, e.g. 14 of wo at a time
         sums[16 k][16 c] += gradient[16 k][14 wo] * image[14 wo][16 c]
 
 or with the roles of k and c changed. One operand has the lanes of the sums, innermost in its copy;
 the copy of the other one, which has their rows, has the loop innermost of which the instruction
-sums several trips.
+sums several iterations.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class TileKernel(Kernel):
     def cleared(self, piece: ir.Value, tiles: Sequence[int]) -> ir.Value:
         """Zeros for the sums of all tiles, and a place where they wait."""
         blocks, rows = len(self.offsets()), self.nest.parallel.index(self.rows)
-        copies = sum(o.blocks * o.pitch for o in self.copied) * ELEMENT_BYTES
+        copies = sum(o.layout.length for o in self.copied) * ELEMENT_BYTES
         fits = copies + math.prod(tiles) * blocks * TILE_BYTES <= STACK_BYTES
         self.waiting = StackSums(tiles, blocks, self.element) if fits else ResultSums(piece, rows)
 

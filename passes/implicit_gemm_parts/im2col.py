@@ -9,112 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
-
-
-@dataclass(frozen=True, kw_only=True)
-class PixelAxis:
-    """One axis that pixels and window move along: out of `size` steps of `stride`, with `window`
-    taps `dilation` apart."""
-
-    axis: int
-    size: int
-    stride: int = 1
-    dilation: int = 1
-    window: int = 1
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a step of the output is a step of the axis, and nothing else moves along it."""
-        return (self.stride, self.dilation, self.window) == (1, 1, 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """A tensor and what its axes stand for.
-
-    `summed` holds the pixel axes of each summed axis of the operand, outermost first; `pad_low` and
-    `pad_high` the zeros around the tensor, per axis (empty for none).
-    """
-
-    value: ir.Value
-    group_axis: int
-    channel_axis: int
-    summed: tuple[tuple[PixelAxis, ...], ...]
-    pad_low: tuple[int, ...] = ()
-    pad_high: tuple[int, ...] = ()
-
-    @property
-    def rank(self) -> int:
-        """Axes of the tensor."""
-        return len(ops.shape_of(self.value))
-
-    @property
-    def pixels(self) -> tuple[PixelAxis, ...]:
-        """All pixel axes, in the operand's order."""
-        return tuple(pixel for part in self.summed for pixel in part)
-
-
-def merge_pixels(source: Source) -> Source:
-    """The view in which plain pixel axes that lie side by side are one: fewer divisions.
-
-    Only for a source whose pixels are its whole extents.
-    """
-    for number, part in enumerate(source.summed):
-        for outer, inner in pairwise(part):
-            if inner.axis != outer.axis + 1 or not (outer.is_plain and inner.is_plain):
-                continue
-
-            def moved(axis: int, gone: int = inner.axis) -> int:
-                return axis - (axis >= gone)
-
-            merged = [
-                replace(p, axis=moved(p.axis), size=p.size * (inner.size if p is outer else 1))
-                for p in part
-                if p is not inner
-            ]
-            summed = [
-                tuple(merged)
-                if i == number
-                else tuple(replace(p, axis=moved(p.axis)) for p in other)
-                for i, other in enumerate(source.summed)
-            ]
-            return merge_pixels(
-                Source(
-                    value=ops.merge_axes(source.value, outer.axis, 2),
-                    group_axis=moved(source.group_axis),
-                    channel_axis=moved(source.channel_axis),
-                    summed=tuple(summed),
-                )
-            )
-    return source
-
-
-def behind_unit_axis(source: Source) -> Source:
-    """The view with a unit axis last, where IREE must not read the innermost axis in vectors.
-
-    IREE 3.13 takes the innermost axis for contiguous if its padded extent is a multiple of the
-    vector (`chooseDimToVectorize` in `LinalgExt/IR/Im2colUtils.cpp`). Two things break that. A
-    window moves along the axis: IREE's `isUnitWindowMOutputDim` looks at the window of another
-    axis. Or the pixels are fewer than the extent: a vector then reaches past the last pixel, where
-    the next row of pixels should follow. A unit axis behind it leaves nothing to vectorise.
-    """
-    last = source.rank - 1
-    extent = ops.shape_of(source.value)[last] + sum(
-        pads[last] for pads in (source.pad_low, source.pad_high) if pads
-    )
-    if all(p.is_plain and p.size == extent for p in source.pixels if p.axis == last):
-        return source
-    value = ops.split_axis(source.value, last, (ops.shape_of(source.value)[last], 1))
-    low, high = ((*pads, 0) if pads else () for pads in (source.pad_low, source.pad_high))
-    return replace(source, value=value, pad_low=low, pad_high=high)
+from conv_compiler.passes.implicit_gemm_parts.gather_source import PixelAxis, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,16 +145,10 @@ def im2col(
         channels=channels, units=units, taps_outside=taps_outside, channels_first=channels_first
     )
     roles = form(source, columns)
-    sizes = [[ops.shape_of(source.value)[source.group_axis]], *roles.m_sizes, *roles.k_sizes]
-    # The op's axes are the group, M and K; those of its result are the operand's.
-    axes = list(range(len(sizes)))
-    first_k = 1 + len(roles.m_sizes)
-    order = [0, *axes[first_k:], *axes[1:first_k]] if roles.k_first else axes
-    extra = [size - math.prod(sizes[axis]) for size, axis in zip(shape, order, strict=True)]
-    is_padded = any((*source.pad_low, *source.pad_high))
-    low, high = (source.pad_low, source.pad_high) if is_padded else ((), ())
+    axes = _output_axes(source, roles, shape)
     element = ir.RankedTensorType(source.value.type).element_type
-    has_zeros = any(extra) or is_padded
+    is_padded = any((*source.pad_low, *source.pad_high))
+    has_zeros = any(axes.extra) or is_padded
     op = ir.Operation.create(
         "iree_linalg_ext.im2col",
         results=[ir.RankedTensorType.get(list(shape), element)],
@@ -262,20 +159,10 @@ def im2col(
         ],
         attributes={
             "conv_compiler.operand": ir.StringAttr.get(operand),
-            "strides": _i64s(pixel.stride for pixel in roles.pixels),
-            "dilations": _i64s(pixel.dilation for pixel in roles.pixels),
-            "static_kernel_size": _i64s(pixel.window for pixel in roles.pixels),
-            "static_offsets": _i64s(0 for _ in shape),
-            "static_output_sizes": ir.ArrayAttr.get([_i64s(parts) for parts in sizes]),
-            "batch_pos": _i64s([source.group_axis]),
-            "m_pos": _i64s(pixel.axis for pixel in roles.pixels),
-            "k_pos": _i64s(sorted(roles.k_axes)),
-            "input_k_perm": _i64s(_column_slots(source, roles)),
-            "output_perm": _i64s(order),
-            "static_input_pad_low": _i64s(low),
-            "static_input_pad_high": _i64s(high),
-            "static_output_pad_low": _i64s(0 for _ in extra if any(extra)),
-            "static_output_pad_high": _i64s(extra if any(extra) else ()),
+            **_walk_attributes(source, roles),
+            **_output_attributes(axes),
+            "static_input_pad_low": _i64s(source.pad_low if is_padded else ()),
+            "static_input_pad_high": _i64s(source.pad_high if is_padded else ()),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
                 [1, 1, 0, 0, 0, 0, 0, 0, 0, int(has_zeros)]
             ),
@@ -283,6 +170,50 @@ def im2col(
     )
     result: ir.Value = op.results[0]
     return result
+
+
+class _OutputAxes(NamedTuple):
+    """The op's axes: the group, M and K. `sizes` are the parts of each. `order` are the operand's
+    axes by those of the op; `extra` the zeros behind each axis of the operand."""
+
+    sizes: list[list[int]]
+    order: list[int]
+    extra: list[int]
+
+
+def _output_axes(source: Source, roles: _Roles, shape: Sequence[int]) -> _OutputAxes:
+    """The axes of an operand of `shape`."""
+    sizes = [[ops.shape_of(source.value)[source.group_axis]], *roles.m_sizes, *roles.k_sizes]
+    axes = list(range(len(sizes)))
+    first_k = 1 + len(roles.m_sizes)
+    order = [0, *axes[first_k:], *axes[1:first_k]] if roles.k_first else axes
+    extra = [size - math.prod(sizes[axis]) for size, axis in zip(shape, order, strict=True)]
+    return _OutputAxes(sizes, order, extra)
+
+
+def _walk_attributes(source: Source, roles: _Roles) -> dict[str, ir.Attribute]:
+    """How the op walks the source: its pixels, their windows, and what it gathers at each."""
+    return {
+        "strides": _i64s(pixel.stride for pixel in roles.pixels),
+        "dilations": _i64s(pixel.dilation for pixel in roles.pixels),
+        "static_kernel_size": _i64s(pixel.window for pixel in roles.pixels),
+        "batch_pos": _i64s([source.group_axis]),
+        "m_pos": _i64s(pixel.axis for pixel in roles.pixels),
+        "k_pos": _i64s(sorted(roles.k_axes)),
+        "input_k_perm": _i64s(_column_slots(source, roles)),
+    }
+
+
+def _output_attributes(axes: _OutputAxes) -> dict[str, ir.Attribute]:
+    """Sizes, order and padding of the operand."""
+    has_extra = any(axes.extra)
+    return {
+        "static_offsets": _i64s(0 for _ in axes.extra),
+        "static_output_sizes": ir.ArrayAttr.get([_i64s(parts) for parts in axes.sizes]),
+        "output_perm": _i64s(axes.order),
+        "static_output_pad_low": _i64s(0 for _ in axes.extra if has_extra),
+        "static_output_pad_high": _i64s(axes.extra if has_extra else ()),
+    }
 
 
 def _axis(pixel: PixelAxis) -> int:

@@ -11,7 +11,7 @@ from conv_compiler.build.bwd_weight import BATCH_CHUNKS
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction
-from conv_compiler.passes.implicit_gemm_parts.im2col import (
+from conv_compiler.passes.implicit_gemm_parts.gather_source import (
     PixelAxis,
     Source,
     behind_unit_axis,

@@ -103,13 +103,13 @@ def test_directions(dtype, direction):
 
 def deal_only(monkeypatch, packs_first):
     """Let kernels of their own pack the operands, or none, whatever is the cheaper."""
-    deals = work_distribution._Dealing.deals
+    all_of_them = work_distribution.Distributions.of_at_least
 
     def chosen(self, *sizes):
-        return (deal for deal in deals(self, *sizes) if deal.packs_first == packs_first)
+        return (one for one in all_of_them(self, *sizes) if one.packs_first == packs_first)
 
-    work_distribution.best_deal.cache_clear()
-    monkeypatch.setattr(work_distribution._Dealing, "deals", chosen)
+    work_distribution.best_distribution.cache_clear()
+    monkeypatch.setattr(work_distribution.Distributions, "of_at_least", chosen)
 
 
 @pytest.fixture(params=[False, True], ids=["copies by workgroups", "packed first"])
@@ -117,7 +117,7 @@ def _deals(request, monkeypatch, tmp_path):
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     deal_only(monkeypatch, request.param)
     yield
-    work_distribution.best_deal.cache_clear()
+    work_distribution.best_distribution.cache_clear()
 
 
 @pytest.mark.usefixtures("_deals")

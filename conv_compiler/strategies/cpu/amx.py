@@ -1,5 +1,5 @@
-"""The CPU strategy whose sums are in the tile registers of AMX: when it fits, and which blocks of
-them a kernel has."""
+"""The CPU strategy that keeps its sums in the tile registers of AMX: when it fits, and which blocks
+of registers a kernel has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS
-from conv_compiler.strategies.cpu.register_tiles import LONGEST_TAP_TILE, loop_order, loop_sizes
+from conv_compiler.strategies.cpu.cost_constants import AMX, LANES, REGISTER_TILES
+from conv_compiler.strategies.cpu.register_tiles import loop_order, loop_sizes
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
 from conv_compiler.targets.f8 import multiplied
 from conv_compiler.targets.host import TILE_REGISTERS, TILE_ROWS
@@ -18,14 +19,6 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
     from conv_compiler.targets.host import TileInstruction
-
-# Cycles between two products of tiles, until a sum can be added to again, and between two loads:
-# Intel's Optimization Reference Manual, chapter 20.
-PRODUCT_CYCLES, SUM_LATENCY, LOAD_CYCLES = 16, 52, 8
-# How many times fewer elements are turned where output channels are made the lanes.
-WORTH_TURNING = 2
-# Of a group, from which tiles are full enough.
-LEAST_CHANNELS = 8
 
 
 def tile_candidates(
@@ -57,15 +50,15 @@ def tile_candidates(
 
 
 def _lanes(problem: ConvProblem) -> str:
-    """Whether input or output channels are the lanes of sums; the other ones are their rows.
+    """Whether input ("c") or output ("k") channels are the lanes of sums; the others are rows.
 
-    Of the operand with the rows pixels are innermost in its copy, of the one with the lanes these:
-    one of the two is turned as it is copied, by shuffles. Image rows want pixels side by side.
+    In the copy of the operand with the rows pixels are innermost, in the other the lanes: one of
+    the two is transposed as it is copied, by shuffles. Image rows need adjacent pixels.
     """
     last = not problem.layout_row.grouped.input.endswith("*")
     image, gradient = math.prod(problem.input_shape), math.prod(problem.output_shape)
-    turned_with_c, turned_with_k = (gradient, image) if last else (image, gradient)
-    worth_it = turned_with_k * WORTH_TURNING <= turned_with_c
+    transposed_with_c, transposed_with_k = (gradient, image) if last else (image, gradient)
+    worth_it = transposed_with_k * LANES.amx_transposed_times <= transposed_with_c
     return "k" if worth_it and set(problem.stride) == {1} else "c"
 
 
@@ -74,10 +67,10 @@ def tile_refusal(problem: ConvProblem, target: Target) -> str:
     row = tile_instruction(problem, target)
     if row is None:
         return instruction_refusal(problem, target, "tiles")
-    if min(problem.c, problem.k) < LEAST_CHANNELS:
+    if min(problem.c, problem.k) < LANES.least_amx_channels:
         return (
             f"groups of {problem.c} and {problem.k} channels leave tiles empty, "
-            f"{LEAST_CHANNELS} do not"
+            f"{LANES.least_amx_channels} do not"
         )
     one = problem.with_batch(-(-problem.n // row.products)).gemm_k == 1
     return "a sum has one product" if one else ""
@@ -107,7 +100,7 @@ def _blocks(problem: ConvProblem) -> Iterator[tuple[tuple[float, ...], dict[str,
     """Every block whose sums and factors fit the registers; cycles of the whole problem first."""
     sizes, taps = loop_sizes(problem), FILTER_LOOPS[-problem.ndim :]
     windows = [
-        (1, f) if 1 < f <= LONGEST_TAP_TILE and d == 1 else (1,)
+        (1, f) if 1 < f <= REGISTER_TILES.most_taps and d == 1 else (1,)
         for f, d in zip(problem.filter, problem.dilation, strict=True)
     ]
     for *window, k, c in product(*windows, *[range(1, TILE_REGISTERS)] * 2):
@@ -121,6 +114,8 @@ def _blocks(problem: ConvProblem) -> Iterator[tuple[tuple[float, ...], dict[str,
             "c": c * TILE_ROWS,
             **dict(zip(taps, window, strict=True)),
         }
-        busy = max(k * images * PRODUCT_CYCLES, (k + images) * LOAD_CYCLES, SUM_LATENCY)
+        busy = max(
+            k * images * AMX.product_cycles, (k + images) * AMX.load_cycles, AMX.sum_latency_cycles
+        )
         tiles = math.prod(-(-sizes[p] // t) for p, t in tile.items())
         yield (tiles * busy, tiles * (k + images)), tile

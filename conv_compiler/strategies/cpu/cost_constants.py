@@ -1,90 +1,304 @@
-"""What the parts of a kernel of vectors or tiles take on the CPU, in cycles, fitted on such:
-those of vectors on Zen 4, those of tiles on Emerald Rapids (`docs/design.md`)."""
+"""The constants of the CPU cost models, with unit, source and tool.
+
+A cycle is the time in which a core multiplies and adds one vector, so a machine's clock is not
+needed. What the ISA fixes is in `targets/host.py`, and what a pass and a cost model share in
+`targets/limits.py`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from conv_compiler.model.provenance import CPU_COSTS, Kind, Source
 from conv_compiler.targets.host import TILE_INSTRUCTIONS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Costs:
-    """What a kernel's copies may take of a thread's stack, and cycles, fitted on such kernels.
+class KernelCosts:
+    """What the parts of a kernel take that copies its operands (`work_distribution.py`).
 
-    `multiply` is to multiply and add a vector, or as many products of a tile. `row` is to copy a
-    row that lies in one piece, to find it and to wait for it, and `vector` for each vector of it,
-    both for each image that an element holds data of; `line` for each vector of the copy, to read
-    its data. Once a chunk `sums` is to load and store a vector of sums, out of the second cache,
-    `far_sums` where they are too many for it or lie in a page each, `tile` to start a register
-    tile, and `loop` its innermost loop. Of operands that are packed first `write` is to write a
-    vector, and `read` to read it for a workgroup, beyond the second cache, of which both chunks of
-    one take a share.
+    Cycles are those of one core.
     """
 
+    source: Source
+    # What a kernel's copies may take of a thread's stack.
     stack_bytes: int
-    multiply: float
-    row: float
-    vector: float
-    line: float
-    sums: float
-    far_sums: float
-    tile: float
-    loop: float
-    write: float
-    read: float
+    # To multiply and add a vector, or as many products of an AMX tile.
+    multiply_cycles: float
+    # To copy a row that lies in one piece: to find it and to wait for it. For each vector of the
+    # row. Both count for each image of which an element holds data.
+    row_cycles: float
+    vector_cycles: float
+    # For each vector of the copy, to read its data from beyond the caches.
+    line_cycles: float
+    # Once a chunk: to load and store a vector of sums, from the second cache, and from beyond it.
+    sums_cycles: float
+    far_sums_cycles: float
+    # Once a chunk: to start a register tile. Once an innermost loop of it.
+    tile_cycles: float
+    loop_cycles: float
+    # Of operands that are packed first, for each vector: to write it, and to read it for a
+    # workgroup from beyond the second cache, of which both chunks of one take a share.
+    write_cycles: float
+    read_cycles: float
 
 
-VECTORS = Costs(
+VECTOR_KERNELS = KernelCosts(
+    source=Source(
+        kind=Kind.FITTED,
+        text="kernels of ResNet-50, ResNeXt-50 and RetinaNet on one core of Zen 4, bf16 and f32 "
+        "(docs/cpu.md, docs/design.md)",
+        tool=CPU_COSTS,
+    ),
     stack_bytes=96 * 2**10,
-    multiply=1,
-    row=8,
-    vector=4,
-    line=0,
-    sums=4,
-    far_sums=8,
-    tile=20,
-    loop=5,
-    write=12,
-    read=1.5,
+    multiply_cycles=1,
+    row_cycles=8,
+    vector_cycles=4,
+    line_cycles=0,
+    sums_cycles=4,
+    far_sums_cycles=8,
+    tile_cycles=20,
+    loop_cycles=5,
+    write_cycles=12,
+    read_cycles=1.5,
 )
-TILES = Costs(
+AMX_KERNELS = KernelCosts(
+    source=Source(
+        kind=Kind.FITTED,
+        text="kernels of the same problems on Emerald Rapids, 2.96 GHz (docs/design.md)",
+        tool=f"{CPU_COSTS} --amx",
+    ),
     stack_bytes=96 * 2**10,
-    multiply=1 / 16,
-    row=4,
-    vector=3,
-    line=9,
-    sums=4,
-    far_sums=8,
-    tile=40,
-    loop=0,
-    write=12,
-    read=8,
+    multiply_cycles=1 / 16,
+    row_cycles=4,
+    vector_cycles=3,
+    line_cycles=9,
+    sums_cycles=4,
+    far_sums_cycles=8,
+    tile_cycles=40,
+    loop_cycles=0,
+    write_cycles=12,
+    read_cycles=8,
 )
-# To move a vector of partial sums, and where all of them are more than caches hold.
-MOVE_CYCLES, FAR_MOVE_CYCLES, PARTIAL_BYTES = 8, 20, 4 * 2**20
-# Of the second cache for a chunk's copies that were packed first; to start a kernel that packs.
-PACKED_BYTES, START_CYCLES = 512 * 2**10, 15_000
-PAGE_BYTES = 4096
-# More sums of a workgroup than this are far, in vectors: with the copies they leave a second cache
-# of 512 KiB, and the 72 pages that a core of Zen 4 finds at once.
-SUMS_BYTES = 256 * 2**10
-# More memory in one piece is given back after each call, and then each page must be found again:
-# glibc's DEFAULT_MMAP_THRESHOLD_MAX (malloc/malloc.c).
-KEPT_BYTES, FAULT_CYCLES = 32 * 2**20, 2000
-# Neighbours read the same operands. Handed out one by one they go to several cores, which costs
-# this part of multiplying but saves cycles for each byte of the operands, which then come from
-# memory once. Fitted on two cores of Zen 4: what multiplies more than twice a byte gains by runs.
-APART, ONCE_CYCLES = 0.017, 0.036
-# Cycles for each vector of an operand that is read where it lies, instead of copied.
-DIRECT_CYCLES = 2
-# Operands of more bytes than these come from beyond the second cache, or from memory. What is read
-# of them in pieces of less than a page, for other workgroups read what is between, costs so many
-# cycles more a line: at 16 and 64 MiB a core of Zen 4 reads 15 and 10 GB/s so, and 36 and 25 one
-# after another; on Emerald Rapids r56 (13 MB, f32) took 9 % longer by pieces of 64 bytes.
-FAR_CYCLES = {16 * 2**20: 10, 2 * 2**20: 5, 0: 0}
 
 
-def costs_of(instruction: str) -> Costs:
-    """Those of a kernel of tiles, or of vectors."""
-    return TILES if instruction in TILE_INSTRUCTIONS else VECTORS
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """What memory beyond a core's caches costs."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.MEASURED,
+        text="cores of Zen 4: 16 and 64 MiB in pieces at 15 and 10 GB/s, one line after another at "
+        "36 and 25; r56 (13 MB, f32) on Emerald Rapids took 9 % longer by pieces of 64 bytes. "
+        "kept_bytes: glibc, malloc/malloc.c, DEFAULT_MMAP_THRESHOLD_MAX",
+    )
+
+    # To move a vector of partial sums, and where all of them are more than caches hold.
+    move_cycles: float = 8
+    far_move_cycles: float = 20
+    near_partials_bytes: int = 4 * 2**20
+    # What a chunk's copies that were packed first may take of the second cache.
+    packed_bytes: int = 512 * 2**10
+    # To start a kernel that packs.
+    start_cycles: float = 15_000
+    page_bytes: int = 4096
+    # More sums of a workgroup are far, in vectors: with the copies they leave a second cache of
+    # 512 KiB, and the 72 pages that a core of Zen 4 finds at once.
+    near_sums_bytes: int = 256 * 2**10
+    # More memory in one piece is given back after each call; each page must then be found again.
+    kept_bytes: int = 32 * 2**20
+    fault_cycles: float = 2000
+    # For each vector of an operand that is read where it lies, instead of copied.
+    direct_cycles: float = 2
+    # (operands of more bytes than, cycles more a line) for what is read in pieces of less than a
+    # page, because other workgroups read what is between.
+    far_line_cycles: tuple[tuple[int, float], ...] = ((16 * 2**20, 10), (2 * 2**20, 5), (0, 0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """What it costs and saves that neighbouring workgroups go to several cores.
+
+    They read the same operands. Handed out one by one, multiplying takes `apart_share` longer, but
+    each byte of the operands saves `once_cycles`, for it then comes from memory once. Kernels that
+    multiply more than twice a byte gain by runs.
+    """
+
+    source: ClassVar[Source] = Source(kind=Kind.MEASURED, text="two cores of Zen 4 (docs/cpu.md)")
+
+    apart_share: float = 0.017
+    once_cycles: float = 0.036
+    # From so many a worker on, IREE's task system hands workgroups out by so many
+    # (runtime/src/iree/task/tuning.h), and one by one before.
+    run_workgroups: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisterTiles:
+    """What a core does in a cycle, and which register tiles there are."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.DOCUMENT,
+        text="vendors' optimization guides for Zen 4 and Intel's server cores; some broadcasts "
+        "come as shuffles, hence one a cycle",
+    )
+
+    # Started in a cycle: multiply-adds, loads, broadcasts of one element to all lanes.
+    started_fma_instructions: float = 2
+    started_load_instructions: float = 2
+    started_broadcast_instructions: float = 1
+    # Until a sum can be added to again.
+    fma_latency_cycles: float = 4
+    # For a line from the second cache, where a step finds new pixels.
+    line_cycles: float = 2
+    # Rows of a register tile that are tried; the longest filter that is a tile's.
+    tried_rows: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24)
+    most_taps: int = 8
+    # Both operands of one iteration of the cache loop stay in a core's second cache. With fewer
+    # pixels than the least, sums are loaded and stored too often.
+    cache_bytes: int = 256 * 1024
+    least_pixels: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copying:
+    """How operands are made ready that do not lie as a register tile needs them.
+
+    Cycles are those of an element, beyond what another element takes.
+    """
+
+    source: Source
+    # Elements in the lanes that a tile may have.
+    lane_elements: tuple[int, ...]
+    # Where a tile does not divide the operand's axes; where its lanes are not adjacent in memory;
+    # where they are not, and what lies between them fills no vectors.
+    padded_cycles: float
+    transposed_cycles: float
+    short_cycles: float
+
+
+# Before the kernel; 48 lanes are single elements to IREE's vectorizer.
+IN_MEMORY = Copying(
+    source=Source(kind=Kind.FITTED, text="the order of tiles of ResNet-50's layers on Zen 4"),
+    lane_elements=(1, 2, 4, 8, 16, 32, 64),
+    padded_cycles=2,
+    transposed_cycles=2,
+    short_cycles=2,
+)
+# By workgroups of a kernel of ours, which has 48 lanes in three registers.
+BY_WORKGROUPS = Copying(
+    source=Source(kind=Kind.FITTED, text="the order of tiles of ResNet-50's layers on Zen 4"),
+    lane_elements=(4, 8, 16, 32, 48, 64),
+    padded_cycles=1,
+    transposed_cycles=0.125,
+    short_cycles=2,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moves:
+    """What the kernels of `cpu_lin` and `cpu_grouped` move, in elements moved once."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED, text="layers of ResNet-50 on two cores of Zen 4"
+    )
+
+    # A piece of a row counts 1 + short_row_bytes / its length.
+    short_row_bytes: int = 64
+    # A partial sum is moved so often.
+    partial_times: float = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributionSearch:
+    """Which distributions of work are looked at."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN,
+        text="the time of a choice; layers of ResNet-50 have up to 320 distributions, and sizes of "
+        "very many divisors would take minutes",
+    )
+
+    # Workgroups wanted for each core, at least.
+    core_workgroups: int = 4
+    # How many times more than wanted are looked at; and again as many times more where the copies
+    # of none fit.
+    finer_times: int = 16
+    most_distributions: int = 512
+    # Into how many parts the innermost summed loop may be cut, and for how many of the best
+    # distributions that is tried.
+    recut_parts: tuple[int, ...] = (2, 4, 8)
+    most_recut_distributions: int = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lanes:
+    """Which loops fill the lanes of vectors or AMX tiles."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED, text="grouped layers on Zen 4 and Emerald Rapids (docs/cpu.md)"
+    )
+
+    # Channels of one group from which they fill vectors, and AMX tiles, well enough.
+    least_vector_channels: int = 4
+    least_amx_channels: int = 8
+    # Output channels are the lanes of AMX tiles where so many times fewer elements are transposed.
+    amx_transposed_times: float = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmxInstructions:
+    """Cycles of a core's clock of AMX instructions."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.DOCUMENT, text="Intel Optimization Reference Manual, chapter 20"
+    )
+
+    # Between two products, between two loads, and until a sum can be added to again.
+    product_cycles: float = 16
+    load_cycles: float = 8
+    sum_latency_cycles: float = 52
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitSearch:
+    """Which split-K factors are tried for split_k="auto"."""
+
+    source: ClassVar[Source] = Source(kind=Kind.CHOSEN, text="the time of a choice")
+
+    tried_parts: tuple[int, ...] = (2, 4, 8, 16)
+    # Products that a part should have.
+    least_products: int = 256
+    # Images or rows are gathered for an AMX tile where it is so many times fuller.
+    gathered_times: float = 1.25
+
+
+MEMORY = Memory()
+NEIGHBOURS = Neighbours()
+REGISTER_TILES = RegisterTiles()
+MOVES = Moves()
+DISTRIBUTIONS = DistributionSearch()
+LANES = Lanes()
+AMX = AmxInstructions()
+SPLITS = SplitSearch()
+
+GROUPS = (
+    VECTOR_KERNELS,
+    AMX_KERNELS,
+    MEMORY,
+    NEIGHBOURS,
+    REGISTER_TILES,
+    IN_MEMORY,
+    BY_WORKGROUPS,
+    MOVES,
+    DISTRIBUTIONS,
+    LANES,
+    AMX,
+    SPLITS,
+)
+
+
+def costs_of(instruction: str) -> KernelCosts:
+    """The costs of a kernel that multiplies by an instruction: of AMX tiles, or of vectors."""
+    return AMX_KERNELS if instruction in TILE_INSTRUCTIONS else VECTOR_KERNELS

@@ -6,15 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from conv_compiler.strategies.cpu.cost_constants import LANES
 from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling
-from conv_compiler.strategies.cpu.register_tiles import (
-    best_tiling,
-    cache_tiles,
-    largest_divisor,
-    loop_sizes,
-    shares,
-)
+from conv_compiler.strategies.cpu.register_tiles import best_tiling, largest_divisor, loop_sizes
 from conv_compiler.strategies.cpu.split_k import even_splits, part_lengths, split_parts
+from conv_compiler.strategies.cpu.workgroup_shares import cache_tiles, shares
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.kind import Lowering
 from conv_compiler.strategies.schedule import SCRIPTS, CompilationInfo, Schedule
@@ -25,25 +21,22 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
-# Channels of one group from which they fill vector lanes well enough to be the lanes.
-LEAST_LANE_CHANNELS = 4
-
 
 def lin_candidates(
     problem: ConvProblem, target: Target, split_k: int = 0, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
     """Lanes along c or k of one group, the cheaper first.
 
-    Offered where one of them has LEAST_LANE_CHANNELS, or where there are no groups to put in the
-    lanes instead; never where c = k = 1 or a sum has one product.
+    Offered where one of them has enough channels to fill lanes (`cost_constants.Lanes`), or where
+    there are no groups to put in the lanes instead; never where c = k = 1 or a sum has one product.
     """
     if lin_refusal(problem, target):
         return ()
     unit = target.cpu.unit
     both = (best_tiling(problem, lanes, unit, tile) for lanes in "ck")
     found = [tiling for tiling in both if tiling]
-    ranked = sorted(found, key=lambda costed: costed[0])
-    return tuple(Strategy(name="cpu_lin", tiling=tiling) for _, tiling in ranked)
+    ranked = sorted(found, key=lambda costed: costed.cycles)
+    return tuple(Strategy(name="cpu_lin", tiling=one.tiling) for one in ranked)
 
 
 def grouped_candidates(
@@ -53,19 +46,19 @@ def grouped_candidates(
     if grouped_refusal(problem, target):
         return ()
     found = best_tiling(problem, "g", target.cpu.unit, tile)
-    return (Strategy(name="cpu_grouped", tiling=found[1]),) if found else ()
+    return (Strategy(name="cpu_grouped", tiling=found.tiling),) if found else ()
 
 
 def lin_refusal(problem: ConvProblem, target: Target) -> str:
     """Why there are no `lin_candidates`; empty where there are."""
-    if max(problem.c, problem.k) < LEAST_LANE_CHANNELS and problem.g > 1:
+    if max(problem.c, problem.k) < LANES.least_vector_channels and problem.g > 1:
         return f"groups of {problem.c} and {problem.k} channels leave lanes empty"
     return _sum_refusal(problem, "ck")
 
 
 def grouped_refusal(problem: ConvProblem, target: Target) -> str:
     """Why there are no `grouped_candidates`; empty where there are."""
-    if max(problem.c, problem.k) >= LEAST_LANE_CHANNELS:
+    if max(problem.c, problem.k) >= LANES.least_vector_channels:
         return f"a group has {problem.c} and {problem.k} channels, which fill lanes themselves"
     return _sum_refusal(problem, "g")
 
@@ -93,7 +86,7 @@ def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]
     if not tiling.loops:
         return [1]
     cores = target.cpu.cores
-    return [min(even_splits(problem), key=lambda parts: shares(problem, tiling, parts, cores)[0])]
+    return [min(even_splits(problem), key=lambda parts: shares(problem, tiling, parts, cores).cost)]
 
 
 def padded_loops(problem: ConvProblem, strategy: Strategy) -> dict[str, int]:
@@ -155,7 +148,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     split = split_parts(problem, strategy.split_k)
     vector = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     lengths = part_lengths(problem, tiling, strategy.split_k)
-    share = shares(problem, tiling, strategy.split_k, target.cpu.cores)[1]
+    share = shares(problem, tiling, strategy.split_k, target.cpu.cores).share
     share |= {p: t for p, t in zip(tiling.loops, tiling.distribution, strict=False) if t}
     cache = cache_tiles(problem, lengths, share)
     cache |= {

@@ -1,10 +1,10 @@
-"""CPU strategies whose kernel a pass writes: workgroups copy their operands as they are multiplied.
+"""CPU strategies whose kernel a pass writes: workgroups copy the operands that they multiply.
 
-`cpu_dot` multiplies pairs, where the CPU has an instruction that adds two products: the batch is
-cut into halves, and an element of an operand holds the data of an image of each. To all else it is
-a problem of half the batch. `cpu_amx` (`amx.py`) has tiles of pairs, or of four images, and the
-rest in common with it. `cpu_packed` multiplies single elements. Tiles are those that `cpu_lin`
-or `cpu_grouped` would have, but that nothing is transposed or padded in memory.
+`cpu_dot` multiplies pairs, where the CPU has an instruction that adds two products. The batch is
+cut into halves, and an element of an operand holds the data of an image of each. For all else it is
+a problem of half the batch. `cpu_amx` (`amx.py`) multiplies AMX tiles of pairs or of four images,
+and shares the rest. `cpu_packed` multiplies single elements. The register tiles are those of
+`cpu_lin` or `cpu_grouped`, but nothing is transposed or padded in memory.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from conv_compiler.strategies.cpu.amx import (
     several_at_once,
     tile_instruction,
 )
+from conv_compiler.strategies.cpu.cost_constants import BY_WORKGROUPS
 from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling
 from conv_compiler.strategies.cpu.loops import (
     grouped_refusal,
@@ -29,13 +30,12 @@ from conv_compiler.strategies.cpu.loops import (
 )
 from conv_compiler.strategies.cpu.operand_packing_cost import factors_of
 from conv_compiler.strategies.cpu.register_tiles import (
-    BY_WORKGROUPS,
     best_tiling,
     lanes_of,
     lies_ready,
 )
 from conv_compiler.strategies.cpu.split_k import deep_loop, even_splits, part_lengths, split_parts
-from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.kind import Lowering
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -55,8 +55,10 @@ STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
 
 
 def paired(problem: ConvProblem, tiling: CpuTiling) -> ConvProblem:
-    """The problem in what the kernel multiplies: images, or as many at once as its instruction
-    adds products, the last ones with zero images where they are too few."""
+    """The problem in groups of as many images as the instruction adds products.
+
+    The last group is filled with zero images.
+    """
     return problem.with_batch(-(-problem.n // factors_of(tiling.instruction)))
 
 
@@ -100,9 +102,11 @@ def packed_refusal(problem: ConvProblem, target: Target) -> str:
 
 
 def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> bool:
-    """Whether `cpu_lin` reads operands where they lie, each element for one tap only and not all of
-    them, which copies would fetch in pieces: channels innermost, data of the sums' type, nothing to
-    pad, a stride."""
+    """Whether `cpu_lin` reads the operands where they lie and is faster than copies of them.
+
+    That is so with channels innermost, data of the sums' type, nothing to pad and a stride. Each
+    element is then read for one tap, some are never read, and copies would fetch them in pieces.
+    """
     row = problem.layout_row.grouped
     if operand_bytes(problem, target) < problem.accumulator_type.bytes:
         return False  # a copy is widened once, what lies in memory whenever it is read
@@ -117,7 +121,7 @@ def needs_no_copy(problem: ConvProblem, target: Target, strategy: Strategy) -> b
 def _tilings(
     problem: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
 ) -> Iterator[CpuTiling]:
-    """Those with channels in lanes and with groups, the cheapest first."""
+    """Tilings with channels in the lanes and with groups in them, the cheapest first."""
     if packed_refusal(problem, target):
         return
     unit = target.cpu.unit
@@ -126,8 +130,8 @@ def _tilings(
     if lin_refusal(problem, target):
         lanes = "g"
     both = (best_tiling(problem, one, unit, tile, BY_WORKGROUPS) for one in lanes)
-    for _, tiling in sorted((found for found in both if found), key=lambda costed: costed[0]):
-        yield tiling
+    for one in sorted((found for found in both if found), key=lambda costed: costed.cycles):
+        yield one.tiling
 
 
 def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None:
@@ -137,11 +141,11 @@ def _instruction(problem: ConvProblem, target: Target) -> PairInstruction | None
 
 
 def splits(problem: ConvProblem, target: Target, tiling: CpuTiling) -> list[int]:
-    """The parts, of those that add no zeros, with which copies and partial sums cost least."""
+    """The split-K factor that costs least, of those that add no zeros."""
     whole, processor = paired(problem, tiling), target.cpu
 
     def cycles(parts: int) -> float:
-        return best_deal(whole, tiling, parts, processor).cycles
+        return best_distribution(whole, tiling, parts, processor).cycles
 
     return [min(even_splits(whole), key=cycles)]
 
@@ -165,7 +169,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             f"images by {' or '.join(known) or 'no instruction of pairs'}; leave the strategy out"
         )
     whole, processor = paired(problem, tiling), target.cpu
-    found = best_deal(whole, tiling, strategy.split_k, processor)
+    found = best_distribution(whole, tiling, strategy.split_k, processor)
     parts = [1 for parts, _ in split_parts(whole, strategy.split_k).values() if parts > 1]
     tile = (t for t in tiling.vector_parallel if t)
     factors = factors_of(tiling.instruction)
@@ -194,7 +198,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
-    """The way down of a kernel that is written as loops of vectors."""
+    """The pipeline that lowers a kernel of loops over vectors."""
     lowering = pipeline("cpu_vector")
     info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=lowering)
     bytes = 1 << (STACK_BYTES - 1).bit_length()
@@ -202,7 +206,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
     whole, processor = paired(problem, tiling), target.cpu
-    if best_deal(whole, tiling, strategy.split_k, processor).packs_first:
+    if best_distribution(whole, tiling, strategy.split_k, processor).packs_first:
         roles["packing"] = info
     return Schedule(roles=roles, flags=(STACK_FLAG.format(bytes),))
 

@@ -1,14 +1,15 @@
-"""Where gemm_k is cut into parts on the CPU: over batch and pixels, with the fewest zeros added."""
+"""Which loops split-K cuts on the CPU: batch and pixels, with the fewest zeros added."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.build.bwd_weight import OUTPUT_LOOPS
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.strategies.cpu.cost_constants import SPLITS
 from conv_compiler.strategies.cpu.register_tiles import loop_sizes
 from conv_compiler.targets.host import TILE_INSTRUCTIONS, TILE_ROWS
 
@@ -16,21 +17,25 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.strategy import CpuTiling
 
-# Numbers of parts tried for split_k="auto", and the products a part should have.
-SPLITS = (2, 4, 8, 16)
-PRODUCTS_PER_PART = 256
-# Images or rows are gathered for a tile where it is fuller by so much.
-WORTH_GATHERING = 1.25
+
+class DeepLoop(NamedTuple):
+    """The summed loop of which an AMX instruction sums `step` iterations; "" for none."""
+
+    loop: str
+    step: int
+
+
+NO_DEEP_LOOP = DeepLoop("", 1)
 
 
 def even_splits(problem: ConvProblem) -> list[int]:
-    """1, and the numbers of parts that divide the sum without adding zeros."""
+    """The split-K factors that add no zeros; 1 first."""
     return [
         1,
         *(
             parts
-            for parts in SPLITS
-            if parts * PRODUCTS_PER_PART <= problem.gemm_k
+            for parts in SPLITS.tried_parts
+            if parts * SPLITS.least_products <= problem.gemm_k
             and padded_elements(problem, parts) == problem.gemm_k
         ),
     ]
@@ -51,8 +56,8 @@ def _factorings(number: int, count: int) -> Iterator[tuple[int, ...]]:
 def split_parts(problem: ConvProblem, split_k: int) -> dict[str, tuple[int, int]]:
     """Parts and padded length of each summed loop that is cut, by loop.
 
-    Of all ways to factor `split_k` over batch and pixels, the one that adds the fewest zeros, outer
-    loops cut first. At least one summed loop keeps two trips a part.
+    `split_k` is factored over batch and pixels so that the fewest zeros are added, outer loops cut
+    first. At least one summed loop keeps two iterations a part.
     """
     if split_k == 1:
         return {}
@@ -61,16 +66,16 @@ def split_parts(problem: ConvProblem, split_k: int) -> dict[str, tuple[int, int]
     if not loops:
         raise UnsupportedStrategy(f"split_k {split_k}: a sum has one product; use 1")
 
-    def trips(parts: tuple[int, ...]) -> list[int]:
+    def iterations(parts: tuple[int, ...]) -> list[int]:
         lengths = [-(-sizes[p] // n) for p, n in zip(loops, parts, strict=True)]
         return lengths if max(lengths) > 1 else [*lengths[:-1], 2]
 
     def cost(parts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        lengths = trips(parts)
+        lengths = iterations(parts)
         return math.prod(n * length for n, length in zip(parts, lengths, strict=True)), parts[::-1]
 
     best = min(_factorings(split_k, len(loops)), key=cost)
-    lengths = trips(best)
+    lengths = iterations(best)
     return {
         loop: (parts, parts * length)
         for loop, parts, length in zip(loops, best, lengths, strict=True)
@@ -79,16 +84,16 @@ def split_parts(problem: ConvProblem, split_k: int) -> dict[str, tuple[int, int]
 
 
 def padded_elements(problem: ConvProblem, split_k: int) -> int:
-    """gemm_k with the zeros that cutting it into so many parts adds."""
+    """gemm_k with the zeros that a split-K factor adds."""
     padded = {p: size for p, (_, size) in split_parts(problem, split_k).items()}
     sizes = {**loop_sizes(problem), **padded}
     return math.prod(sizes[p] for p in ("n", *OUTPUT_LOOPS[-problem.ndim :]))
 
 
 def part_lengths(problem: ConvProblem, tiling: CpuTiling, split_k: int) -> dict[str, int]:
-    """Trips of each summed loop in a part, outermost first; a part of one trip is no loop.
+    """Iterations of each summed loop in a part, outermost first; one iteration is no loop.
 
-    Of a kernel of tiles the loop that an instruction sums has whole steps.
+    In a kernel of AMX tiles the deep loop has whole steps.
     """
     sizes = loop_sizes(problem)
     summed = (p for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if not t)
@@ -102,7 +107,7 @@ def part_lengths(problem: ConvProblem, tiling: CpuTiling, split_k: int) -> dict[
 
 
 def filled_parts(problem: ConvProblem, tiling: CpuTiling, split_k: int) -> int:
-    """The most parts, `split_k` of them or fewer, that all hold products."""
+    """The largest split-K factor up to `split_k` of which all parts hold products."""
     sizes = loop_sizes(problem)
     while split_k > 1:
         lengths = part_lengths(problem, tiling, split_k)
@@ -116,11 +121,11 @@ def filled_parts(problem: ConvProblem, tiling: CpuTiling, split_k: int) -> int:
     return split_k
 
 
-def deep_loop(lengths: Mapping[str, int]) -> tuple[str, int]:
-    """The summed loop of which an instruction of tiles sums several trips, and how many.
+def deep_loop(lengths: Mapping[str, int]) -> DeepLoop:
+    """The summed loop of which an AMX instruction sums several iterations.
 
-    The one that fills tiles best; the innermost, unless another one fills them better by
-    WORTH_GATHERING.
+    It is the one that fills AMX tiles best: the innermost, unless another fills them so much better
+    that it is worth gathering what lies apart (`SplitSearch.gathered_times`).
     """
 
     def waste(loop: str) -> float:
@@ -128,6 +133,6 @@ def deep_loop(lengths: Mapping[str, int]) -> tuple[str, int]:
 
     inner = list(lengths)[-1]
     best = min(lengths, key=waste)
-    loop = best if waste(best) * WORTH_GATHERING < waste(inner) else inner
+    loop = best if waste(best) * SPLITS.gathered_times < waste(inner) else inner
     instructions = -(-lengths[loop] // TILE_ROWS)
-    return loop, -(-lengths[loop] // instructions)
+    return DeepLoop(loop, -(-lengths[loop] // instructions))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from conv_compiler.model.counts import KernelCounts
 from conv_compiler.model.estimate import estimate
-from conv_compiler.model.facts import rank_facts
+from conv_compiler.model.facts import ChipFacts, rank_facts
 from conv_compiler.model.launch import Launch
+from conv_compiler.strategies.gpu.cost_constants import REGISTERS, SLACK
 from conv_compiler.strategies.gpu.instruction_counts import (
-    OTHER_VGPRS,
     mma_counts,
     mma_of,
     mma_vgprs,
@@ -26,47 +27,81 @@ if TYPE_CHECKING:
     from conv_compiler.strategies.strategy import GpuTiling
     from conv_compiler.targets import Target
 
-# Share of its units' time by which a kernel is ranked lower: among those that memory binds, the one
-# whose units wait most for it.
-SLACK, MIXED_SLACK = 0.25, 0.1
+
+class _Kernel(NamedTuple):
+    """A kernel before its problem's bytes are known: counts of a wave, its grid and needs."""
+
+    counts: KernelCounts
+    workgroups: int
+    waves: int
+    vgprs: int
+    lds_bytes: int
+    dies: float | None
 
 
 def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> float:
-    """Modelled seconds of a problem with a tiling and a split: its kernel and the reduction.
+    """Modelled seconds of a problem with a tiling and a split-K factor, the reduction included.
 
-    A ranking of what could be compiled; what was compiled is modelled from its code.
+    A ranking of what could be compiled; what was compiled is modelled from its code. The units'
+    seconds are counted again in part (`cost_constants.RankSlack`).
     """
-    size = operand_bytes(problem, target)
+    chip, size = rank_facts(target), operand_bytes(problem, target)
     weights = math.prod(problem.weight_shape)
-    read = (math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size
-    if tiling.mma:
-        mma = mma_of(target, tiling)
-        counts = mma_counts(problem, target, tiling, mma, split_k)
-        workgroups, waves = tiles(problem, tiling) * split_k, math.prod(tiling.subgroups)
-        vgprs = mma_vgprs(problem, target, tiling, mma)
-        lds = lds_bytes(mma, tiling.workgroup, size)
-    else:
-        counts = vector_counts(problem, target, tiling, split_k)
-        threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
-        waves = -(-threads_m * threads_n * groups // target.subgroup_size)
-        workgroups = -(-tiles(problem, tiling) // groups) * split_k
-        vgprs, lds = OTHER_VGPRS + 2 * math.prod(tiling.piece), 0
-    chip = rank_facts(target)
-    direct = bool(tiling.mma) and saves_a_kernel(problem, target, tiling, split_k)
-    sums = split_k * weights * tiling.merged_groups * DWORD
-    launch = Launch(
-        workgroups=workgroups,
-        waves=waves,
-        vgprs=vgprs,
-        lds_bytes=lds,
-        read_bytes=read,
-        written_bytes=weights * problem.result_type.bytes if direct else sums,
-        # Workgroups go to the dies in turn, parts first (`tile_to_workgroups`): a die reads the
-        # pixels of its own parts.
-        dies=chip.l2_parts // math.gcd(split_k, chip.l2_parts) if tiling.mma else None,
+    kernel = (
+        _matrix_kernel(problem, target, tiling, split_k)
+        if tiling.mma
+        else _vector_kernel(problem, target, tiling, split_k)
     )
-    main = estimate(counts, launch, target, chip)
-    at_once = sums_of_tiling(problem, target, tiling, split_k)
-    behind = 0.0 if direct else reduction_seconds(problem, target, split_k, at_once)
-    slack = MIXED_SLACK if counts.mixed else SLACK
-    return main.seconds + slack * main.unit_seconds + behind
+    direct = bool(tiling.mma) and saves_a_kernel(problem, target, tiling, split_k)
+    partials_bytes = split_k * weights * tiling.merged_groups * DWORD
+    launch = Launch(
+        workgroups=kernel.workgroups,
+        waves=kernel.waves,
+        vgprs=kernel.vgprs,
+        lds_bytes=kernel.lds_bytes,
+        read_bytes=(math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size,
+        written_bytes=weights * problem.result_type.bytes if direct else partials_bytes,
+        dies=kernel.dies,
+    )
+    main = estimate(kernel.counts, launch, target, chip)
+    sums = sums_of_tiling(problem, target, tiling, split_k)
+    reduction = 0.0 if direct else reduction_seconds(problem, target, split_k, sums)
+    slack = SLACK.interleaved_share if kernel.counts.interleaved else SLACK.serial_share
+    return main.seconds + slack * main.unit_seconds + reduction
+
+
+def _matrix_kernel(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int
+) -> _Kernel:
+    mma, chip = mma_of(target, tiling), rank_facts(target)
+    return _Kernel(
+        counts=mma_counts(problem, target, tiling, mma, split_k),
+        workgroups=tiles(problem, tiling) * split_k,
+        waves=math.prod(tiling.subgroups),
+        vgprs=mma_vgprs(problem, target, tiling, mma),
+        lds_bytes=lds_bytes(mma, tiling.workgroup, operand_bytes(problem, target)),
+        dies=_dies(chip, split_k),
+    )
+
+
+def _dies(chip: ChipFacts, split_k: int) -> int:
+    """Dies that read the same pixels.
+
+    Workgroups go to the dies in turn, parts first (`tile_to_workgroups`): a die reads the pixels of
+    its own parts.
+    """
+    return chip.l2_parts // math.gcd(split_k, chip.l2_parts)
+
+
+def _vector_kernel(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int
+) -> _Kernel:
+    threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
+    return _Kernel(
+        counts=vector_counts(problem, target, tiling, split_k),
+        workgroups=-(-tiles(problem, tiling) // groups) * split_k,
+        waves=-(-threads_m * threads_n * groups // target.subgroup_size),
+        vgprs=REGISTERS.other_registers + 2 * math.prod(tiling.piece),
+        lds_bytes=0,
+        dies=None,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conv_compiler.strategies.gpu import depthwise
+from conv_compiler.strategies.gpu import depthwise, depthwise_cost
 from conv_compiler.strategies.kind import Lowering, StrategyKind
 from conv_compiler.strategies.strategy import DepthwiseTiling, Strategy
 
@@ -48,12 +48,12 @@ class Depthwise(StrategyKind):
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by the performance model."""
-        return depthwise.predict(wgrad, target, _tiling(one), one.split_k)
+        return depthwise_cost.predict(wgrad, target, _tiling(one), one.split_k)
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
         tiling = _tiling(one)
-        return depthwise.blocks(wgrad, tiling), depthwise.rounds(wgrad, tiling)
+        return depthwise_cost.blocks(wgrad, tiling), depthwise_cost.strip_rounds(wgrad, tiling)
 
 
 DEPTHWISE = Depthwise(

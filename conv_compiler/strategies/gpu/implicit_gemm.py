@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost_constants import SEARCH, SPLITS
 from conv_compiler.strategies.gpu.gemm_kind import GemmKind, gpu_tiling
 from conv_compiler.strategies.gpu.implicit_gemm_schedule import mma_schedule
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
-from conv_compiler.strategies.gpu.loop_order import (
-    INTERLEAVED_STAGES,
-    Form,
-    filled_parts,
-    trips,
-)
+from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, filled_parts, trips
 from conv_compiler.strategies.gpu.payload_passes import passes
-from conv_compiler.strategies.gpu.ranking import MOST_PARTS, rank_tilings
-from conv_compiler.strategies.gpu.search import full_splits, rough_cycles
+from conv_compiler.strategies.gpu.ranking import rank_tilings
+from conv_compiler.strategies.gpu.search import Rough, full_splits, rough_cycles
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tie_break import lean_first
+from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
     other_copies,
@@ -33,9 +29,6 @@ from conv_compiler.targets.f8 import operand_bytes
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
-
-# Tiles of which every split is modelled: those with the best times where workgroups fill the chip.
-MODELLED = 12
 
 
 def mma_candidates(
@@ -49,17 +42,19 @@ def mma_candidates(
     """
     if target.backend == "rocm" and _largest_operand(problem, target) >= BUFFER_BYTES:
         return ()
-    best: dict[object, tuple[float, GpuTiling, Form]] = {}
+    best: dict[object, Rough] = {}
     for mma, tiling in mma_tilings(problem, target, tile):
         # The best way to compute a tile by each instruction; of one that is asked for, every way.
         kind = tiling.mma, tiling.subgroups if tile else tiling.workgroup
         for entry in rough_cycles(problem, target, tiling, mma):
-            if entry[0] < best.setdefault(kind, entry)[0]:
+            if entry.cycles < best.setdefault(kind, entry).cycles:
                 best[kind] = entry
-    forms = [replace(tiling, outside=form[0], inside=form[1]) for _, tiling, form in best.values()]
+    forms = [
+        replace(tiling, outside=loops[0], inside=loops[1]) for _, tiling, loops in best.values()
+    ]
 
     def filled(tiling: GpuTiling) -> float:
-        several = full_splits(problem, target, tiling, MOST_PARTS)
+        several = full_splits(problem, target, tiling, SPLITS.most_parts)
         if split_k:
             several = (filled_parts(problem, tiling, split_k),)
         return min(predict(problem, target, tiling, parts) for parts in several)
@@ -67,15 +62,17 @@ def mma_candidates(
     forms.sort(key=filled)
     copied = [
         min(other_copies(problem, target, mma_of(target, tiling), tiling), key=filled)
-        for tiling in forms[:MODELLED]
+        for tiling in forms[: SEARCH.modelled_tilings]
     ]
     ranked = rank_tilings("implicit_gemm", problem, target, copied, split_k)
-    lean = rank_tilings("implicit_gemm", problem, target, sorted(forms, key=_copied)[:1], split_k)
-    return tuple(dict.fromkeys((*ranked, *lean)))
+    least_copied = rank_tilings(
+        "implicit_gemm", problem, target, sorted(forms, key=_copied)[:1], split_k
+    )
+    return tuple(dict.fromkeys((*ranked, *least_copied)))
 
 
 def _copied(tiling: GpuTiling) -> float:
-    """Elements of both operands that a subgroup brings to LDS a trip."""
+    """Elements of both operands that a subgroup brings to LDS in an iteration."""
     m, n, k = tiling.workgroup
     return (m + n) * k / math.prod(tiling.subgroups)
 
@@ -123,7 +120,7 @@ class ImplicitGemm(GemmKind):
         self, wgrad: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
     ) -> tuple[Strategy, ...]:
         """Among about equally fast ones, those with the fewest vector instructions first."""
-        return lean_first(wgrad, target, ranked)
+        return prefer_low_valu(wgrad, target, ranked)
 
 
 IMPLICIT_GEMM = ImplicitGemm(

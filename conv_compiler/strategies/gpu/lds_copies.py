@@ -1,7 +1,7 @@
 """How threads bring an operand's tile to LDS: pieces that divide the work, rows without conflicts.
 
 A tile lies in LDS as [gemm_k step][m or n][gemm_k of one instruction]: an LDS row is what one
-instruction takes of gemm_k for one m or n.
+instruction takes of gemm_k for one m or n. A pair is (along m or n, along gemm_k).
 """
 
 from __future__ import annotations
@@ -10,142 +10,192 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from conv_compiler.strategies.gpu.cost_constants import COPIES
 
 if TYPE_CHECKING:
     from conv_compiler.targets import Mma
 
-# Loads of single elements a thread may have in flight for one operand; more of them spill.
-MOST_SCALAR_LOADS = 16
-# One thread's piece of an operand on its way from memory to LDS: at most, as read, as written.
-MOST_COPY_BYTES = 64
-MEMORY_BYTES = 16
-LDS_BYTES = 8
+Pair: TypeAlias = tuple[int, int]
+
 # Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
 # do not fit, the compiler leaves them out without a word.
 LDS_ROW_PADDING = 8
+# The ISA's: banks of a dword, and the lanes of a wave-instruction that writes (docs/vgpu.md).
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
+# A cache line of every AMD chip in the table.
 LINE_BYTES = 128
-# Bytes a load of one element brings from memory: a part of a cache line its neighbours may not use.
-LEAST_LOAD_BYTES = 16
+# The sides of a piece that are tried, in elements: powers of two up to the widest.
+PIECE_SIDES = (16, 8, 4, 2, 1)
+
+
+class Item(NamedTuple):
+    """Elements of `bytes` each; `halves` tells whether LDS writes of 16 bytes count as the halves
+    that they may be."""
+
+    bytes: int
+    halves: bool = True
+
+
+class LdsRow(NamedTuple):
+    """A row of LDS: `elements` of gemm_k side by side."""
+
+    elements: int
+    item: Item
+
+
+class Share(NamedTuple):
+    """What is shared out: a `tile` in elements among `threads`, in units of one instruction.
+
+    `adjacent` elements lie side by side in memory, along either axis.
+    """
+
+    tile: Pair
+    unit: Pair
+    threads: int
+    adjacent: Pair
+
+
+class Memory(NamedTuple):
+    """How an operand lies in memory, in elements.
+
+    `adjacent` as in `Share`; the same in a `run`, with what other taps add to it. The next run
+    starts `pitch` further, or anywhere.
+    """
+
+    adjacent: Pair
+    run: Pair
+    pitch: int
+
+
+class WriteCycles(NamedTuple):
+    """Cycles in which 64 lanes write: without bank conflicts, and lost to them."""
+
+    free: float
+    conflicts: float
 
 
 @lru_cache(maxsize=4096)
-def copy_pieces(
-    rows: int,
-    depth: int,
-    threads: int,
-    mma_rows: int,
-    mma: Mma,
-    beside: tuple[int, int],
-    item_bytes: int,
-    unturned: bool = False,
-    halves: bool = True,
-) -> tuple[tuple[int, int], ...]:
-    """What one thread may copy of an operand tile of `rows` (m or n) by `depth` (gemm_k) elements.
+def copy_pieces(share: Share, item: Item, *, single: bool = False) -> tuple[Pair, ...]:
+    """Return the pieces (elements along m or n, along gemm_k) that a thread may copy.
 
-    Every thread gets the same number of pieces (or IREE's software pipelining is lost) inside one
-    instruction's operand. First the piece that reads MEMORY_BYTES of what lies `beside` one another
-    (along m or n, along gemm_k) and then writes LDS_BYTES of gemm_k side by side, as near as there
-    is one; then, where it is another piece, that which keeps the LDS busy for the shortest time;
-    where `unturned`, also one that writes each element by itself, so that registers need not be
-    turned. `halves` as in `lds_write_cycles`. None where no piece divides the work.
+    Every thread gets the same number of pieces (or IREE's software pipelining is lost), each inside
+    one instruction's operand. There are up to three, each once:
+
+    1. the piece that reads whole vectors of what is adjacent, then writes whole pieces of gemm_k;
+    2. the one that keeps the LDS busy for the shortest time;
+    3. with `single`, one that writes each element by itself, so that registers need no transposing.
+
+    Empty where no piece divides the work.
     """
-    wide, quick, single = [], [], []
-    for elements in (16, 8, 4, 2, 1):
-        for along_k in (16, 8, 4, 2, 1):
-            if mma.unit(mma_rows) % elements or mma.unit(mma.k) % along_k:
-                continue
-            if elements * along_k * item_bytes > MOST_COPY_BYTES:
-                continue
-            if rows * depth % (elements * along_k * threads):
-                continue
-            vector = vector_of((elements, along_k), beside)
-            if rows * depth // (threads * vector) > MOST_SCALAR_LOADS:
-                continue
-            read = min(vector * item_bytes, MEMORY_BYTES)
-            piece = (elements, along_k)
-            wide.append(((read, -abs(along_k * item_bytes - LDS_BYTES), elements), piece))
-            cycles = sum(lds_write_cycles(piece, mma.unit(mma.k), item_bytes, halves))
-            quick.append(((-cycles / along_k, read, elements), piece))
-            if unturned and along_k == 1 and beside[1] == 1:
-                single.append(((read, -elements), piece))
-    return tuple(dict.fromkeys(max(order)[1] for order in (wide, quick, single) if order))
+    fitting = [
+        (elements, along_k)
+        for elements in PIECE_SIDES
+        for along_k in PIECE_SIDES
+        if _fits((elements, along_k), share, item)
+    ]
+    alone = [p for p in fitting if single and p[1] == 1 and share.adjacent[1] == 1]
+    row = LdsRow(share.unit[1], item)
+
+    def reads(piece: Pair) -> int:
+        return min(vector_of(piece, share.adjacent) * item.bytes, COPIES.read_bytes)
+
+    def wide(piece: Pair) -> tuple[float, ...]:
+        return reads(piece), -abs(piece[1] * item.bytes - COPIES.write_bytes), piece[0], piece[1]
+
+    def quick(piece: Pair) -> tuple[float, ...]:
+        return -sum(lds_write_cycles(piece, row)) / piece[1], reads(piece), piece[0], piece[1]
+
+    def small(piece: Pair) -> tuple[float, ...]:
+        return reads(piece), -piece[0], *piece
+
+    choices = ((wide, fitting), (quick, fitting), (small, alone))
+    return tuple(dict.fromkeys(max(pieces, key=order) for order, pieces in choices if pieces))
 
 
-def vector_of(piece: tuple[int, int], beside: tuple[int, int]) -> int:
-    """Elements of a piece that one load brings: along the axis on which so many lie `beside` one
-    another in memory, where it takes a whole number of them."""
-    axis = int(beside[1] > 1)
-    return piece[axis] if beside[axis] % piece[axis] == 0 else 1
+def _fits(piece: Pair, share: Share, item: Item) -> bool:
+    """Whether pieces divide the instructions' operands and the threads' work, and are not too
+    many or too large."""
+    work, size = math.prod(share.tile), math.prod(piece)
+    loads = work // (share.threads * vector_of(piece, share.adjacent))
+    return (
+        share.unit[0] % piece[0] == 0 == share.unit[1] % piece[1]
+        and size * item.bytes <= COPIES.most_piece_bytes
+        and work % (size * share.threads) == 0
+        and loads <= COPIES.most_scalar_loads
+    )
+
+
+def vector_of(piece: Pair, adjacent: Pair) -> int:
+    """Elements of a piece that one load brings: along the axis on which `adjacent` elements lie
+    side by side in memory, where the piece divides them."""
+    axis = int(adjacent[1] > 1)
+    return piece[axis] if adjacent[axis] % piece[axis] == 0 else 1
 
 
 @lru_cache(maxsize=256)
-def lds_write_cycles(
-    piece: tuple[int, int], row: int, item_bytes: int, halves: bool = True
-) -> tuple[float, float]:
-    """(without bank conflicts, lost to them): cycles in which 64 lanes write one `along_k` each, in
-    the mean of a piece's rows.
+def lds_write_cycles(piece: Pair, row: LdsRow) -> WriteCycles:
+    """Cycles in which 64 lanes write one `along_k` each, in the mean of a piece's rows.
 
-    Lanes lie side by side along an LDS row of `row` elements, then along m or n. Banks as in
-    docs/vgpu.md: 32 of a dword, and as many lanes at a time as these serve. What is not known to
-    begin at a multiple of its own 16 bytes is written as two `halves`, one after the other.
+    Lanes lie side by side along an LDS row, then along m or n. There are 32 banks of a dword, which
+    serve as many lanes at a time as they can (docs/vgpu.md). What is not known to begin at a
+    multiple of its own 16 bytes is written as two halves, one after the other.
     """
     elements, along_k = piece
-    pitch, width = row * item_bytes + LDS_ROW_PADDING, along_k * item_bytes
+    pitch = row.elements * row.item.bytes + LDS_ROW_PADDING
+    width = along_k * row.item.bytes
     free = LDS_LANES // _lanes_at_once(width)
-    whole = _write_cycles(piece, row, pitch, width, width)
-    if width <= LDS_BYTES or not halves:
-        return free, whole - free
+    whole = _write_cycles(piece, row.elements, pitch, Write(width, width))
+    if width <= COPIES.write_bytes or not row.item.halves:
+        return WriteCycles(free, whole - free)
     aligned = [elements * pitch % width == 0 == at * pitch % width for at in range(elements)]
-    split = 2 * _write_cycles(piece, row, pitch, width, width // 2)
-    return free, sum(whole if one else split for one in aligned) / elements - free
+    split = 2 * _write_cycles(piece, row.elements, pitch, Write(width, width // 2))
+    return WriteCycles(free, sum(whole if one else split for one in aligned) / elements - free)
+
+
+class Write(NamedTuple):
+    """Bytes from one lane's write to its neighbour's along a row, and bytes of a write."""
+
+    step: int
+    width: int
 
 
 def _lanes_at_once(width: int) -> int:
     return max(1, LDS_BANKS * DWORD // max(width, DWORD))
 
 
-def _write_cycles(piece: tuple[int, int], row: int, pitch: int, step: int, width: int) -> int:
-    """Cycles in which lanes `step` bytes apart along rows of `pitch` bytes write `width` each."""
+def _write_cycles(piece: Pair, row: int, pitch: int, write: Write) -> int:
+    """Cycles in which 64 lanes write, along rows of `row` elements that are `pitch` bytes apart."""
     elements, along_k = piece
-    beside, in_row = _lanes_at_once(width), row // along_k
+    together, in_row = _lanes_at_once(write.width), row // along_k
     cycles = 0
-    for first in range(0, LDS_LANES, beside):
+    for first in range(0, LDS_LANES, together):
         dwords = set()
-        for lane in range(first, first + beside):
-            at = lane // in_row * elements * pitch + lane % in_row * step
-            dwords |= set(range(at // DWORD, -(-(at + width) // DWORD)))
+        for lane in range(first, first + together):
+            at = lane // in_row * elements * pitch + lane % in_row * write.step
+            dwords |= set(range(at // DWORD, -(-(at + write.width) // DWORD)))
         cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
     return cycles
 
 
 @lru_cache(maxsize=4096)
-def load_lines(
-    tile: tuple[int, int],
-    piece: tuple[int, int],
-    run: tuple[int, int],
-    pitch: int,
-    lanes: int,
-    lds_row: int,
-    size: int,
-) -> float:
+def load_lines(tile: Pair, piece: Pair, memory: Memory, lanes: int, row: LdsRow) -> float:
     """Cache lines that a wave's load of a `tile` touches, in the mean.
 
-    Its `lanes` have a `piece` (m or n, gemm_k) each, side by side along an LDS row of `lds_row` and
-    then along m or n. Of one axis `run` elements of `size` bytes lie side by side in memory, of the
-    other 1; the next such run starts `pitch` elements further or anywhere. Lanes of one run share
-    lines; another load that reads the rest of a line touches it again.
+    Each of its `lanes` has a piece; they lie side by side along an LDS row, then along m or n.
+    Lanes of one run share lines; another load that reads the rest of a line touches it again.
     """
-    along_k = min(lanes, max(1, lds_row // piece[1]))
+    run, size = memory.run, row.item.bytes
+    along_k = min(lanes, max(1, row.elements // piece[1]))
     axis = int(run[1] > 1)
-    beside = along_k if axis else min(lanes // along_k, max(1, tile[0] // piece[0]))
-    length = beside * piece[axis]
+    together = along_k if axis else min(lanes // along_k, max(1, tile[0] // piece[0]))
+    length = together * piece[axis]
     cut = math.gcd(length, run[axis])
     runs = 1 + (length - cut) / run[axis]  # a lane's neighbours may be in the next one
-    start = math.gcd(pitch * size, cut * size, LINE_BYTES)
+    start = math.gcd(memory.pitch * size, cut * size, LINE_BYTES)
     lines = length * size / LINE_BYTES + runs * (1 - start / LINE_BYTES)
-    return lanes // beside * lines
+    return lanes // together * lines
 
 
 def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
@@ -157,7 +207,7 @@ def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """How a thread brings its share of one operand's tile to LDS, a trip."""
+    """How a thread brings its share of one operand's tile to LDS, in one iteration."""
 
     loads: int
     rows: int  # of gemm_k, or of m or n where it is read along gemm_k
@@ -170,30 +220,17 @@ class Copy:
 
 
 @lru_cache(maxsize=4096)
-def copy_of(
-    tile: tuple[int, int],
-    piece: tuple[int, int],
-    beside: tuple[int, int],
-    run: tuple[int, int],
-    pitch: int,
-    threads: tuple[int, int],
-    lds_row: int,
-    size: int,
-    halves: bool = True,
-) -> Copy:
-    """A thread's share of a `tile` (m or n, gemm_k) in pieces of the same axes, of elements of
-    `size` bytes; so many lie `beside` one another in memory, in a `run` with those of other
-    taps, a `pitch` from the next run, and `lds_row` of gemm_k in LDS. `threads` are those of a
-    workgroup, and of a wave; `halves` as in `lds_write_cycles`."""
+def copy_of(tile: Pair, piece: Pair, memory: Memory, threads: Pair, row: LdsRow) -> Copy:
+    """A thread's share of a `tile` in pieces; `threads` are those of a workgroup, and of a wave."""
     elements = tile[0] * tile[1] // threads[0]
-    loads = elements // vector_of(piece, beside)
-    axis = int(beside[1] > 1)
-    if beside[axis] > 1:
-        lines = loads / threads[1] * load_lines(tile, piece, run, pitch, threads[1], lds_row, size)
+    loads = elements // vector_of(piece, memory.adjacent)
+    axis = int(memory.adjacent[1] > 1)
+    if memory.adjacent[axis] > 1:
+        lines = loads / threads[1] * load_lines(tile, piece, memory, threads[1], row)
     else:
-        lines = loads * LEAST_LOAD_BYTES / LINE_BYTES
+        lines = loads * COPIES.least_load_bytes / LINE_BYTES
     writes = max(1, elements // piece[1])
-    dwords = elements * size / DWORD
+    dwords = elements * row.item.bytes / DWORD
     return Copy(
         loads=loads,
         rows=max(1, elements // piece[axis]),
@@ -201,10 +238,11 @@ def copy_of(
         packed=0.0 if axis else dwords,
         line_bytes=lines * LINE_BYTES,
         writes=writes,
-        write_bytes=width_class(piece[1] * size),
-        write_conflicts=writes * lds_write_cycles(piece, lds_row, size, halves)[1] / LDS_LANES,
+        write_bytes=width_class(piece[1] * row.item.bytes),
+        write_conflicts=writes * lds_write_cycles(piece, row).conflicts / LDS_LANES,
     )
 
 
 def width_class(bytes_: float) -> int:
+    """The width by which LDS accesses of so many bytes a lane are counted."""
     return next((size for size in (4, 8, 16) if bytes_ <= size), 16)

@@ -1,4 +1,4 @@
-"""How a GPU schedule cuts the summed loops, and how many trips its main loop then has."""
+"""How a GPU schedule orders the summed loops, and how many iterations its main loop then has."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 # Summed loops (outside, inside) a workgroup's gemm_k tile, outermost first.
-Form = tuple[tuple[str, ...], tuple[str, ...]]
-# Depth of a software pipeline whose trips are ordered (`passes/interleave.py`), and the fewest
-# trips of one: the last two are behind its loop, in the order of the plain one.
+ReductionLoops = tuple[tuple[str, ...], tuple[str, ...]]
+# Depth of the software pipeline of an interleaved loop (`passes/interleave.py`) and of a plain one,
+# and the fewest iterations of an interleaved loop: the last two come after it and are plain.
 INTERLEAVED_STAGES, PLAIN_STAGES, INTERLEAVED_TRIPS = 3, 2, 5
 
 
 def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
-    """How many summed elements lie side by side in memory: of operands a and b; 1 for none.
+    """How many summed elements are adjacent in memory, of operands a and b; 1 for none.
 
-    Those of the batch in the roles of other directions, in the forms `chip_forms` leaves these.
+    In other directions these are elements of the batch, in the orders that `chip_forms` allows.
     """
     row, rocm = problem.layout_row.grouped, target.backend == "rocm"
     return (
@@ -34,13 +34,13 @@ def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form, ...]:
-    """(outside, inside) ways to cut the summed loops, each a loop of more than one trip outside.
+def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[ReductionLoops, ...]:
+    """The orders of the summed loops; each outer part has more than one iteration.
 
     All inside; all pixels outside and the batch inside; rows outside, with the batch or alone.
     """
     spatial = OUTPUT_LOOPS[-problem.ndim :]
-    forms: list[Form] = [((), ())]
+    forms: list[ReductionLoops] = [((), ())]
     for outside, inside in (
         (spatial, ("n",)),
         (spatial[:-1], (spatial[-1], "n")),
@@ -53,13 +53,13 @@ def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[Form
 
 def chip_forms(
     problem: ConvProblem, target: Target, taps_in_rows: bool, k: int
-) -> tuple[Form, ...]:
-    """The forms worth trying with gemm_k tiles of `k`: all, where the chip has a scalar unit for
-    outer loops' arithmetic.
+) -> tuple[ReductionLoops, ...]:
+    """The orders worth trying with gemm_k tiles of `k`.
 
-    On an H200, which has none, each of them was slower than all inside (docs/gpu.md). Of operands
-    that lie along the batch those that sum over it inside. A batch of several whole tiles is cut
-    into these: parts then differ by a tile, where they would by all images of a pixel.
+    Outer loops need a scalar unit for their arithmetic. On an H200, which has none, each of them
+    was slower than all inside (docs/gpu.md). Operands that lie along the batch need the batch
+    inside. A batch of several full tiles is cut into these, so that parts differ by a tile and not
+    by all images of a pixel.
     """
     forms = summed_forms(problem, taps_in_rows)
     if target.backend != "rocm":
@@ -78,34 +78,36 @@ def chip_forms(
 def summed_length(
     problem: ConvProblem, loops: tuple[str, ...], taps_in_rows: bool = False, chunk: int = 0
 ) -> int:
-    """Trips of some summed loops, one in the other: output pixels, or the image's; of the batch in
-    chunks of so many images, where it is cut."""
+    """Iterations of nested summed loops, over output pixels or, with taps in rows, the image's.
+
+    Where the batch is cut, `chunk` is the number of images of one of its parts.
+    """
     pixels = problem.image if taps_in_rows else problem.out_image
     sizes = dict(zip(OUTPUT_LOOPS[-problem.ndim :], pixels, strict=True))
     batch = {"n": chunk or problem.n, BATCH_CHUNKS: problem.n // (chunk or problem.n)}
     return math.prod({**batch, **sizes}[loop] for loop in loops)
 
 
-def chunk_of(form: Form, k: int) -> int:
+def chunk_of(form: ReductionLoops, k: int) -> int:
     """Images of a chunk of the batch, a tile of gemm_k; 0 where it is not cut."""
     return k if BATCH_CHUNKS in form[0] else 0
 
 
 def k_multiple(k: int) -> int:
-    """gemm_k of a part is rounded up to this: two trips of tiles of `k`; there must be a loop."""
+    """gemm_k of a part is rounded up to this: two tiles of `k`, for there must be a loop."""
     return 2 * k
 
 
 def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
-    """Main-loop trips of one part."""
+    """Main-loop iterations of one part."""
     form = (tiling.outside, tiling.inside)
     return form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, split_k)
 
 
 def filled_parts(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
-    """Of so many parts of gemm_k those that hold products: a part is whole tiles, two at least.
+    """The parts of a split-K factor that hold products: a part is full tiles, two at least.
 
-    Parts behind these would be all zeros; no kernel has them.
+    The others would be all zeros; no kernel has them.
     """
     length, multiple = gemm_k(problem, tiling.taps_in_rows), k_multiple(tiling.workgroup[2])
     if tiling.outside:
@@ -118,14 +120,16 @@ def filled_parts(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
 
 
 def with_stages(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> GpuTiling:
-    """The tiling with a software pipeline that the trips of a part are enough for."""
+    """The tiling with a software pipeline for which a part has enough iterations."""
     if tiling.stages < INTERLEAVED_STAGES or trips(problem, tiling, split_k) >= INTERLEAVED_TRIPS:
         return tiling
     return replace(tiling, stages=PLAIN_STAGES)
 
 
 @lru_cache(maxsize=4096)
-def form_trips(problem: ConvProblem, form: Form, k: int, taps_in_rows: bool, split_k: int) -> int:
+def form_trips(
+    problem: ConvProblem, form: ReductionLoops, k: int, taps_in_rows: bool, split_k: int
+) -> int:
     """Main-loop trips of one part, with gemm_k tiles of `k` and a form's loops around and in it."""
     outside, inside = form
     if not outside:

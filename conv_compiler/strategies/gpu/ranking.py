@@ -1,15 +1,13 @@
-"""The best form and split of each tiling of a GEMM, fastest first by the model."""
+"""The best loop order and split-K factor of each tiling of a GEMM, fastest first by the model."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.strategies.gpu.cost import predict
-from conv_compiler.strategies.gpu.loop_order import (
-    filled_parts,
-    with_stages,
-)
+from conv_compiler.strategies.gpu.cost_constants import SEARCH, SPLITS
+from conv_compiler.strategies.gpu.loop_order import filled_parts, with_stages
 from conv_compiler.strategies.gpu.search import split_choices
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -17,39 +15,48 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
-# Tilings tried at most for a problem, should the first ones spill, but for the one that a subgroup
-# copies least for: where pixels are few and odd, every element has a test, in two scalar registers
-# of a wave of 64, and none of the fastest may have enough of those.
-MOST_CANDIDATES = 8
-# Parts the model may choose: beyond, a part's partial sums cost more than its work saves.
-MOST_PARTS = 256
+
+class _Timed(NamedTuple):
+    """A tiling with its best split-K factor; `order` is smallest for the one to take first."""
+
+    order: tuple[float, int, int, int]
+    split_k: int
+    tiling: GpuTiling
 
 
 def rank_tilings(
     name: str, problem: ConvProblem, target: Target, tilings: list[GpuTiling], split_k: int
 ) -> tuple[Strategy, ...]:
-    """The best form and split of each tile, fastest first; of equals the larger, then wider loads.
+    """The best loop order and split-K factor of each tile, fastest first.
 
-    Forms of one tile need about as many registers: where one has too few, so have the others.
+    Of equals the larger tile comes first, then the one with wider loads. `split_k` fixes the
+    factor, 0 leaves it open. All loop orders of a tile need about as many registers: where one has
+    too few, so have the others, and only the best is kept.
     """
-    timed: list[tuple[float, int, int, int, int, GpuTiling]] = []
-    for tiling in tilings:
-        several = splits(problem, target, tiling)
-        if split_k:
-            several = [filled_parts(problem, tiling, split_k)]
-        seconds, parts = min(
-            (predict(problem, target, with_stages(problem, tiling, n), n), n) for n in several
-        )
-        tiling = with_stages(problem, tiling, parts)
-        read = tiling.copy_a[0] + tiling.copy_b[0]
-        timed.append((seconds, -math.prod(tiling.workgroup), -read, len(timed), parts, tiling))
+    timed = [
+        _timed(problem, target, tiling, split_k, number) for number, tiling in enumerate(tilings)
+    ]
     best: dict[tuple[object, ...], Strategy] = {}
-    for *_, parts, tiling in sorted(timed, key=lambda entry: entry[:4]):
+    for _, factor, tiling in sorted(timed, key=lambda entry: entry.order):
         tile = (tiling.mma, tiling.workgroup, tiling.subgroups, tiling.piece)
-        best.setdefault(tile, Strategy(name=name, tiling=tiling, split_k=parts))
-    return tuple(best.values())[:MOST_CANDIDATES]
+        best.setdefault(tile, Strategy(name=name, tiling=tiling, split_k=factor))
+    return tuple(best.values())[: SEARCH.most_tilings]
+
+
+def _timed(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int, number: int
+) -> _Timed:
+    several = splits(problem, target, tiling)
+    if split_k:
+        several = [filled_parts(problem, tiling, split_k)]
+    seconds, factor = min(
+        (predict(problem, target, with_stages(problem, tiling, n), n), n) for n in several
+    )
+    tiling = with_stages(problem, tiling, factor)
+    read = tiling.copy_a[0] + tiling.copy_b[0]
+    return _Timed((seconds, -math.prod(tiling.workgroup), -read, number), factor, tiling)
 
 
 def splits(problem: ConvProblem, target: Target, tiling: GpuTiling) -> list[int]:
-    """Numbers of parts worth trying."""
-    return split_choices(problem, target, tiling, MOST_PARTS)
+    """Split-K factors worth trying."""
+    return split_choices(problem, target, tiling, SPLITS.most_parts)

@@ -1,20 +1,23 @@
-"""Which tilings are worth modelling: a rough time of every form, and splits that fill the chip."""
+"""Which tilings are worth modelling: a rough time of every loop order, and split-K factors that
+fill the chip."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from conv_compiler.model.estimate import BARE_VECTOR, lds_cycles, unit_cycles
+from conv_compiler.model.constants import INTERLEAVED
+from conv_compiler.model.estimate import lds_cycles, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch, resident
-from conv_compiler.strategies.gpu.instruction_counts import address_costs, mma_body, mma_vgprs
+from conv_compiler.strategies.gpu.cost_constants import SPLITS
+from conv_compiler.strategies.gpu.instruction_counts import mma_vgprs
 from conv_compiler.strategies.gpu.lds_copies import lds_bytes
 from conv_compiler.strategies.gpu.loop_order import (
     INTERLEAVED_STAGES,
-    Form,
+    ReductionLoops,
     along_gemm_k,
     chip_forms,
     chunk_of,
@@ -23,6 +26,7 @@ from conv_compiler.strategies.gpu.loop_order import (
     gemm_k,
     summed_length,
 )
+from conv_compiler.strategies.gpu.loop_terms import Addresses, address_costs, main_loop
 from conv_compiler.strategies.gpu.tilings import tiles
 from conv_compiler.targets.f8 import operand_bytes
 
@@ -31,105 +35,160 @@ if TYPE_CHECKING:
     from conv_compiler.strategies.strategy import GpuTiling
     from conv_compiler.targets import Mma, Target
 
-# Workgroups for each unit of the chip that hide one another's waits, and numbers of them that are
-# tried; where trips are ordered three share a unit as a rule, and full rounds of three are best.
-FULL, FILLED, FULL_ROUNDS = 3, (1, 2, 3, 4, 6, 8), (9,)
+
+class Rough(NamedTuple):
+    """A first look at a tiling in one order of its loops; `cycles` come first, to be compared."""
+
+    cycles: float
+    tiling: GpuTiling
+    loops: ReductionLoops
+
+
+class _Shared(NamedTuple):
+    """Cycles of one iteration that all orders of a tiling's loops have in common.
+
+    `vector` is a unit's vector pipe and `others` its busiest other pipe, with as many workgroups as
+    it has SIMDs. `serial` is one workgroup alone, where pipes take turns; `vector_alone` the vector
+    instructions of its waves on one SIMD, `matrix_alone` its matrix instructions.
+    """
+
+    vector: float
+    others: float
+    serial: float
+    vector_alone: float
+    matrix_alone: float
+    resident: int
+
+
+class _Order(NamedTuple):
+    """An order of loops: its iterations, and the vector instructions a row beyond the flat one."""
+
+    loops: ReductionLoops
+    more: Addresses
+    iterations: int
 
 
 def rough_cycles(
     problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
-) -> Iterator[tuple[float, GpuTiling, Form]]:
-    """(cycles, tiling, form) for each form of a tiling that has all summed loops inside.
+) -> Iterator[Rough]:
+    """A rough time for each order of the loops of a tiling that has all summed loops inside.
 
-    What the matrix kernel about takes where its workgroups fill the chip, memory left out: enough
-    to tell which form and which subgroups suit a tile. A unit's busiest pipe works all the time,
-    and what a workgroup does besides is shared among those beside it.
+    It is about what the matrix kernel takes where its workgroups fill the chip, memory left out:
+    enough to tell which order and which subgroups suit a tile. The busiest pipe of a unit works all
+    the time; what a workgroup takes besides is shared among the residents:
+    cycles = busy + max(0, alone - busy) / residents.
     """
     chip = rank_facts(target)
-    waves, k = math.prod(tiling.subgroups), tiling.workgroup[2]
-    (trip, store), _ = mma_body(problem, target, tiling, mma)
+    interleaved = tiling.stages >= INTERLEAVED_STAGES
+    shared, waves = _shared(problem, target, tiling, mma), math.prod(tiling.subgroups)
+    per_simd = -(-waves // chip.simds)
+    rows_a, rows_b = _rows(problem, target, tiling)
+    grid = tiles(problem, tiling)
+    for loops, more_rows, count in _orders(
+        problem, target, tiling.taps_in_rows, tiling.workgroup[2]
+    ):
+        more = chip.valu_cycles * (more_rows.a * rows_a + more_rows.b * rows_b)
+        busy = max(shared.vector + waves * more, shared.others) / chip.simds
+        own: float = per_simd * more
+        if interleaved:
+            vectors = own + shared.vector_alone
+            own = max(busy, shared.matrix_alone, vectors) + INTERLEAVED.bare_vector_share * vectors
+        alone = max(shared.serial + own, chip.load_cycles)
+        steps = grid * count
+        cycles = busy + max(0.0, alone - busy) / shared.resident
+        yield Rough(steps * cycles / min(chip.units, max(1.0, steps / 2)), tiling, loops)
+
+
+def _shared(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> _Shared:
+    """What one iteration takes in any order of its loops."""
+    chip, waves = rank_facts(target), math.prod(tiling.subgroups)
+    one = main_loop(problem, target, tiling, mma)
     launch = Launch(
         workgroups=1,
         waves=waves,
         vgprs=mma_vgprs(problem, target, tiling, mma),
         lds_bytes=lds_bytes(mma, tiling.workgroup, operand_bytes(problem, target)),
     )
-    beside = resident(launch, chip)
     # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
-    pipes = unit_cycles(trip, chip.simds, launch, chip)
-    pipes["LDS"] += chip.simds * waves * lds_cycles(store, chip)
+    pipes = unit_cycles(one.compute, chip.simds, launch, chip)
+    pipes["LDS"] += chip.simds * waves * lds_cycles(one.store, chip)
     vector = pipes.pop("VALU")
     per_simd = -(-waves // chip.simds)
-    serial = per_simd * (trip.matrix_cycles + chip.valu_cycles * trip.valu_slots)
-    serial += pipes["LDS"] / chip.simds
-    mixed = tiling.stages >= INTERLEAVED_STAGES
-    if mixed:  # pipes work at the same time
-        serial = 0.0
-    serial += (trip.barriers + store.barriers) * chip.lds_latency_cycles
-    along_a, along_b = along_gemm_k(problem, target)
-    rows_a, rows_b = (
-        max(1, tiling.workgroup[side] * k // (waves * target.subgroup_size) // piece[along > 1])
-        for side, piece, along in ((0, tiling.copy_a, along_a), (1, tiling.copy_b, along_b))
+    serial = 0.0
+    if tiling.stages < INTERLEAVED_STAGES:
+        valu = chip.valu_cycles * one.compute.valu_slots
+        serial = per_simd * (one.compute.matrix_cycles + valu)
+        serial += pipes["LDS"] / chip.simds
+    serial += (one.compute.barriers + one.store.barriers) * chip.lds_latency_cycles
+    return _Shared(
+        vector=vector,
+        others=max(pipes.values()),
+        serial=serial,
+        vector_alone=per_simd * chip.valu_cycles * one.compute.valu_slots,
+        matrix_alone=per_simd * one.compute.matrix_cycles,
+        resident=resident(launch, chip),
     )
-    others = max(pipes.values())
-    grid = tiles(problem, tiling)
-    for form, (more_a, more_b), trips in _forms(problem, target, tiling.taps_in_rows, k):
-        more = chip.valu_cycles * (more_a * rows_a + more_b * rows_b)
-        busy = max(vector + waves * more, others) / chip.simds
-        own: float = per_simd * more
-        if mixed:
-            vectors = own + per_simd * chip.valu_cycles * trip.valu_slots
-            own = max(busy, per_simd * trip.matrix_cycles, vectors) + BARE_VECTOR * vectors
-        alone = max(serial + own, chip.load_cycles)
-        steps = grid * trips
-        cycles = busy + max(0.0, alone - busy) / beside
-        yield steps * cycles / min(chip.units, max(1.0, steps / 2)), tiling, form
+
+
+def _rows(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[int, int]:
+    """Rows of gemm_k that a thread reads of operands a and b."""
+    along_a, along_b = along_gemm_k(problem, target)
+    threads = math.prod(tiling.subgroups) * target.subgroup_size
+    m, n, k = tiling.workgroup
+    return (
+        max(1, m * k // threads // tiling.copy_a[along_a > 1]),
+        max(1, n * k // threads // tiling.copy_b[along_b > 1]),
+    )
 
 
 @lru_cache(maxsize=64)
-def _forms(
-    problem: ConvProblem, target: Target, taps_in_rows: bool, k: int
-) -> tuple[tuple[Form, tuple[int, int], int], ...]:
-    """Each form with its trips over tiles of `k`, and what it costs a row of gemm_k (operands a and
-    b) more than all loops inside."""
-    plain_a, plain_b = address_costs(problem, ((), ()), taps_in_rows)
+def _orders(problem: ConvProblem, target: Target, taps_in_rows: bool, k: int) -> tuple[_Order, ...]:
+    """Each order of the loops over tiles of `k`, against all loops inside."""
+    flat = address_costs(problem, ((), ()), taps_in_rows)
     found = []
-    for form in chip_forms(problem, target, taps_in_rows, k):
-        cost_a, cost_b = address_costs(problem, form, taps_in_rows)
-        trips = form_trips(problem, form, k, taps_in_rows, 1)
-        found.append((form, (cost_a - plain_a, cost_b - plain_b), trips))
+    for loops in chip_forms(problem, target, taps_in_rows, k):
+        cost = address_costs(problem, loops, taps_in_rows)
+        more = Addresses(cost.a - flat.a, cost.b - flat.b)
+        found.append(_Order(loops, more, form_trips(problem, loops, k, taps_in_rows, 1)))
     return tuple(found)
 
 
 def full_splits(
     problem: ConvProblem, target: Target, tiling: GpuTiling, most: int
 ) -> tuple[int, ...]:
-    """The numbers of parts worth modelling that come nearest to filling the chip: with as many
-    workgroups a unit as hide one another's waits, and where trips are ordered, which have few, with
-    one."""
+    """The split-K factors worth modelling that come nearest to filling the chip.
+
+    They give a unit as many workgroups as hide one another's waits. An interleaved loop has few
+    waits, so there is another factor for it, that gives each unit one.
+    """
     choices = split_choices(problem, target, tiling, most)
-    whole = rank_facts(target).units / tiles(problem, tiling)
-    full = (FULL, 1) if tiling.stages >= INTERLEAVED_STAGES else (FULL,)
-    near = (min(choices, key=lambda parts: abs(parts - n * whole)) for n in full)
+    one_each = rank_facts(target).units / tiles(problem, tiling)
+    interleaved = tiling.stages >= INTERLEAVED_STAGES
+    wanted = (SPLITS.full_workgroups, 1) if interleaved else (SPLITS.full_workgroups,)
+    near = (min(choices, key=lambda split_k: abs(split_k - n * one_each)) for n in wanted)
     return tuple(dict.fromkeys(near))
 
 
 def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most: int) -> list[int]:
-    """Numbers of parts worth modelling: those that give every unit of the chip one workgroup to
-    nine, and the largest ones below that cut the main loop evenly or give each die as many; always
-    1."""
+    """Split-K factors worth modelling, up to `most`; always 1.
+
+    They give every unit of the chip one workgroup to nine. For each of these come the largest one
+    below that cuts the main loop evenly, and the largest that gives each die as many parts.
+    """
     chip = rank_facts(target)
-    grid, units, dies = tiles(problem, tiling), chip.units, chip.l2_parts
+    grid, dies = tiles(problem, tiling), chip.l2_parts
     if tiling.outside:
         chunk = chunk_of((tiling.outside, tiling.inside), tiling.workgroup[2])
         length = summed_length(problem, tiling.outside, tiling.taps_in_rows, chunk)
     else:
         length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
     wanted = {1}
-    ordered = tiling.stages >= INTERLEAVED_STAGES
-    for filled in FILLED + FULL_ROUNDS * ordered:
-        parts = max(1, min(most, units * filled // grid, length // 2))
-        even = range(parts, parts * 3 // 4, -1)
-        wanted |= {parts, next((p for p in even if length % p == 0), parts)}
-        wanted.add(max(1, parts // dies * dies))
-    return sorted({filled_parts(problem, tiling, parts) for parts in wanted})
+    tried = SPLITS.tried_workgroups
+    if tiling.stages >= INTERLEAVED_STAGES:
+        tried += SPLITS.interleaved_tried_workgroups
+    for workgroups in tried:
+        split_k = max(1, min(most, chip.units * workgroups // grid, length // 2))
+        even = range(split_k, split_k * 3 // 4, -1)
+        wanted |= {split_k, next((p for p in even if length % p == 0), split_k)}
+        wanted.add(max(1, split_k // dies * dies))
+    return sorted({filled_parts(problem, tiling, split_k) for split_k in wanted})

@@ -1,4 +1,4 @@
-"""The kernel that sums the partial results of split-K: how it is cut, and how long it takes."""
+"""The kernel that adds the partial sums of split-K: how it is cut, and how long it takes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
+from conv_compiler.strategies.gpu.cost_constants import REDUCTION
 from conv_compiler.strategies.schedule import CompilationInfo
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -17,21 +18,7 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
-# Partial sums a lane has in flight. They lie a weight tensor apart, so nothing but their number
-# hides how far memory is; more of them cost registers that waves beside it would have.
-SUMS_IN_FLIGHT = 24
-# ... where they are extracted (merged groups, taps in rows) and divide all parts evenly: else LLVM
-# waits for each, 7.3 us for 14 parts of 294912 weights, where evenly 3.3.
-EXTRACTED_IN_FLIGHT = 32
-OTHER_VGPRS = 24
-# Where weights are so few that each SIMD has FEW_WAVES at most, registers are not missed: all parts
-# of a sum may then be in flight at once, or, where these are more, SUMS_IN_LOOP in each round: of
-# 76 the compiler copies some, of 101 it spills them.
-SUMS_ALONE, SUMS_IN_LOOP, FEW_WAVES = 128, 40, 2
-DWORD = 4
-# Weights side by side that a lane may take, where the waves left give every unit so many.
-WIDTHS = (4, 2)
-WAVES_PER_UNIT = 4
+DWORD = 4  # bytes of a partial sum
 
 
 class Sums(NamedTuple):
@@ -45,7 +32,7 @@ class Sums(NamedTuple):
         most = min(split_k, self.most // width)
         evenly = most
         if self.extracted and width == 1:
-            evenly = max(most, min(split_k, EXTRACTED_IN_FLIGHT))
+            evenly = max(most, min(split_k, REDUCTION.extracted_in_flight_sums))
         even = range(evenly, -(-most // 2) - 1, -1)
         return next((parts for parts in even if split_k % parts == 0), most)
 
@@ -55,12 +42,14 @@ class Sums(NamedTuple):
 
 
 def lane_width(problem: ConvProblem, target: Target, split_k: int, sums: Sums) -> int:
-    """Weights a lane sums: several, read at once, where there are more than enough for the chip; of
-    extracted ones as many as leave parts even."""
+    """Adjacent weights that a lane sums: several where there are more than enough for the chip.
+
+    Where partial sums are extracted, only widths that divide the parts evenly count, if any does.
+    """
     weights, units = math.prod(problem.weight_shape), rank_facts(target).units
     inner = problem.shape(problem.layout_row.grouped.weight)[-1]
-    enough = units * WAVES_PER_UNIT * target.subgroup_size
-    fitting = [w for w in WIDTHS if inner % w == 0 and weights // w >= enough]
+    enough = units * REDUCTION.least_waves * target.subgroup_size
+    fitting = [w for w in REDUCTION.adjacent_weights if inner % w == 0 and weights // w >= enough]
     if sums.extracted and any(sums.is_even(split_k, w) for w in (*fitting, 1)):
         fitting = [w for w in fitting if sums.is_even(split_k, w)]
     return max(fitting, default=1)
@@ -68,30 +57,42 @@ def lane_width(problem: ConvProblem, target: Target, split_k: int, sums: Sums) -
 
 def sums_of_few(problem: ConvProblem, target: Target) -> Sums:
     """Partial sums a lane may have in flight, where few weights leave it the registers."""
-    return Sums(SUMS_ALONE if _has_few_weights(problem, target) else SUMS_IN_FLIGHT)
+    return Sums(
+        REDUCTION.few_weights_in_flight_sums
+        if _has_few_weights(problem, target)
+        else REDUCTION.in_flight_sums
+    )
 
 
 def _has_few_weights(problem: ConvProblem, target: Target) -> bool:
     chip = rank_facts(target)
     waves = math.prod(problem.weight_shape) / target.subgroup_size
     # Of integers LLVM waits for each part by itself: 41 us modelled for 256 parts of 1296 weights.
-    return waves <= FEW_WAVES * chip.units * chip.simds and not problem.data_type.is_integer
+    return (
+        waves <= REDUCTION.few_waves * chip.units * chip.simds and not problem.data_type.is_integer
+    )
 
 
 def sums_of_tiling(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> Sums:
-    """Partial sums of a GEMM that a lane may have in flight: all of few weights, where that leaves
-    no loop. In two rounds of 112 they took 8.0 us, where 24 at a time take 4.0."""
+    """Partial sums of a GEMM that a lane may have in flight.
+
+    Where there are few weights, these are all parts if that leaves no loop, else fewer.
+    """
     extracted = tiling.taps_in_rows or tiling.merged_groups > 1
-    most = SUMS_IN_FLIGHT
+    most = REDUCTION.in_flight_sums
     if target.backend == "rocm" and _has_few_weights(problem, target):
-        most = SUMS_ALONE if split_k <= SUMS_ALONE else SUMS_IN_LOOP
+        most = (
+            REDUCTION.few_weights_in_flight_sums
+            if split_k <= REDUCTION.few_weights_in_flight_sums
+            else REDUCTION.few_weights_loop_sums
+        )
     return Sums(most, extracted)
 
 
 def wave_tile(shape: tuple[int, ...], lanes: int, width: int) -> tuple[int, ...]:
-    """What a wave computes of a result of this shape, innermost axes first.
+    """The tile of a wave in a result of this shape; lanes fill the innermost axes first.
 
-    A lane has `width` of the innermost axis; an axis longer than the lanes left is cut evenly.
+    A lane has `width` of the innermost axis. An axis longer than the lanes left is cut evenly.
     """
     tile: list[int] = []
     for extent in (shape[-1] // width, *reversed(shape[:-1])):
@@ -104,10 +105,10 @@ def wave_tile(shape: tuple[int, ...], lanes: int, width: int) -> tuple[int, ...]
 def reduction_info(
     problem: ConvProblem, target: Target, split_k: int, sums: Sums
 ) -> CompilationInfo:
-    """How IREE's TileAndFuse pipeline is to compile the sum: a wave a workgroup.
+    """How IREE's TileAndFuse pipeline compiles the reduction: one wave a workgroup.
 
-    IREE's own choice gives a lane four weights and a few parts at a time: where weights are few,
-    too few waves for the chip, each waiting for memory most of its time.
+    IREE's own choice gives a lane four weights and a few parts at a time. With few weights that
+    makes too few waves for the chip, and each waits for memory most of its time.
     """
     shape = tuple(problem.shape(problem.layout_row.grouped.weight))
     width = lane_width(problem, target, split_k, sums)
@@ -127,7 +128,7 @@ def reduction_info(
 
 @lru_cache(maxsize=1024)
 def reduction_seconds(problem: ConvProblem, target: Target, split_k: int, sums: Sums) -> float:
-    """Modelled seconds of the dispatch that sums the partial results."""
+    """Modelled seconds of the dispatch that adds the partial sums."""
     weights, lanes = math.prod(problem.weight_shape), target.subgroup_size
     width = lane_width(problem, target, split_k, sums)
     parts = sums.in_flight(split_k, width)
@@ -149,7 +150,7 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int, sums: 
     launch = Launch(
         workgroups=-(-weights // (lanes * width)),
         waves=1,
-        vgprs=sums.most + OTHER_VGPRS,
+        vgprs=sums.most + REDUCTION.other_registers,
         read_bytes=partials,
         written_bytes=weights * problem.result_type.bytes,
         warm_bytes=partials,
@@ -160,7 +161,7 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int, sums: 
 def roles_of(
     problem: ConvProblem, target: Target, strategy: Strategy, main: CompilationInfo
 ) -> dict[str, CompilationInfo]:
-    """Configurations by role: the contraction's, and on AMD that of the sum of parts."""
+    """Configurations by role: the contraction's, and on AMD the reduction's."""
     if target.backend != "rocm" or strategy.split_k == 1:
         return {"contraction": main}
     assert isinstance(strategy.tiling, GpuTiling)

@@ -1,9 +1,12 @@
-"""Where parts of a GPU kernel, or its last tiles of gemm_k, have fewer pixels than others, and
-which operand needs no zeros for that (docs/gpu.md, "Which summed loops run where")."""
+"""How the tail of gemm_k is masked where parts or tiles have unequal numbers of pixels.
+
+One operand at least needs zeros where there is no pixel; the other may keep what it reads
+(docs/gpu.md, "Which summed loops run where").
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.loop_order import (
@@ -19,19 +22,38 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 
-def is_uneven(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
+class Tail(NamedTuple):
+    """Whether the rows of a tail are tested and masked, and the operand ("a", "b" or none) that is
+    not."""
+
+    is_masked: bool
+    unmasked: str
+
+
+NO_TAIL = Tail(is_masked=False, unmasked="")
+
+
+def tail_of(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> Tail:
+    """The tail of a tiling with a split-K factor, as its cost counts it."""
+    unmasked = unmasked_operand(problem, target, tiling, split_k)
+    # With windows, which have zeros anyway, one unmasked operand leaves nothing to mask.
+    needs_zeros = problem.is_pointwise or not unmasked
+    return Tail(needs_zeros and has_tail(problem, target, tiling, split_k), unmasked)
+
+
+def has_tail(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
     """Whether zeros are counted for parts, or the last tiles of gemm_k, that have fewer pixels.
 
-    With all loops inside only where they decide: without windows on RDNA, whose matrix instructions
-    have no unit of their own. The operations of FLAT and, on gfx9, of POINTWISE were counted with
-    them.
+    With all loops inside they are counted only where they decide: without windows on RDNA, whose
+    matrix instructions have no unit of their own. The instructions of the flat order and, on gfx9,
+    of the pointwise one were counted with them.
     """
-    if around := tiling.outside:
-        chunk = chunk_of((around, tiling.inside), tiling.workgroup[2])
-        return summed_length(problem, around, tiling.taps_in_rows, chunk) % split_k > 0
+    if outside := tiling.outside:
+        chunk = chunk_of((outside, tiling.inside), tiling.workgroup[2])
+        return summed_length(problem, outside, tiling.taps_in_rows, chunk) % split_k > 0
     is_rdna = target.backend == "rocm" and not is_cdna(target)
-    whole = split_k * k_multiple(tiling.workgroup[2])
-    return is_rdna and problem.is_pointwise and problem.gemm_k % whole > 0
+    full = split_k * k_multiple(tiling.workgroup[2])
+    return is_rdna and problem.is_pointwise and problem.gemm_k % full > 0
 
 
 def is_cdna(target: Target) -> bool:
@@ -42,20 +64,20 @@ def is_cdna(target: Target) -> bool:
 def unmasked_operand(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> str:
     """The operand, "a" or "b", that needs no zeros where a part has no pixels; empty for none.
 
-    The one that is a single pixel a row of gemm_k, for the other one's windows have zeros already,
-    where these are all that it would have: its columns, and gemm_k inside, fill their tiles.
-    Without windows both are such, and the one that a workgroup reads more of is taken.
+    With windows it is the operand that is one pixel a row of gemm_k: the windows of the other have
+    zeros already. Its columns, and gemm_k inside, must fill their tiles. Without windows both
+    operands are such; the one that a workgroup reads more of is taken.
     """
     m, n, k = tiling.workgroup
     channels = problem.k * tiling.merged_groups, problem.c * tiling.merged_groups
-    whole = {"a": channels[0] % m == 0, "b": channels[1] % n == 0}
+    fills = {"a": channels[0] % m == 0, "b": channels[1] % n == 0}
     chunk = chunk_of((tiling.outside, tiling.inside), k)
     inside = summed_length(problem, tiling.inside, tiling.taps_in_rows, chunk)
-    if not (tiling.outside and inside % k == 0 and is_uneven(problem, target, tiling, split_k)):
+    if not (tiling.outside and inside % k == 0 and has_tail(problem, target, tiling, split_k)):
         return ""
     if max(along_gemm_k(problem, target)) > 1:
         return ""
-    single = "b" if tiling.taps_in_rows else "a"
+    one_pixel = "b" if tiling.taps_in_rows else "a"
     if problem.is_pointwise:
-        single = max(whole, key=lambda side: (whole[side], n if side == "b" else m))
-    return single if whole[single] else ""
+        one_pixel = max(fills, key=lambda side: (fills[side], n if side == "b" else m))
+    return one_pixel if fills[one_pixel] else ""

@@ -1,10 +1,14 @@
-"""Of GPU tilings that are about equally fast by the model, the one that has the least besides."""
+"""Break ties between GPU tilings whose modelled times agree.
+
+The winner is the tiling that issues the fewest vector instructions for each matrix instruction.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
 from conv_compiler.strategies.gpu.loop_order import trips
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
@@ -14,40 +18,36 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
-# Shares of the time by which predictions of alike tilings are off, held against their code: tiles
-# of another size in the same number of parts, and any. A part more is sure to cost memory traffic.
-ALIKE, EQUAL = 1 / 16, 0.01
-# Vector operations for each matrix instruction's work below which the matrix units, which take four
-# times as long for it, are sure to bind; and trips below which a loop ends before that matters.
-LEAN_VALU, LEAN_TRIPS = 2.0, 5
 
-
-def lean_first(
+def prefer_low_valu(
     problem: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
 ) -> tuple[Strategy, ...]:
-    """The ranked strategies, before the first one another of its form that is as fast and leaner.
+    """Put first, of the strategies that agree with the fastest, the one with few instructions.
 
-    In the first one's number of parts the fastest with few vector operations; where none has so
-    few, that of the fewest parts. Only on CDNA, where vector operations run beside matrix
-    instructions, and not for 1x1 and merged groups, where memory binds.
+    Only strategies with the same loop order compete. With the split-K factor of the fastest, the
+    first with few vector instructions wins. Where none has so few, the smallest split-K factor
+    wins. This holds for CDNA alone, where vector instructions run beside matrix instructions. It
+    does not hold for 1x1 filters and merged groups, where memory binds.
     """
     first = ranked[0]
     if not first.mma or problem.is_pointwise or problem.g > 1 or not is_cdna(target):
         return ranked
-    same = [one for one in ranked if one.mma and _form(one) == _form(first)]
-    limit = _seconds(problem, target, first)
-    in_parts = [one.with_split_k(first.split_k) for one in same]
-    lean = (
+    same = [one for one in ranked if one.mma and _loops(one) == _loops(first)]
+    fastest = _seconds(problem, target, first)
+    alike = (1 + TIE_BREAK.alike_share) * fastest
+    as_split = [one.with_split_k(first.split_k) for one in same]
+    low_valu = (
         one
-        for one in in_parts
-        if _seconds(problem, target, one) <= (1 + ALIKE) * limit and _is_lean(problem, target, one)
+        for one in as_split
+        if _seconds(problem, target, one) <= alike and _has_low_valu(problem, target, one)
     )
-    equal = (one for one in same if _seconds(problem, target, one) <= (1 + EQUAL) * limit)
-    chosen = next(lean, None) or min(equal, key=lambda one: one.split_k)
+    limit = (1 + TIE_BREAK.equal_share) * fastest
+    equal = (one for one in same if _seconds(problem, target, one) <= limit)
+    chosen = next(low_valu, None) or min(equal, key=lambda one: one.split_k)
     return tuple(dict.fromkeys((chosen, *ranked)))
 
 
-def _form(one: Strategy) -> tuple[object, ...]:
+def _loops(one: Strategy) -> tuple[object, ...]:
     tiling = one.tiling
     assert isinstance(tiling, GpuTiling)
     return tiling.outside, tiling.taps_in_rows, tiling.merged_groups
@@ -58,9 +58,10 @@ def _seconds(problem: ConvProblem, target: Target, one: Strategy) -> float:
     return predict(problem, target, one.tiling, one.split_k)
 
 
-def _is_lean(problem: ConvProblem, target: Target, one: Strategy) -> bool:
+def _has_low_valu(problem: ConvProblem, target: Target, one: Strategy) -> bool:
+    """Whether the matrix unit is sure to bind, in a loop long enough for that to matter."""
     tiling = one.tiling
     assert isinstance(tiling, GpuTiling)
-    trip = mma_counts(problem, target, tiling, mma_of(target, tiling), one.split_k).trip
-    few = trip.valu <= LEAN_VALU * trip.equivalents
-    return few and trips(problem, tiling, one.split_k) >= LEAN_TRIPS
+    counts = mma_counts(problem, target, tiling, mma_of(target, tiling), one.split_k)
+    few = counts.trip.valu <= TIE_BREAK.low_valu_instructions * counts.trip.equivalents
+    return few and trips(problem, tiling, one.split_k) >= TIE_BREAK.least_iterations

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.errors import ModelRefused, UnsupportedTarget
+from conv_compiler.model.constants import BOUND
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import (
-    BOUND_SHARE,
     chain_cycles,
     covered,
     estimate,
@@ -323,9 +323,9 @@ def test_the_time_is_at_least_every_pipe(kernel, launch, target):
     if result.binds == "launch":
         assert result.launch_seconds >= work
     elif result.binds == "latency":
-        assert result.bound_seconds < BOUND_SHARE * work
+        assert result.bound_seconds < BOUND.busy_share * work
     else:
-        assert result.pipes[result.binds] == result.bound_seconds >= BOUND_SHARE * work
+        assert result.pipes[result.binds] == result.bound_seconds >= BOUND.busy_share * work
 
 
 @settings(deadline=None, max_examples=50)

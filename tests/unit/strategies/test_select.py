@@ -14,7 +14,7 @@ from conv_compiler.commands.demo import LAYERS
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import read_file
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu import depthwise, tilings
+from conv_compiler.strategies.gpu import depthwise_cost, tilings
 from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.strategies.split_k import LEAST_TRIPS
@@ -103,7 +103,7 @@ def test_the_rule_counts_rounds_of_depthwise_strips():
     tiling = chosen.tiling
     # 32 images of 8 x 8 strips of 7 x 7 pixels, 32 strips a round; a part keeps four rounds.
     assert (tiling.columns, tiling.rows, tiling.threads // tiling.lanes) == (7, 7, 32)
-    assert depthwise.rounds(problem, tiling) == 64
+    assert depthwise_cost.strip_rounds(problem, tiling) == 64
     assert chosen.split_k == 64 // LEAST_TRIPS == 16
 
 

@@ -19,10 +19,10 @@ from conv_compiler.runtime import amx_permission
 from conv_compiler.runtime import kernel as runtime
 from conv_compiler.strategies.cpu import packed
 from conv_compiler.strategies.cpu.amx import tile_candidates
-from conv_compiler.strategies.cpu.cost_constants import PACKED_BYTES, TILES
-from conv_compiler.strategies.cpu.operand_packing_cost import copies
-from conv_compiler.strategies.cpu.split_k import deep_loop
-from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.cpu.cost_constants import AMX_KERNELS, MEMORY
+from conv_compiler.strategies.cpu.operand_packing_cost import Chunk, copies
+from conv_compiler.strategies.cpu.split_k import DeepLoop, deep_loop
+from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
@@ -142,14 +142,16 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
         whole = packed.paired(canonical(problem), one.tiling)
-        deal = best_deal(whole, one.tiling, parts, CPU.processor)
+        deal = best_distribution(whole, one.tiling, parts, CPU.processor)
         deep, step = next((p, n) for p, n in zip(deal.cache, kernel.steps, strict=True) if n > 1)
-        counted = copies(whole, deal.share, deal.cache, CPU.processor.unit, deep, step)
+        counted = copies(
+            whole, Chunk(deal.share, deal.cache), CPU.processor.unit, DeepLoop(deep, step)
+        )
         taken, sums = sum(map(int, rooms)), TILE_REGISTERS * TILE_ROWS**2
         # Sums on their way to vectors, and waiting ones where they fit beside copies.
         assert taken * 4 <= STACK_BYTES + sums * 4
         assert deal.packs_first == kernel.packs_first
-        room = PACKED_BYTES if deal.packs_first else TILES.stack_bytes
+        room = MEMORY.packed_bytes if deal.packs_first else AMX_KERNELS.stack_bytes
         assert sum(copy.elements for copy in counted) * 4 <= room
         if deal.packs_first:
             lengths = re.findall(
@@ -160,7 +162,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
 
 def deal_of(problem):
     (one,) = tile_candidates(problem, CPU)
-    return best_deal(packed.paired(problem, one.tiling), one.tiling, 1, CPU.processor)
+    return best_distribution(packed.paired(problem, one.tiling), one.tiling, 1, CPU.processor)
 
 
 def test_operands_are_packed_first_where_they_would_be_copied_again_and_again():

@@ -17,18 +17,16 @@ from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu import packed
-from conv_compiler.strategies.cpu.cost_constants import PACKED_BYTES, VECTORS
-from conv_compiler.strategies.cpu.operand_packing_cost import copies, lie_ready
-from conv_compiler.strategies.cpu.register_tiles import BY_WORKGROUPS
+from conv_compiler.strategies.cpu.cost_constants import BY_WORKGROUPS, MEMORY, VECTOR_KERNELS
+from conv_compiler.strategies.cpu.operand_packing_cost import NEITHER, Chunk, copies, lie_ready
 from conv_compiler.strategies.cpu.split_k import part_lengths
-from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import PAIR_INSTRUCTIONS, host_flags
 from conv_compiler.targets.resolve import resolve
 from tests.problems import problems_with_split
 
-NONE = False, False
 # One with all of PAIR_INSTRUCTIONS, and one as wide without.
 CPU, WITHOUT = find_target("cpu-znver4"), find_target("cpu-x86-64-v4")
 PROBLEM = ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="bf16")
@@ -90,9 +88,9 @@ def test_copies_fit_the_stack_whatever_the_problem(sizes, cores):
     assert strategy.name == "cpu_dot"
     half = packed.paired(canonical(problem), strategy.tiling)
     for parts in (1, 16, 1024):
-        deal = best_deal(half, strategy.tiling, parts, target.processor)
-        both = copies(half, deal.share, deal.cache, target.processor.unit)
-        room = PACKED_BYTES if deal.packs_first else VECTORS.stack_bytes
+        deal = best_distribution(half, strategy.tiling, parts, target.processor)
+        both = copies(half, Chunk(deal.share, deal.cache), target.processor.unit)
+        room = MEMORY.packed_bytes if deal.packs_first else VECTOR_KERNELS.stack_bytes
         assert sum(one.elements for one in both) * 4 <= room
 
 
@@ -112,7 +110,7 @@ def test_a_register_tile_that_no_copy_fits_is_refused():
     problem = replace(PROBLEM, k=2**18, c=2**18)
     wide = replace(strategy.tiling, vector_parallel=tile)
     with pytest.raises(UnsupportedStrategy, match=r"tile \S+: one pixel of its operands takes"):
-        best_deal(packed.paired(problem, wide), wide, 1, CPU.processor)
+        best_distribution(packed.paired(problem, wide), wide, 1, CPU.processor)
 
 
 def test_the_instruction_is_looked_for():
@@ -154,12 +152,12 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn, data):
             assert nest.sizes.get("pair", 1) == (2 if one.tiling.instruction else 1)
             trips = math.prod(nest.sizes[loop] for loop in nest.reductions)
             assert trips * parts >= problem.gemm_k
-            assert kernel.tile[-1] % BY_WORKGROUPS.lane_tiles[0] == 0
+            assert kernel.tile[-1] % BY_WORKGROUPS.lane_elements[0] == 0
             kernel.apply(module)  # raises where a tile does not divide
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
         whole = packed.paired(problem, one.tiling)
-        deal = best_deal(whole, one.tiling, parts, CPU.processor)
+        deal = best_distribution(whole, one.tiling, parts, CPU.processor)
         taken = sum(map(int, rooms))
         if deal.packs_first:
             assert taken == 0
@@ -168,7 +166,7 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn, data):
             p: t for p, t in zip(one.tiling.loops, one.tiling.vector_parallel, strict=True) if t
         }
         lengths = part_lengths(whole, one.tiling, parts)
-        ready = lie_ready(whole, tile, deal.share, deal.cache, lengths, parts)
-        direct = NONE if one.tiling.instruction else ready
-        counted = copies(whole, deal.share, deal.cache, CPU.processor.unit, direct=direct)
+        ready = lie_ready(whole, tile, Chunk(deal.share, deal.cache), lengths, parts)
+        direct = NEITHER if one.tiling.instruction else ready
+        counted = copies(whole, Chunk(deal.share, deal.cache), CPU.processor.unit, direct=direct)
         assert taken <= sum(copy.on_stack for copy in counted)

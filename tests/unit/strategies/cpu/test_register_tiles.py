@@ -13,15 +13,10 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu import loops
-from conv_compiler.strategies.cpu.register_tiles import (
-    best_tiling,
-    in_runs,
-    loop_sizes,
-    shares,
-    waiting,
-)
+from conv_compiler.strategies.cpu.register_tiles import best_tiling, loop_sizes
 from conv_compiler.strategies.cpu.split_k import split_parts
-from conv_compiler.strategies.cpu.work_distribution import best_deal
+from conv_compiler.strategies.cpu.work_distribution import best_distribution
+from conv_compiler.strategies.cpu.workgroup_shares import in_runs, load_imbalance, shares
 from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.select import choose as choices
 from conv_compiler.strategies.select import passed_over
@@ -127,7 +122,7 @@ def test_auto_split_cuts_small_weights_and_leaves_large_ones():
     ],
 )
 def test_what_the_last_core_makes_the_others_wait(workgroups, cores, lost):
-    assert waiting(workgroups, cores) == pytest.approx(lost)
+    assert load_imbalance(workgroups, cores) == pytest.approx(lost)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +136,7 @@ def test_what_the_last_core_makes_the_others_wait(workgroups, cores, lost):
 def test_cores_read_the_same_at_once_only_where_little_is_multiplied(sizes, apart):
     problem, two = _problem(**sizes), find_target("cpu-x86-64-v4@2")
     strategy = choose(problem, two)
-    share = best_deal(problem, strategy.tiling, strategy.split_k, two.processor).share
+    share = best_distribution(problem, strategy.tiling, strategy.split_k, two.processor).share
     sharing = math.prod(-(-loop_sizes(problem)[p] // n) for p, n in share.items())
     assert (sharing > 1 and not in_runs(strategy.split_k * sharing, 2)) == apart
 

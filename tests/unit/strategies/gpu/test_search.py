@@ -17,18 +17,24 @@ from conv_compiler.strategies.gpu import (
     implicit_gemm,
     lds_copies,
     loop_order,
-    ranking,
     tilings,
     vector_gemm,
 )
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost_constants import COPIES as COPIES_COSTS
+from conv_compiler.strategies.gpu.cost_constants import REDUCTION, SPLITS, TILES
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts
-from conv_compiler.strategies.gpu.lds_copies import copy_of, copy_pieces, load_lines
+from conv_compiler.strategies.gpu.lds_copies import (
+    Item,
+    LdsRow,
+    Memory,
+    Share,
+    copy_of,
+    copy_pieces,
+    load_lines,
+)
 from conv_compiler.strategies.gpu.search import full_splits
 from conv_compiler.strategies.gpu.split_k_reduction import (
-    SUMS_ALONE,
-    SUMS_IN_FLIGHT,
-    SUMS_IN_LOOP,
     Sums,
     lane_width,
     sums_of_tiling,
@@ -42,6 +48,14 @@ from tests.problems import problems
 
 GPUS = [row for row in TARGETS.values() if row.is_gpu]
 MOST_THREADS = 1024
+LDS_ROW = LdsRow(16, Item(2))
+
+
+def shared(mma, tile, threads, adjacent):
+    """An operand's tile of f16 with the rows of an instruction, for copies."""
+    return Share(tile, (mma.unit(mma.m), mma.unit(mma.k)), threads, adjacent)
+
+
 RESNET = ConvProblem(n=32, k=128, c=64, image=(28, 28), filter=(3, 3), pad_low=(1, 1))
 
 
@@ -67,15 +81,19 @@ def check_mma(problem, target, strategy):
     ):
         assert (unit % along_row, mma.unit(mma.k) % along_k) == (0, 0)
         assert rows * k % (along_row * along_k * threads) == 0
-        assert along_row * along_k * size <= lds_copies.MOST_COPY_BYTES
+        assert along_row * along_k * size <= COPIES_COSTS.most_piece_bytes
 
 
 def check_vector(problem, target, strategy):
     tiling = strategy.tiling
     m, n, groups = tilings.vector_threads(problem, tiling.piece)
-    assert 1 <= m * n * groups <= tilings.VECTOR_THREADS <= MOST_THREADS
+    assert 1 <= m * n * groups <= TILES.vector_threads <= MOST_THREADS
     assert groups <= problem.g
-    assert tiling.workgroup == (m * tiling.piece[0], n * tiling.piece[1], tilings.VECTOR_K_STEP)
+    assert tiling.workgroup == (
+        m * tiling.piece[0],
+        n * tiling.piece[1],
+        TILES.vector_gemm_k_products,
+    )
     assert math.prod(tiling.piece) < target.vgprs_per_lane
 
 
@@ -197,12 +215,12 @@ def test_a_choice_takes_less_than_a_compile(k):
 )
 def test_copy_pieces_follow_what_lies_side_by_side(beside, pieces):
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert lds_copies.copy_pieces(128, 32, 256, mma.m, mma, beside, 2) == pieces
+    assert copy_pieces(shared(mma, (128, 32), 256, beside), Item(2)) == pieces
 
 
 def test_no_piece_where_threads_do_not_divide_the_tile():
     mma = find_target("gfx942").mma_for("f16")[0]
-    assert lds_copies.copy_pieces(16, 16, 192, mma.m, mma, (64, 1), 2) == ()
+    assert copy_pieces(shared(mma, (16, 16), 192, (64, 1)), Item(2)) == ()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +233,7 @@ def test_no_piece_where_threads_do_not_divide_the_tile():
     ],
 )
 def test_lds_banks(piece, cycles):
-    assert lds_copies.lds_write_cycles(piece, 16, 2) == cycles
+    assert lds_copies.lds_write_cycles(piece, LdsRow(16, Item(2))) == cycles
 
 
 @pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
@@ -260,7 +278,7 @@ COPIES = {
 
 @pytest.mark.parametrize(("beside", "piece"), COPIES)
 def test_what_a_copy_is_taken_for(beside, piece):
-    copy = copy_of((64, 32), piece, beside, beside, max(beside), (128, 64), 16, 2)
+    copy = copy_of((64, 32), piece, Memory(beside, beside, max(beside)), (128, 64), LDS_ROW)
     assert (copy.loads, copy.rows, copy.packed, copy.line_bytes) == COPIES[beside, piece]
     assert copy.dwords == 8
 
@@ -268,10 +286,11 @@ def test_what_a_copy_is_taken_for(beside, piece):
 def test_registers_need_not_be_turned():
     """Pieces of one row of gemm_k: elements written one by one, of loads that are as wide."""
     mma = find_target("gfx1100").mma_for("f16", "f16")[0]
-    pieces = copy_pieces(64, 32, 128, mma.m, mma, (64, 1), 2)
-    assert copy_pieces(64, 32, 128, mma.m, mma, (64, 1), 2, unturned=True) == (*pieces, (8, 1))
+    share = shared(mma, (64, 32), 128, (64, 1))
+    pieces = copy_pieces(share, Item(2))
+    assert copy_pieces(share, Item(2), single=True) == (*pieces, (8, 1))
     turned, plain = (
-        copy_of((64, 32), piece, (64, 1), (64, 1), 64, (128, 32), 16, 2)
+        copy_of((64, 32), piece, Memory((64, 1), (64, 1), 64), (128, 32), LDS_ROW)
         for piece in ((8, 2), (8, 1))
     )
     assert (turned.loads, plain.loads, turned.writes, plain.writes) == (2, 2, 8, 16)
@@ -298,7 +317,12 @@ LINES = {
 @pytest.mark.parametrize("copy", LINES)
 def test_lines_of_a_load(copy):
     channels, pitch, piece, row = copy
-    assert load_lines((128, 32), piece, (channels, 1), pitch, 64, row, 2) == LINES[copy]
+    assert (
+        load_lines(
+            (128, 32), piece, Memory((channels, 1), (channels, 1), pitch), 64, LdsRow(row, Item(2))
+        )
+        == LINES[copy]
+    )
 
 
 def test_copies_that_share_no_lines_are_not_chosen():
@@ -330,13 +354,14 @@ REDUCTIONS = {
 @pytest.mark.parametrize(("parts", "extracted"), REDUCTIONS)
 def test_extracted_sums_are_cut_evenly(parts, extracted):
     problem = ConvProblem(n=128, g=32, k=32, c=32, image=(7, 7), filter=(3, 3), pad_low=(1, 1))
-    sums = Sums(SUMS_IN_FLIGHT, extracted)
+    sums = Sums(REDUCTION.in_flight_sums, extracted)
     width = lane_width(problem, find_target("gfx950"), parts, sums)
     assert (width, sums.in_flight(parts, width)) == REDUCTIONS[parts, extracted]
 
 
 @pytest.mark.parametrize(
-    ("most", "parts", "at_once"), [(SUMS_ALONE, 100, 100), (SUMS_IN_LOOP, 152, 38)]
+    ("most", "parts", "at_once"),
+    [(REDUCTION.few_weights_in_flight_sums, 100, 100), (REDUCTION.few_weights_loop_sums, 152, 38)],
 )
 def test_sums_of_few_weights_leave_no_last_round(most, parts, at_once):
     assert Sums(most, True).in_flight(parts, 1) == at_once
@@ -352,7 +377,7 @@ def test_a_tile_is_ranked_by_splits_that_fill_the_chip(chip, workgroups):
         for _, one in tilings.mma_tilings(problem, target, (128, 128, 32))
         if one.taps_in_rows
     )
-    found = full_splits(problem, target, tiling, ranking.MOST_PARTS)
+    found = full_splits(problem, target, tiling, SPLITS.most_parts)
     units = rank_facts(target).units / tilings.tiles(problem, tiling)
     assert len(found) == len(workgroups)
     assert all(abs(p / units - n) < 0.25 for p, n in zip(found, workgroups, strict=True)), found
@@ -371,10 +396,10 @@ def test_instructions_compete_for_a_tile():
 @pytest.mark.parametrize(
     ("chip", "split_k", "rows", "sums"),
     [
-        ("gfx942", 98, False, SUMS_ALONE),
-        ("gfx942", 98, True, SUMS_ALONE),
-        ("gfx942", 200, False, SUMS_IN_LOOP),
-        ("sm_80", 98, False, SUMS_IN_FLIGHT),
+        ("gfx942", 98, False, REDUCTION.few_weights_in_flight_sums),
+        ("gfx942", 98, True, REDUCTION.few_weights_in_flight_sums),
+        ("gfx942", 200, False, REDUCTION.few_weights_loop_sums),
+        ("sm_80", 98, False, REDUCTION.in_flight_sums),
     ],
 )
 def test_all_parts_of_few_weights_are_in_flight(chip, split_k, rows, sums):

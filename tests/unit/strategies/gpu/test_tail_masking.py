@@ -7,9 +7,10 @@ import pytest
 from conv_compiler.model.counts import counted
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.instruction_counts import load_distance, mma_counts, mma_of
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tie_break import ALIKE, EQUAL, LEAN_VALU, lean_first
+from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
 from conv_compiler.strategies.gpu.tilings import mma_tilings
 from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.strategies.strategy import Strategy
@@ -84,13 +85,13 @@ def seconds(problem, one):
 def test_a_leaner_kernel_is_as_fast_and_has_as_many_parts(image):
     problem = ConvProblem(n=32, k=36, c=256, image=image, filter=(3, 3), pad_low=(1, 1))
     ranked = tuple(sorted(candidates(problem, GFX942), key=lambda one: seconds(problem, one)))
-    fastest, chosen = ranked[0], lean_first(problem, GFX942, ranked)[0]
+    fastest, chosen = ranked[0], prefer_low_valu(problem, GFX942, ranked)[0]
     slower = seconds(problem, chosen) / seconds(problem, fastest) - 1
-    if valu(problem, chosen) <= LEAN_VALU:
-        assert slower <= ALIKE
+    if valu(problem, chosen) <= TIE_BREAK.low_valu_instructions:
+        assert slower <= TIE_BREAK.alike_share
         assert chosen.split_k == fastest.split_k
     else:
-        assert slower <= EQUAL
+        assert slower <= TIE_BREAK.equal_share
         assert chosen.split_k <= fastest.split_k
 
 
@@ -104,7 +105,7 @@ def test_elsewhere_the_order_stays(problem, chip):
         Strategy(name="implicit_gemm", tiling=one, split_k=3)
         for one in [one for _, one in mma_tilings(problem, target)][:3]
     )
-    assert lean_first(problem, target, ranked) == ranked
+    assert prefer_low_valu(problem, target, ranked) == ranked
 
 
 # RetinaNet's regression heads: 36 output channels of 256.
@@ -114,4 +115,4 @@ def test_few_output_channels_get_a_lean_loop(size, dtype):
     problem = ConvProblem(
         n=32, k=36, c=256, image=(size, size), filter=(3, 3), pad_low=(1, 1), dtype=dtype
     )
-    assert valu(problem, choose(problem, GFX942)[0]) <= LEAN_VALU
+    assert valu(problem, choose(problem, GFX942)[0]) <= TIE_BREAK.low_valu_instructions

@@ -1,0 +1,337 @@
+"""The constants of the GPU cost models: one group for each model, with unit, source and tool.
+
+A value that the ISA or a pass fixes is not here but beside the code that it belongs to. What the
+hardware model knows of a chip is in `model/facts.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from conv_compiler.model.provenance import GPU_COUNTS, Kind, Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopInstructions:
+    """Instructions of a wave in one iteration of the main loop, but for those that follow exactly.
+
+    A row is a row of gemm_k that a thread reads, or one of m or n where it reads along gemm_k. The
+    count of vector instructions is linear in these constants (`loop_terms.py`).
+    """
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="machine code for gfx942, f16, 128x128x32 with four waves (docs/gpu.md)",
+        tool=GPU_COUNTS,
+    )
+
+    # To find an address, for each row: of the operand that is one pixel a row (plain), and of the
+    # one whose windows move (window). All summed loops inside, with a filter and without.
+    flat_plain_row_instructions: float = 5
+    flat_window_row_instructions: float = 40
+    pointwise_plain_row_instructions: float = 5
+    pointwise_window_row_instructions: float = 5
+    # Rows of pixels outside; all pixels outside and the batch inside.
+    rows_plain_row_instructions: float = 7
+    rows_window_row_instructions: float = 12
+    batch_plain_row_instructions: float = 2
+    batch_window_row_instructions: float = 2
+    # For each further element of a row that is loaded by itself: its test and its packing.
+    scalar_load_instructions: float = 4
+    # On CDNA, for each row where parts have unequal numbers of pixels: without a window, and with
+    # one, whose test is there already.
+    tail_row_instructions: float = 3
+    tail_window_row_instructions: float = 1
+    # On CDNA, where the lanes of a tile have different taps: taps in the columns (and one more for
+    # each row of the image), and taps in the rows.
+    column_taps_instructions: float = 24
+    column_taps_row_instructions: float = 1
+    row_taps_instructions: float = 14
+    # Of an iteration besides.
+    iteration_valu_instructions: float = 8
+    iteration_salu_instructions: float = 30
+    # What an interleaved loop saves of these with the batch inside and groups not merged: the loop
+    # is unrolled by two.
+    interleaved_saved_instructions: float = 6
+    interleaved_saved_row_instructions: float = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutsideInstructions:
+    """Vector instructions of a wave outside its main loop."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="56 kernels of five layers with windows, gfx942, f16, not interleaved (docs/gpu.md)",
+        tool=GPU_COUNTS,
+    )
+
+    start_instructions: float = 80
+    stored_sum_instructions: float = 3.5
+    # For each sum where a kernel is not held to code: interleaved ones, 1x1 layers, RDNA, NVIDIA.
+    rough_stored_sum_instructions: float = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadDistance:
+    """How far ahead an interleaved loop loads.
+
+    From the second half of an iteration to the transposition of what was loaded, at the start of
+    the next but one.
+    """
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="machine code for gfx942, interleaved: 1.2 to 1.4 (docs/gpu.md)",
+        tool=GPU_COUNTS,
+    )
+
+    interleaved_iterations: float = 1.4
+
+
+@dataclass(frozen=True, kw_only=True)
+class MainLoopRegisters:
+    """Registers of a lane of the matrix kernel beyond sums, fragments and loads in flight."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="machine code for gfx942 and gfx950: where 248 were predicted, 264 were used",
+        tool=GPU_COUNTS,
+    )
+
+    # Addresses and other values that live through the main loop.
+    other_registers: int = 40
+    # More of them in an interleaved loop that comes this near to half of all registers.
+    tight_registers: int = 16
+    half_file_registers: int = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankSlack:
+    """The share of its units' time that is added to a kernel's rank.
+
+    The model underestimates small tiles that wait for memory by about that much.
+    """
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="76 layers of RetinaNet, ResNet-50 and ResNeXt-50, f16, gfx942, modelled from code "
+        "(docs/gpu.md)",
+    )
+
+    serial_share: float = 0.25
+    interleaved_share: float = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TieBreak:
+    """When two tilings count as equally fast, and when a tiling has few vector instructions."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="44 layers with windows, f16, gfx90a, gfx942 and gfx950: predicted against modelled "
+        "from code (docs/gpu.md)",
+    )
+
+    # Predictions of tilings in as many parts are off by this share against each other.
+    alike_share: float = 1 / 16
+    # Of tilings in any number of parts: one part more is sure to cost memory traffic.
+    equal_share: float = 0.01
+    # Vector instructions for each 16x16x16 of matrix work below which the matrix unit, which takes
+    # four times as long for it, is sure to bind.
+    low_valu_instructions: float = 2.0
+    # Iterations below which a loop ends before that matters.
+    least_iterations: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitSearch:
+    """Which split-K factors are modelled."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN,
+        text="the first look loses 0.3 % on 76 layers, f16, gfx942, against all forms with all "
+        "splits (docs/gpu.md)",
+    )
+
+    # Workgroups for each unit that hide one another's waits.
+    full_workgroups: int = 3
+    # Workgroups for each unit that are tried; and those that are tried of interleaved loops too:
+    # three share a unit as a rule, and full rounds of three are best.
+    tried_workgroups: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    interleaved_tried_workgroups: tuple[int, ...] = (9,)
+    # The largest split-K factor the model may choose: beyond, the partial sums of a part cost more
+    # than its work saves.
+    most_parts: int = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class TilingSearch:
+    """How many tilings are looked at."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN, text="the time of a choice: 0.02 to 0.1 s a problem"
+    )
+
+    # Tiles of which every split is modelled: those with the best rough times.
+    modelled_tilings: int = 12
+    # Tilings tried at most, should the first ones spill, but for the one that a subgroup copies
+    # least for: with few and odd pixels every element has a test, in two scalar registers of a wave
+    # of 64, and none of the fastest may have enough of those.
+    most_tilings: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiles:
+    """Which workgroup tiles there are."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN,
+        text="as large as the registers of a subgroup allow, then smaller for small problems",
+    )
+
+    # Subgroups (along m, along n) that share a tile, and instructions along one side of it.
+    shared_subgroups: tuple[tuple[int, int], ...] = (
+        *((2, 2), (1, 4), (4, 1), (1, 2)),
+        *((2, 1), (1, 1), (2, 4), (4, 2)),
+    )
+    side_instructions: tuple[int, ...] = (1, 2, 4, 8)
+    # One of this many parts of a lane's registers may be sums; the rest go to operands, addresses
+    # and the loads in flight.
+    sums_of_registers_parts: int = 8
+    # Channels up to which groups are merged: the smallest side of a matrix instruction, and what
+    # fills half a cache line of 2-byte elements or a whole one.
+    merged_channels: tuple[int, ...] = (16, 32, 64)
+    # gemm_k of a tile: enough to read whole 16-byte pieces, few enough for two pipeline stages.
+    gemm_k_bytes: int = 128
+    # Vector kernels: threads of a workgroup, sums (m, n) of a thread, gemm_k of an iteration.
+    vector_threads: int = 256
+    vector_sums: tuple[tuple[int, int], ...] = (
+        *((4, 4), (2, 4), (4, 2), (1, 4), (4, 1)),
+        *((2, 2), (1, 2), (2, 1), (1, 1)),
+    )
+    vector_gemm_k_products: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class LdsCopies:
+    """Which pieces of an operand a thread may copy from memory to LDS."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN, text="the widest loads and writes of gfx9; loads that spilled beyond 16"
+    )
+
+    # Loads of single elements that a thread may have in flight for one operand.
+    most_scalar_loads: int = 16
+    # One thread's piece: at most, as read from memory, as written to LDS.
+    most_piece_bytes: int = 64
+    read_bytes: int = 16
+    write_bytes: int = 8
+    # What a load of one element brings from memory: a part of a cache line that its neighbours may
+    # not use.
+    least_load_bytes: int = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """How the kernel that adds partial sums is cut."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="code of the reduction for gfx942, its time modelled: 14 parts of 294912 weights take "
+        "7.3 us uneven and 3.3 us even; 112 parts in two rounds 8.0 us, 24 at a time 4.0 us",
+    )
+
+    # Partial sums that a lane has in flight. They lie a weight tensor apart, so only their number
+    # hides the latency of memory; more of them cost registers.
+    in_flight_sums: int = 24
+    # The same where they are extracted (merged groups, taps in rows) and divide all parts evenly:
+    # LLVM waits for each of uneven ones.
+    extracted_in_flight_sums: int = 32
+    # The same where a SIMD has few waves, so that registers are not missed: all parts of a sum,
+    # or as many in a loop. Of 76 the compiler copies some, of 101 it spills them.
+    few_waves: int = 2
+    few_weights_in_flight_sums: int = 128
+    few_weights_loop_sums: int = 40
+    # Registers of a lane beyond the sums in flight.
+    other_registers: int = 24
+    # Adjacent weights that a lane may take, where the waves left give every unit so many.
+    adjacent_weights: tuple[int, ...] = (4, 2)
+    least_waves: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseInstructions:
+    """Vector instructions of the depthwise kernel beyond its products."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED, text="machine code of depthwise kernels for gfx942", tool=GPU_COUNTS
+    )
+
+    # To find a strip, to address a row, to mask a load at an edge.
+    strip_instructions: float = 40
+    row_instructions: float = 6
+    mask_instructions: float = 2
+    # Registers beyond sums, window and gradients.
+    other_registers: int = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseSearch:
+    """Which depthwise tilings there are."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN, text="what registers hold; the time of a choice"
+    )
+
+    # Adjacent groups that a thread has, and the most sums that it keeps of all their taps.
+    thread_channels: tuple[int, ...] = (8, 4, 2, 1)
+    most_sums: int = 128
+    # Output columns of a strip at most, and where no such number divides them.
+    most_columns: int = 8
+    uneven_columns: int = 4
+    # Rows of an iteration at most: they are written out one after another.
+    most_unrolled_rows: int = 8
+    workgroup_threads: tuple[int, ...] = (128, 256, 512)
+    # Adjacent groups that neighbouring threads read at least, where there are so many.
+    least_line_bytes: int = 64
+    # Workgroups for each unit in all, of which the model chooses; those of the first look.
+    tried_workgroups: tuple[int, ...] = (1, 2, 4, 8)
+    first_workgroups: tuple[int, ...] = (2,)
+    most_parts: int = 1024
+    # Tilings of which all splits are modelled, and those tried at most, should the first ones
+    # spill.
+    modelled_tilings: int = 32
+    most_tilings: int = 8
+
+
+LOOP = LoopInstructions()
+OUTSIDE = OutsideInstructions()
+LOAD_DISTANCE = LoadDistance()
+REGISTERS = MainLoopRegisters()
+SLACK = RankSlack()
+TIE_BREAK = TieBreak()
+SPLITS = SplitSearch()
+SEARCH = TilingSearch()
+TILES = Tiles()
+COPIES = LdsCopies()
+REDUCTION = Reduction()
+DEPTHWISE = DepthwiseInstructions()
+DEPTHWISE_SEARCH = DepthwiseSearch()
+
+GROUPS = (
+    LOOP,
+    OUTSIDE,
+    LOAD_DISTANCE,
+    REGISTERS,
+    SLACK,
+    TIE_BREAK,
+    SPLITS,
+    SEARCH,
+    TILES,
+    COPIES,
+    REDUCTION,
+    DEPTHWISE,
+    DEPTHWISE_SEARCH,
+)

@@ -1,0 +1,266 @@
+"""What a wave of the matrix kernel executes in one iteration of its main loop, term by term.
+
+`conv_compiler.model` reads machine code. Here the same counts follow from the numbers of a
+schedule, so that tilings are ranked before one is compiled. The constants are those of
+`cost_constants.LoopInstructions`, in which each term is linear; `tools/fit/gpu_counts.py` fits
+them. A term is in wave-instructions an iteration unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from conv_compiler.model.counts import Counts, counted
+from conv_compiler.strategies.gpu.cost_constants import LOOP, LoopInstructions
+from conv_compiler.strategies.gpu.lds_copies import (
+    DWORD,
+    Copy,
+    Item,
+    LdsRow,
+    Memory,
+    copy_of,
+    width_class,
+)
+from conv_compiler.strategies.gpu.loop_order import (
+    INTERLEAVED_STAGES,
+    ReductionLoops,
+    along_gemm_k,
+)
+from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
+from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
+from conv_compiler.strategies.gpu.tilings import counts_halves, writes_single_elements
+from conv_compiler.targets.f8 import operand_bytes
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import GpuTiling
+    from conv_compiler.targets import Mma, Target
+
+
+class Iteration(NamedTuple):
+    """One iteration: up to its second barrier, from there on, and its loads from memory."""
+
+    compute: Counts
+    store: Counts
+    loads: int
+
+
+class Addresses(NamedTuple):
+    """Vector instructions to find an address, for each row that a thread reads of an operand."""
+
+    a: float
+    b: float
+
+
+@lru_cache(maxsize=4096)
+def main_loop(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma, tail: Tail = NO_TAIL
+) -> Iteration:
+    """What a wave executes in one iteration, where rows have the `tail` that must be masked."""
+    loop = LoopTerms(problem, target, tiling, mma)
+    valu = loop.valu(tail)
+    compute = counted(
+        **loop.products(),
+        **loop.loads(),
+        **loop.fragment_reads(),
+        valu=valu,
+        valu_slots=valu,
+        salu=LOOP.iteration_salu_instructions,
+        barriers=1,
+    )
+    return Iteration(compute, loop.lds_writes(), loop.a.loads + loop.b.loads)
+
+
+class LoopTerms:
+    """The terms of one tiling's main loop; `a` and `b` are the copies of its operands."""
+
+    def __init__(self, problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> None:
+        self.problem, self.target, self.tiling, self.mma = problem, target, tiling, mma
+        self.size, self.lanes = operand_bytes(problem, target), target.subgroup_size
+        self.a, self.b = self._copies()
+        self.image = self.a if tiling.taps_in_rows else self.b
+        self.gradient = self.b if tiling.taps_in_rows else self.a
+
+    def _copies(self) -> tuple[Copy, Copy]:
+        """The copies of operands a and b."""
+        problem, tiling = self.problem, self.tiling
+        m, n, k = tiling.workgroup
+        threads = math.prod(tiling.subgroups) * self.lanes, self.lanes
+        row = LdsRow(self.mma.unit(self.mma.k), Item(self.size, counts_halves(self.target)))
+        channels = adjacent_channels(problem, tiling.merged_groups)
+        along_a, along_b = along_gemm_k(problem, self.target)
+        pitch = pitches(problem)
+        # Adjacent taps lengthen a run, where nothing lies between the channels of two pixels.
+        in_columns = not (tiling.taps_in_rows or tiling.taps_outside)
+        across = problem.filter[-1]
+        taps_a = across if tiling.taps_in_rows and pitch.gradient == channels.gradient else 1
+        taps_b = across if in_columns and pitch.image == channels.image else 1
+        memory_a = Memory(
+            adjacent=(channels.gradient, along_a),
+            run=(taps_a * channels.gradient, along_a),
+            pitch=pitch.gradient,
+        )
+        memory_b = Memory(
+            adjacent=(channels.image, along_b),
+            run=(taps_b * channels.image, along_b),
+            pitch=pitch.image,
+        )
+        return (
+            copy_of((m, k), tiling.copy_a, memory_a, threads, row),
+            copy_of((n, k), tiling.copy_b, memory_b, threads, row),
+        )
+
+    @cached_property
+    def _instructions(self) -> tuple[int, int]:
+        """Matrix instructions of a subgroup along m and along n."""
+        (m, n, _), (subgroups_m, subgroups_n) = self.tiling.workgroup, self.tiling.subgroups
+        return m // subgroups_m // self.mma.m, n // subgroups_n // self.mma.n
+
+    @property
+    def _steps(self) -> int:
+        """Matrix instructions along gemm_k."""
+        return self.tiling.workgroup[2] // self.mma.k
+
+    def products(self) -> dict[str, float]:
+        """Matrix instructions: m x n x gemm_k of a subgroup over those of one instruction."""
+        mma = self.mma
+        matrix = math.prod(self._instructions) * self._steps
+        return {
+            "matrix": matrix,
+            "matrix_cycles": matrix * mma.subgroup_cycles,
+            "matrix_flops": 2 * matrix * mma.m * mma.n * mma.k,
+        }
+
+    def loads(self) -> dict[str, float]:
+        """Loads from memory, and what they move: dwords of a lane, bytes of all lanes."""
+        a, b = self.a, self.b
+        return {
+            "loads": a.loads + b.loads,
+            "load_dwords": max(a.dwords, a.loads) + max(b.dwords, b.loads),
+            "load_bytes": (a.dwords + b.dwords) * DWORD * self.lanes,
+            "line_bytes": (a.line_bytes + b.line_bytes) * self.lanes,
+        }
+
+    def fragment_reads(self) -> dict[str, float]:
+        """LDS reads: bytes of all fragments of a lane over those of one instruction's smaller."""
+        mma, (own_m, own_n) = self.mma, self._instructions
+        a_lane = mma.k * self.size / self.lanes
+        fragments = (own_m * mma.m + own_n * mma.n) * a_lane
+        fragment = min(mma.m, mma.n) * a_lane
+        return {f"lds_reads_{width_class(fragment)}": fragments * self._steps / fragment}
+
+    def lds_writes(self) -> Counts:
+        """LDS writes of both copies by their width, and the cycles of all lanes' conflicts."""
+        writes = {4: 0, 8: 0, 16: 0}
+        for copy in (self.a, self.b):
+            writes[copy.write_bytes] += copy.writes
+        conflicts = (self.a.write_conflicts + self.b.write_conflicts) * self.lanes
+        return counted(
+            barriers=1,
+            lds_conflict_cycles=conflicts,
+            lds_writes_4=writes[4],
+            lds_writes_8=writes[8],
+            lds_writes_16=writes[16],
+        )
+
+    def valu(self, tail: Tail = NO_TAIL, costs: LoopInstructions = LOOP) -> float:
+        """Vector instructions: the sum of the terms below. It is linear in `costs`."""
+        found = (
+            costs.iteration_valu_instructions
+            + self.addresses(costs)
+            + self.scalar_loads(costs)
+            + self.transposition()
+            + self.window_zeros(tail)
+        )
+        found += self.tail_zeros(tail)
+        if is_cdna(self.target):
+            found += self.tail_tests(tail, costs) + self.tap_tests(costs)
+            found += self.channel_tail(costs)
+        return found
+
+    def addresses(self, costs: LoopInstructions) -> float:
+        """Rows of each operand x its instructions a row, less what an interleaved loop saves."""
+        a, b, tiling = self.a, self.b, self.tiling
+        loops = (tiling.outside, tiling.inside)
+        each = address_costs(self.problem, loops, tiling.taps_in_rows, costs)
+        found = a.rows * each.a + b.rows * each.b
+        is_counted = tiling.inside == ("n",) and tiling.merged_groups == 1
+        if tiling.stages >= INTERLEAVED_STAGES and is_counted:
+            found -= costs.interleaved_saved_instructions
+            found -= costs.interleaved_saved_row_instructions * (a.rows + b.rows)
+        return found
+
+    def scalar_loads(self, costs: LoopInstructions) -> float:
+        """Each load beyond the first of a row x its test and packing."""
+        a, b = self.a, self.b
+        return (a.loads + b.loads - a.rows - b.rows) * costs.scalar_load_instructions
+
+    def transposition(self) -> float:
+        """Registers whose elements come from different loads x (elements of a register - 1).
+
+        Elements of adjacent gemm_k share a register, but for those that are written one by one.
+        """
+        single = writes_single_elements(self.target, self.size) and self.problem.g == 1
+        sides = ((self.a, self.tiling.copy_a), (self.b, self.tiling.copy_b))
+        packed = sum(copy.packed for copy, piece in sides if not (single and piece[1] == 1))
+        return packed * (DWORD / self.size - 1)
+
+    def window_zeros(self, tail: Tail) -> float:
+        """Registers of the operand with windows, where they may leave it."""
+        problem = self.problem
+        leaves = any((*problem.pad_low, *problem.pad_high))
+        flat_tail = tail.is_masked and not self.tiling.outside
+        return self.image.dwords if leaves or flat_tail else 0.0
+
+    def tail_zeros(self, tail: Tail) -> float:
+        """Registers of the operand that gets zeros where there are no pixels."""
+        if not tail.is_masked:
+            return 0.0
+        return {"a": self.b, "b": self.a}.get(tail.unmasked, self.gradient).dwords
+
+    def tail_tests(self, tail: Tail, costs: LoopInstructions) -> float:
+        """Rows of both operands x the test whether there is a pixel."""
+        rows = self.a.rows + self.b.rows if tail.is_masked else 0
+        pointwise = self.problem.is_pointwise
+        return rows * (
+            costs.tail_row_instructions if pointwise else costs.tail_window_row_instructions
+        )
+
+    def tap_tests(self, costs: LoopInstructions) -> float:
+        """What it takes where lanes of a tile have different taps."""
+        tiling = self.tiling
+        if tiling.taps_in_rows:
+            return costs.row_taps_instructions
+        in_columns = tiling.outside and not tiling.taps_outside and not self.problem.is_pointwise
+        if not in_columns or tiling.merged_groups > 1:
+            return 0.0
+        rows = self.image.rows * costs.column_taps_row_instructions
+        return costs.column_taps_instructions + rows
+
+    def channel_tail(self, costs: LoopInstructions) -> float:
+        """Registers and tested rows of the gradient, where its channels do not fill the tile."""
+        tiling = self.tiling
+        channels = self.problem.k * tiling.merged_groups
+        if tiling.taps_in_rows or channels % tiling.workgroup[0] == 0:
+            return 0.0
+        return self.gradient.dwords + costs.tail_row_instructions * self.gradient.rows
+
+
+def address_costs(
+    problem: ConvProblem,
+    loops: ReductionLoops,
+    taps_in_rows: bool,
+    costs: LoopInstructions = LOOP,
+) -> Addresses:
+    """Vector instructions a row that a thread reads, of operands a and b, in the order of loops."""
+    outside, inside = loops
+    if not outside:
+        order = "pointwise" if problem.is_pointwise else "flat"
+    else:
+        order = "batch" if inside == ("n",) else "rows"
+    plain, window = (
+        getattr(costs, f"{order}_{side}_row_instructions") for side in ("plain", "window")
+    )
+    return Addresses(window, plain) if taps_in_rows else Addresses(plain, window)

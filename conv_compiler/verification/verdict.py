@@ -1,0 +1,110 @@
+"""What a verification found: the verdict on a kernel, in words and as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.errors import Mismatch
+from conv_compiler.targets import find_target
+from conv_compiler.verification.comparison import Comparison
+from conv_compiler.verification.tolerance import Tolerance, lost_in_sums
+
+if TYPE_CHECKING:
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.problem.conv_problem import ConvProblem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What `verify` found, on all of `batches` together.
+
+    `drifting` counts elements whose bits differed between runs.
+    """
+
+    problem: ConvProblem
+    target: str
+    device: str
+    strategy: str
+    split_k: int
+    data: str
+    seed: int
+    tolerance: Tolerance
+    comparison: Comparison
+    runs: int
+    drifting: int
+    seconds: float
+    artifact: Artifact
+    batches: tuple[int, ...]
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether all runs gave the same bits."""
+        return self.drifting == 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether no element is wrong and all runs agree."""
+        return self.comparison.wrong == 0 and self.repeatable
+
+    @property
+    def gflops(self) -> float:
+        """10^9 operations a second, by the problem's count; 0 where no time was taken."""
+        return self.problem.flops / self.seconds / 1e9 if self.seconds else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a few words."""
+        found = self.comparison
+        if found.wrong:
+            why = self._flushed_data
+            return f"WRONG: {found.wrong} of {found.elements} elements, worst {found.worst}{why}"
+        if not self.repeatable:
+            return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.elements} elements"
+        how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
+        return f"right ({how})"
+
+    @property
+    def _flushed_data(self) -> str:
+        """What to do about denormals of f16 that were taken as 0, where data have them."""
+        if self.data != "denormal" or self.problem.data_type.is_integer:
+            return ""
+        flushed = flushed_types(self.artifact)
+        lost = {*self.problem.operand_dtypes} & {*flushed} - {*lost_in_sums(self.problem, flushed)}
+        if not lost:
+            return ""
+        return f"; {self.target} takes denormals of {' and '.join(lost)} as 0, --compute bf16 none"
+
+    @property
+    def text(self) -> str:
+        """One line a person reads."""
+        speed = f", {self.seconds * 1e3:.3f} ms, {self.gflops:.1f} GFLOP/s" if self.seconds else ""
+        return f"{self.problem.name} on {self.device}, {self.strategy}: {self.verdict}{speed}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for machines; floats may be NaN where a kernel gave NaN."""
+        names = ("target", "device", "strategy", "split_k", "data", "seed", "runs", "drifting")
+        return {
+            "problem": self.problem.to_json(),
+            **{name: getattr(self, name) for name in names},
+            "batches": list(self.batches),
+            "passed": self.passed,
+            "repeatable": self.repeatable,
+            "tolerance": self.tolerance.to_json(),
+            **asdict(self.comparison),
+            "seconds": self.seconds,
+            "gflops": self.gflops,
+            "artifact": self.artifact.to_json(),
+        }
+
+    def require(self) -> Report:
+        """The report itself; raises Mismatch unless it passed."""
+        if not self.passed:
+            raise Mismatch(f"kernel {self.problem.name}: {self.verdict}; {self.strategy}")
+        return self
+
+
+def flushed_types(artifact: Artifact) -> tuple[str, ...]:
+    """The types whose denormals the instructions of a kernel take as 0."""
+    target = find_target(artifact.target)
+    return target.flushed if artifact.strategy.mma or not target.is_gpu else ()
