@@ -38,8 +38,9 @@ FLOORS = (
     "cli",
     "__main__",
 )
-# The runtime reads what the compiler left; it never imports the compiler or its parts.
-APART = {"runtime": {"build", "compiler", "ir", "passes"}, "vgpu": {"targets", "problem", "ir"}}
+# The runtime reads what the compiler left; it never imports the compiler or its parts. The virtual
+# GPU knows chips, not problems.
+APART = {"runtime": {"build", "compiler", "ir", "passes"}, "vgpu": {"problem", "ir"}}
 
 
 def _files() -> Iterator[tuple[str, Path]]:

@@ -14,29 +14,20 @@ from conv_compiler.strategies.gpu.lds_copies import copy_pieces, lds_bytes
 from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES, along_gemm_k
 from conv_compiler.strategies.strategy import GpuTiling
 from conv_compiler.targets.f8 import multiplied, operand_bytes
+from conv_compiler.targets.limits import (
+    ACCUMULATOR_SHARE,
+    K_TILE_BYTES,
+    MMA_TILES,
+    SUBGROUPS,
+)
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Mma, Target
 
-# Workgroup tiles in matrix instructions (m, n) and the subgroups that share them, as large as the
-# registers of a subgroup allow and then smaller for small problems.
-SUBGROUPS = ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
-MMA_TILES = tuple(
-    ((m, n), (subgroups_m, subgroups_n))
-    for subgroups_m, subgroups_n in SUBGROUPS
-    for m in (1, 2, 4, 8)
-    for n in (1, 2, 4, 8)
-    if m % subgroups_m == 0 and n % subgroups_n == 0
-)
-# Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
-# loads in flight.
-ACCUMULATOR_SHARE = 8
 # Channels up to which groups are merged: the smallest side of a matrix instruction, and what
 # fills half a cache line of 2-byte elements or a whole one.
 MERGED_CHANNELS = (16, 32, 64)
-# Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
-K_TILE_BYTES = 128
 # Vector kernels: threads of a workgroup, and candidate pieces (m, n) a thread computes.
 VECTOR_THREADS = 256
 VECTOR_PIECES = ((4, 4), (2, 4), (4, 2), (1, 4), (4, 1), (2, 2), (1, 2), (2, 1), (1, 1))
