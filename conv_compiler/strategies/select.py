@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
+from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget, did_you_mean
 from conv_compiler.problem.canonical import roles
 from conv_compiler.strategies.cpu import loops, packed, split_k
 from conv_compiler.strategies.gpu import (
@@ -326,7 +326,10 @@ def find_strategy(name: str) -> StrategyRow:
     """The row of a name; UnsupportedStrategy where there is none."""
     if row := STRATEGIES.get(name):
         return row
-    raise UnsupportedStrategy(f"strategy {name}: not in the table; known: {', '.join(STRATEGIES)}")
+    near = did_you_mean(name, STRATEGIES)
+    raise UnsupportedStrategy(
+        f"strategy {name}: not in the table; {near}known: {', '.join(STRATEGIES)}"
+    )
 
 
 def _occupancy(problem: ConvProblem, target: Target, strategy: Strategy) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.errors import UnsupportedTarget, did_you_mean
+from conv_compiler.targets.aliases import ALIASES
 from conv_compiler.targets.amd import AMD
 from conv_compiler.targets.cpu import CPUS
 from conv_compiler.targets.mma import Mma
@@ -16,6 +17,7 @@ from conv_compiler.targets.nvidia import NVIDIA
 from conv_compiler.targets.target import BACKENDS, Backend, Isa, Target
 
 __all__ = [
+    "ALIASES",
     "BACKENDS",
     "MOST_CORES",
     "TARGETS",
@@ -24,6 +26,7 @@ __all__ = [
     "Isa",
     "Mma",
     "Target",
+    "canonical_name",
     "executed_isa",
     "find_target",
 ]
@@ -37,15 +40,26 @@ VIRTUAL = tuple(name for name, row in TARGETS.items() if row.is_virtual)
 MOST_CORES = 1024
 
 
-def find_target(name: str) -> Target:
-    """The row of a chip, or UnsupportedTarget naming those there are.
-
-    A CPU's name may end in the number of cores to deal work out for: `cpu-x86-64-v3@16`.
-    """
+def canonical_name(name: str) -> str:
+    """A target's own name for an alias or another spelling of it; an unknown name as it is."""
     base, at, cores = name.partition("@")
+    lower = base.lower()
+    return ALIASES.get(lower, lower if lower in TARGETS else base) + at + cores
+
+
+def find_target(name: str) -> Target:
+    """The row of a chip or a CPU, or UnsupportedTarget naming those there are.
+
+    The name may be an alias (`mi300x`), in letters of either case. A CPU's name may end in the
+    number of cores to deal work out for: `cpu-x86-64-v3@16`.
+    """
+    base, at, cores = canonical_name(name).partition("@")
     row = TARGETS.get(base)
     if row is None:
-        raise UnsupportedTarget(f"target {name}: not in the table; known: {', '.join(TARGETS)}")
+        near = did_you_mean(base, (*TARGETS, *ALIASES))
+        raise UnsupportedTarget(
+            f"target {name}: not in the table; {near}known: {', '.join(TARGETS)}"
+        )
     if not at:
         return row
     if row.processor is None:
@@ -68,7 +82,8 @@ def executed_isa(chip: str) -> Isa:
     isa = row.isa if row else None
     if isa is None or isa.not_executed:
         why = f", for {isa.not_executed}" if isa else ""
+        near = "" if isa else did_you_mean(chip, VIRTUAL)
         raise UnsupportedTarget(
-            f"chip {chip}: has no virtual device{why}; {', '.join(VIRTUAL)} have"
+            f"chip {chip}: has no virtual device{why}; {near}known: {', '.join(VIRTUAL)}"
         )
     return isa

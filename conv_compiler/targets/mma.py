@@ -96,6 +96,7 @@ def _cycles(rows: tuple[tuple[int, int, int], ...], *kinds: str) -> Cycles:
     return tuple(Busy(kind, *row) for kind in kinds for row in rows)
 
 
+CDNA1_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32")
 CDNA2_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32") + _cycles(_F64, "f64")
 # The published peaks of CDNA4 follow from longer instructions of the same cycles.
 CDNA3_CYCLES = (
@@ -105,6 +106,9 @@ CDNA4_CYCLES = CDNA3_CYCLES
 RDNA3_CYCLES = _cycles(_WMMA_32, "f16", "bf16", "i8")
 # i8 and 8-bit floats at twice the rate of f16, as the published peaks say (389 TOP/s of i8).
 RDNA4_CYCLES = _cycles(_WMMA_16, "f16", "bf16") + _cycles(_WMMA_8, "i8", "fp8", "bf8")
+# U: no document was read. 8 cycles give twice gfx950's rate a compute unit for 16-bit and 8-bit
+# types; f32 as gfx950.
+GFX125_CYCLES = _cycles(_WMMA_8, "f16", "bf16", "i8", "fp8", "bf8") + _cycles(_WMMA_32, "f32")
 
 
 class _Pair(NamedTuple):
@@ -164,6 +168,13 @@ def _rows(
     return tuple(found)
 
 
+CDNA1_MMA = (
+    *_rows(CDNA1_CYCLES, "MFMA", _same("f16"), (16, 16, 16), (32, 32, 8)),
+    # IREE 3.13 lists these for gfx90a alone; gfx908 is where they come from, at half of f16's rate.
+    *_rows(CDNA1_CYCLES, "MFMA", _same("bf16"), (16, 16, 8), (32, 32, 4), unlisted=True),
+    *_rows(CDNA1_CYCLES, "MFMA", _same("f32"), (16, 16, 4)),
+    *_rows(CDNA1_CYCLES, "MFMA", _same("i8"), (16, 16, 16), (32, 32, 8)),
+)
 CDNA2_MMA = (
     *_rows(CDNA2_CYCLES, "MFMA", _same("f16"), (16, 16, 16), (32, 32, 8)),
     # v_mfma_f32_*bf16_1k, new with gfx90a. IREE 3.13 lists those of gfx908, of half the rate.
@@ -185,6 +196,12 @@ CDNA4_MMA = (
 )
 RDNA3_MMA = _rows(RDNA3_CYCLES, "WMMAR3", _same("f16", "bf16", "i8"), (16, 16, 16))
 RDNA4_MMA = _rows(RDNA4_CYCLES, "WMMAR4", (*_same("f16", "bf16", "i8"), *_F8_OCP), (16, 16, 16))
+GFX125_MMA = (
+    *_rows(GFX125_CYCLES, "WMMA", _same("f16", "bf16"), (16, 16, 32)),
+    *_rows(GFX125_CYCLES, "WMMA", _same("f32"), (16, 16, 4)),
+    *_rows(GFX125_CYCLES, "WMMA", _same("i8"), (16, 16, 64)),
+    *_rows(GFX125_CYCLES, "WMMA", _F8_OCP, (16, 16, 64)),
+)
 # mma.sync of sm_80 and later. R: 8 cycles.
 NVIDIA_MMA = tuple(
     Mma(

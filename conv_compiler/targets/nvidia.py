@@ -18,6 +18,7 @@ _PIPES = Pipes(
     workgroups=16,  # U
     vgprs_per_simd=512,  # R
     vgpr_granule=8,  # U
+    accumulators_apart=False,  # R
     valu_cycles=2,  # R
     matrix_beside_valu=True,  # U
     scalar_cycles=1,  # R

@@ -33,14 +33,19 @@ def cdna_pipes(
     last_level_gb_per_s: float | None,
     last_level_bytes: int,
     l2_channels: int,
+    waves_per_simd: int = 8,  # D: since CDNA2
+    vgprs_per_simd: int = 512,  # D: since CDNA2, with accumulation registers
+    vgpr_granule: int = 8,  # D: since CDNA2
+    accumulators_apart: bool = False,  # D: since CDNA2
 ) -> Pipes:
     """Of a CDNA chip, whose unit is a CU."""
     return Pipes(
         cus_per_unit=1,
-        waves_per_simd=8,  # D
+        waves_per_simd=waves_per_simd,
         workgroups=16,  # D: barrier slots
-        vgprs_per_simd=512,  # D: with accumulation registers
-        vgpr_granule=8,  # D
+        vgprs_per_simd=vgprs_per_simd,
+        vgpr_granule=vgpr_granule,
+        accumulators_apart=accumulators_apart,
         valu_cycles=4,  # D: 16 lanes a cycle, 64 a wave
         matrix_beside_valu=True,  # D; M: three vector instructions hide under one of 16 cycles
         scalar_cycles=4,  # D: each SIMD issues every fourth cycle
@@ -57,14 +62,15 @@ def cdna_pipes(
     )
 
 
-def rdna_pipes(*, last_level_bytes: int) -> Pipes:
-    """Of an RDNA chip, whose unit is a WGP of two CUs."""
+def rdna_pipes(*, last_level_bytes: int, vgprs_per_simd: int = 1536) -> Pipes:
+    """Of an RDNA chip, whose unit is a WGP of two CUs. Its registers are those of wave32."""
     return Pipes(
         cus_per_unit=2,  # D
         waves_per_simd=16,  # D
         workgroups=32,  # D: in WGP mode
-        vgprs_per_simd=1536,  # D: wave32
-        vgpr_granule=24,  # D
+        vgprs_per_simd=vgprs_per_simd,
+        vgpr_granule=vgprs_per_simd // 64,  # D: 24 of 1536, 16 of 1024
+        accumulators_apart=False,  # D
         valu_cycles=1,  # R: wave32
         matrix_beside_valu=False,  # D
         scalar_cycles=1,  # R
@@ -75,6 +81,31 @@ def rdna_pipes(*, last_level_bytes: int) -> Pipes:
         l2_parts=1,
         last_level_gb_per_s=None,
         last_level_bytes=last_level_bytes,
+        load_cycles=800,  # U: as gfx942
+        lds_latency_cycles=64,  # U: as gfx942
+        launch_seconds=LAUNCH_SECONDS,
+    )
+
+
+def gfx125_pipes() -> Pipes:
+    """Of gfx1250, of which no document on its pipes was read: these rank tilings and no more."""
+    return Pipes(
+        cus_per_unit=1,  # U
+        waves_per_simd=16,  # U: as RDNA
+        workgroups=32,  # U: as RDNA
+        vgprs_per_simd=1024,  # D: what one wave may have
+        vgpr_granule=16,  # U
+        accumulators_apart=False,  # D
+        valu_cycles=1,  # U: wave32, as RDNA
+        matrix_beside_valu=True,  # D: LLVM `GCNHazardRecognizer.cpp`, WMMA co-execution
+        scalar_cycles=1,  # U: as RDNA
+        lds_read_cycles=GFX950_READ,  # U: as gfx950
+        lds_write_cycles=GFX9_WRITE,  # U: as gfx950
+        memory_bytes_per_cycle=128,  # U
+        l2_bytes_per_cycle=None,
+        l2_parts=1,  # U
+        last_level_gb_per_s=None,
+        last_level_bytes=256 * MIB,  # U: as gfx950
         load_cycles=800,  # U: as gfx942
         lds_latency_cycles=64,  # U: as gfx942
         launch_seconds=LAUNCH_SECONDS,

@@ -75,7 +75,8 @@ class Isa:
 
     `encoding` is a row of ENCODINGS and `generation` of GENERATIONS. `cdna` is the CDNA generation
     of the matrix instructions, 0 on RDNA. `vgpr_encoding` is how many registers a kernel descriptor
-    counts as one. `not_executed` says why the virtual GPU does not run such code; it is empty where
+    counts as one. `packed_ids` tells whether a lane's x, y and z in its workgroup start in one
+    register. `not_executed` says why the virtual GPU does not run such code; it is empty where
     it does.
     """
 
@@ -83,7 +84,8 @@ class Isa:
     encoding: str
     generation: int
     cdna: int
-    vgpr_encoding: int
+    vgpr_encoding: int = 8
+    packed_ids: bool = True
     not_executed: str = ""
 
     def __post_init__(self) -> None:
@@ -108,7 +110,8 @@ class Pipes:
 
     That unit is `cus_per_unit` compute units: a CU, on RDNA a WGP of two. Cycles are the unit's.
     `lds_read_cycles` and `lds_write_cycles` are of one wave-instruction without conflicts.
-    Bandwidths are None where nothing is known; the model then leaves that pipe out.
+    Bandwidths are None where nothing is known; the model then leaves that pipe out. With
+    `accumulators_apart` sums have registers of their own, as many as a lane has of the others.
     """
 
     cus_per_unit: int
@@ -116,6 +119,7 @@ class Pipes:
     workgroups: int
     vgprs_per_simd: int
     vgpr_granule: int
+    accumulators_apart: bool
     valu_cycles: int  # a SIMD's vector unit is held by one wave-instruction
     matrix_beside_valu: bool
     scalar_cycles: int

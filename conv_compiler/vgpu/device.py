@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from conv_compiler.errors import UnsupportedTarget
-from conv_compiler.targets import VIRTUAL, executed_isa
+from conv_compiler.targets import VIRTUAL, canonical_name, executed_isa
 from conv_compiler.vgpu.identity import decoder_identity
 from conv_compiler.vgpu.library import VirtualDeviceError, library, library_path, read_json
 
@@ -24,6 +24,7 @@ _driver_lock = Lock()
 
 def device_uri(chip: str, *, checks: bool = False) -> str:
     """Return the device's name for IREE's tools, as in `iree-run-module --device=hip://1`."""
+    chip = canonical_name(chip)
     try:
         executed_isa(chip)
     except UnsupportedTarget as error:

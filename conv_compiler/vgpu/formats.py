@@ -8,7 +8,7 @@ CDNA2, which CDNA3 gave to other instructions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +24,11 @@ from conv_compiler.vgpu import program as p
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Chips that share encodings; `zeroes_high_half`: 16-bit results clear bits 31:16."""
+    """Chips that share encodings.
+
+    `zeroes_high_half`: 16-bit results clear bits 31:16. `sums_apart`: the sums of a matrix
+    instruction are in accumulation registers, whatever its word says of them.
+    """
 
     name: str
     ins: ModuleType
@@ -33,6 +37,7 @@ class Family:
     m0: int  # source code of M0
     other: int  # what the other of 124 and 125 is
     zeroes_high_half: bool
+    sums_apart: bool = False
 
 
 CDNA = Family(
@@ -57,12 +62,18 @@ RDNA4 = Family(
     zeroes_high_half=False,
 )
 
-FAMILIES = {family.name: family for family in (CDNA, RDNA3, RDNA4)}
+# By the name of an instruction set (`conv_compiler/targets/amd.py`).
+FAMILIES = {
+    "CDNA1": replace(CDNA, sums_apart=True),
+    **dict.fromkeys(("CDNA2", "CDNA3", "CDNA4"), CDNA),
+    **dict.fromkeys(("RDNA3", "RDNA3.5"), RDNA3),
+    "RDNA4": RDNA4,
+}
 
 
 def family_of(chip: str) -> Family:
     """The encodings of a chip. Raises UnsupportedTarget for one that is not executed."""
-    return FAMILIES[executed_isa(chip).encoding]
+    return FAMILIES[executed_isa(chip).name]
 
 
 @dataclass(frozen=True)
@@ -105,13 +116,15 @@ _CDNA2: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 108): _mfma("v_mfma_f32_32x32x4bf16", 16, 1),
     ("VOP3P", 109): _mfma("v_mfma_f32_16x16x8bf16", 4, 1),
 }
+# What CDNA2 added to CDNA1 is left out: "AMD Instinct MI100" ISA guide, the same tables.
+_CDNA1 = {place: row for place, row in _CDNA2.items() if not row.name.endswith("bf16_1k")}
 # CDNA4 has no xf32; source: the MI300 ISA guide.
 _CDNA3: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 62): _mfma("v_mfma_f32_16x16x8_xf32", 4, 2),
     ("VOP3P", 63): _mfma("v_mfma_f32_32x32x4_xf32", 16, 2),
 }
 # By the CDNA generation of an instruction set: the package's tables are those of CDNA4.
-RENAMED: dict[int, dict[tuple[str, int], Renamed]] = {2: _CDNA2, 3: _CDNA3, 4: {}}
+RENAMED: dict[int, dict[tuple[str, int], Renamed]] = {1: _CDNA1, 2: _CDNA2, 3: _CDNA3, 4: {}}
 
 # Encoding, bits that tell it, their value, first bit and mask of the opcode; most specific first.
 _CDNA_ENCODINGS = (
@@ -134,7 +147,7 @@ class Raw:
 def decode(data: bytes, chip: str) -> Raw:
     """Decode the instruction at the start of `data`. Raises ValueError when no encoding fits."""
     isa = executed_isa(chip)
-    family = FAMILIES[isa.encoding]
+    family = FAMILIES[isa.name]
     word = int.from_bytes(data[:4], "little")
     if renamed := _renamed(word, isa):
         cls = _variant(renamed.cls, word)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.lds_copies import DWORD, copy_of, width_class
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, Form, along_gemm_k, trips
 from conv_compiler.strategies.gpu.tail_masking import is_cdna, is_uneven, unmasked_operand
@@ -258,7 +259,11 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     # Where trips are ordered, all of a trip's fragments and the loads of two trips.
     ordered = tiling.stages >= INTERLEAVED_STAGES
     steps, held = (k // mma.k, 2) if ordered else (2, 1)
-    vgprs = math.ceil(m * n / threads + steps * fragments + held * loads) + OTHER_VGPRS
+    sums = m * n / threads
+    if rank_facts(target).accumulators_apart:
+        others = math.ceil(steps * fragments + held * loads) + OTHER_VGPRS
+        return max(math.ceil(sums), others)
+    vgprs = math.ceil(sums + steps * fragments + held * loads) + OTHER_VGPRS
     return vgprs + TIGHT_VGPRS * (ordered and vgprs > 256 - TIGHT_VGPRS)
 
 

@@ -31,6 +31,7 @@ def row(target: Target) -> str:
         isa.cdna,
         str(target.has_fnuz).lower(),
         pipes.l2_parts,
+        str(isa.packed_ids).lower(),
         f'"{isa.encoding}:"',
     )
     return f"{{{', '.join(map(str, fields))}}},"

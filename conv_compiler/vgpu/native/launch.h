@@ -161,6 +161,7 @@ struct ChipInfo {
   uint32_t cdna;               // 1 to 4: what its matrix instructions can; 0: none of them
   bool fnuz;                   // 8-bit floats are FNUZ, else OCP
   uint32_t dies;               // parts with an L2 of their own, to which workgroups go in turn
+  bool packed_ids;             // x, y and z of a work-item start in v0, ten bits each; else in v0, v1 and v2
   const char* rows;            // "cdna:", "rdna3:" or "rdna4:": which rows of instructions are for it alone
 };
 const ChipInfo* chip_info(const std::string& name);        // nullptr: not a chip we execute
