@@ -9,8 +9,15 @@ from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.targets import BACKENDS, TARGETS, Target
 from conv_compiler.targets.target import Pipes
 
+
+def _unmodelled(target: Target) -> str:
+    """Why the model has no times of a target's kernels; empty where it has."""
+    not_read = target.isa.not_executed if target.isa else ""
+    return BACKENDS[target.backend].unmodelled or not_read
+
+
 # Names of the chips whose kernels the model has times of.
-CHIPS = tuple(row.name for row in TARGETS.values() if not BACKENDS[row.backend].unmodelled)
+CHIPS = tuple(row.name for row in TARGETS.values() if not _unmodelled(row))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +35,7 @@ class ChipFacts(Pipes):
 
 def chip_facts(target: Target) -> ChipFacts:
     """The facts of a target, or UnsupportedTarget where the model has none."""
-    if why := BACKENDS[target.backend].unmodelled:
+    if why := _unmodelled(target):
         raise UnsupportedTarget(
             f"target {target.name}: not modelled, for {why}; the model knows {', '.join(CHIPS)}"
         )

@@ -14,14 +14,13 @@ from conv_compiler.errors import InvalidArray
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS as PROBLEM_DIRECTIONS
 from conv_compiler.runtime.kernel import load
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import plain
 from conv_compiler.verification.verify import verify
 from tests.checks import check
+from tests.chips import EXECUTED, each
 from tests.problems import for_drawn, of_any_kind, problems_with_split
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 DIRECTIONS = ("bwd_data", "fwd")
 
 
@@ -35,20 +34,20 @@ def random_problems(drawn, target, examples, name):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+@pytest.mark.parametrize("target", ["cpu", *each(EXECUTED)])
 def test_some_random_problems(target, direction):
     drawn = problems_with_split(direction=direction)
     random_problems(drawn, target, 12 if target == "cpu" else 3, direction)
 
 
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+@pytest.mark.parametrize("target", ["cpu", *each(EXECUTED)])
 def test_some_of_any_kind(target):
     """Any direction, elementwise op, types, layout and dimension."""
     random_problems(of_any_kind(), target, 12 if target == "cpu" else 3, "any kind")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+@pytest.mark.parametrize("target", ["cpu", *each(EXECUTED)])
 def test_many_of_any_kind(target):
     random_problems(of_any_kind(), target, 500 if target == "cpu" else 100, "any kind")
 

@@ -12,12 +12,11 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.elementwise import ELEMENTWISE
 from conv_compiler.runtime.kernel import load
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.verify import verify
 from tests.checks import check
+from tests.chips import EXECUTED, each
 from tests.problems import elementwise_texts, for_drawn, of_any_kind, problems_with_split
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # On small integers with the parameters of `test_every_op`.
 EXACT = ("scale", "bilinear", "add", "scale_add", "relu")
 # CK's example of MultipleD, smaller: 3D, grouped, padded.
@@ -37,13 +36,13 @@ def random_problems(target, examples):
         check(replace(problem, elementwise=text), target, split_k)
 
 
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+@pytest.mark.parametrize("target", ["cpu", *each(EXECUTED)])
 def test_some_random_problems(target):
     random_problems(target, 12 if target == "cpu" else 5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["cpu", *CHIPS])
+@pytest.mark.parametrize("target", ["cpu", *each(EXECUTED)])
 def test_many_random_problems(target):
     random_problems(target, 500 if target == "cpu" else 100)
 

@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from conv_compiler import compile
 from conv_compiler.targets import TARGETS
+from tests.chips import COMPILED, each
 from tests.problems import problems_with_split
-
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 
 
 def check(chip, example):
@@ -37,7 +36,7 @@ def examples(count):
     )
 
 
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(COMPILED))
 @examples(3)
 @given(example=problems_with_split())
 def test_a_few_random_problems_compile(chip, example):
@@ -45,7 +44,7 @@ def test_a_few_random_problems_compile(chip, example):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(COMPILED))
 @examples(50)
 @given(example=problems_with_split())
 def test_random_problems_compile(chip, example):

@@ -121,9 +121,9 @@ NEARLY = {
     ),
     "product": (lambda: find_target("mi300"), UnsupportedTarget, "did you mean mi300x? known: "),
     "virtual": (
-        lambda: device_uri("gfx90b"),
+        lambda: device_uri("gfx9422"),
         VirtualDeviceError,
-        "chip gfx90b: has no virtual device; did you mean gfx90a? known: ",
+        "chip gfx9422: has no virtual device; did you mean gfx942? known: ",
     ),
     "dtype": (
         lambda: ConvProblem(**SIZES, dtype="bflot16"),

@@ -12,6 +12,7 @@ from programs import BY_NAME, Program
 from running import CompileFor, load
 
 from conv_compiler import vgpu
+from tests.chips import each
 
 MOST_WAVES, MOST_WORKGROUPS = 8, 16  # more than the programs' launches have
 
@@ -22,7 +23,7 @@ def run(kernel: Kernel, program: Program, *, checks: bool = True) -> np.ndarray:
 
 
 @pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_fault_is_found_where_it_is(
     plant: Callable[[Kernel], Fault], chip: str, compile_for: CompileFor
 ) -> None:
@@ -55,7 +56,7 @@ def kernel_at(kernel: Kernel, address: int) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(set(FAULTS.values())))
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_a_kernel_as_compiled_reports_nothing(
     name: str, chip: str, compile_for: CompileFor
 ) -> None:
@@ -65,7 +66,7 @@ def test_a_kernel_as_compiled_reports_nothing(
     np.testing.assert_array_equal(run(kernel, program), want)
 
 
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_faults_go_unseen_without_checks(chip: str, compile_for: CompileFor) -> None:
     program = BY_NAME[FAULTS[barrier_removed]]
     kernel = Kernel(compile_for(program.mlir, chip, *program.flags), chip)

@@ -18,6 +18,7 @@ from conv_compiler import ConvProblem, vgpu
 from conv_compiler.model.code_object import code_objects as model_code_objects
 from conv_compiler.vgpu import decode
 from conv_compiler.vgpu.program import Program
+from tests.chips import each
 
 OBJDUMP = shutil.which("llvm-objdump-19")
 LINE = re.compile(r"\s+(\S.*?)\s*//\s*([0-9A-F]+):")
@@ -128,7 +129,7 @@ def test_decoder_agrees_with_llvm(chip: str, compile_for: CompileFor, tmp_path: 
 MOST_OTHER_CODE = 0.2
 
 
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_decoder_agrees_with_the_compilers_assembly(chip: str, compiled: Compiled) -> None:
     """Names, operands, modifiers and branch targets, of all chips; needs no LLVM.
 
@@ -163,7 +164,7 @@ def test_decoder_agrees_with_the_compilers_assembly(chip: str, compiled: Compile
     assert {name: d for name, d in differences.items() if name not in proven} == {}
 
 
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_every_word_of_the_kernels_decodes(chip: str, compile_for: CompileFor) -> None:
     for _, elf in zoo(chip, compile_for):
         _, decoded = decoded_text(elf, chip)

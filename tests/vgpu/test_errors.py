@@ -14,6 +14,7 @@ from programs import BY_NAME
 from running import CompileFor, load
 
 from conv_compiler import vgpu
+from tests.chips import each
 
 PROGRAM = BY_NAME["multiply_add_f32"]
 LDS_BYTES = {chip: 65536 for chip in vgpu.CHIPS} | {"gfx950": 163840}
@@ -124,7 +125,7 @@ def assert_a_fresh_device_works(compiled: Compiled, chip: str, *, checks: bool =
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_error_is_told_and_a_fresh_device_works(case: Case, chip: str, compiled: Compiled) -> None:
     device = vgpu.device(chip, checks=case.checks)
     module = case.module(compiled, chip)
@@ -141,8 +142,8 @@ def test_error_is_told_and_a_fresh_device_works(case: Case, chip: str, compiled:
     assert_a_fresh_device_works(compiled, chip, checks=case.checks)
 
 
-@pytest.mark.parametrize("other", vgpu.CHIPS)
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("other", each(vgpu.CHIPS))
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_wrong_chip_names_both(chip: str, other: str, compiled: Compiled) -> None:
     if chip == other:
         assert_a_fresh_device_works(compiled, chip)
