@@ -3,6 +3,22 @@
 A message reads `<what> <value>: <rule broken>; <what would do>`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What a message says of a name that is like one of a table: `did you mean gfx942? `.
+
+    Letters' case does not count. The text is empty where no name is near.
+    """
+    from difflib import get_close_matches
+
+    by_lower = {one.lower(): one for one in known}
+    near = get_close_matches(name.lower(), by_lower, n=1)
+    return f"did you mean {by_lower[near[0]]}? " if near else ""
+
 
 class ConvError(Exception):
     """Base of all errors a user can cause or must be told about in one line."""

@@ -11,7 +11,7 @@ import reprlib
 from types import MappingProxyType
 from typing import Any, TypeVar, get_type_hints
 
-from conv_compiler.errors import ConvError
+from conv_compiler.errors import ConvError, did_you_mean
 
 T = TypeVar("T")
 
@@ -63,7 +63,8 @@ def fields(
     """Each of the values as the field of `kind` of its name, or as its hint among `hints`."""
     declared = {**get_type_hints(kind), **hints}
     if unknown := sorted(set(values) - set(declared)):
-        raise refusal(f"{what}{unknown[0]}: not known; known: {', '.join(declared)}")
+        near = did_you_mean(unknown[0], declared)
+        raise refusal(f"{what}{unknown[0]}: not known; {near}known: {', '.join(declared)}")
     return {
         name: typed(value, declared[name], f"{what}{name}", refusal)
         for name, value in values.items()

@@ -182,7 +182,7 @@ def targets(args: argparse.Namespace) -> tuple[Target, ...]:
     names = ["cpu"] if args.target is None else [n for n in args.target.split(",") if n]
     if not names:
         raise UnsupportedTarget("target: none given; see conv-compiler list targets")
-    return tuple(find_target(name) for name in dict.fromkeys(names))
+    return tuple({row.name: row for row in map(find_target, names)}.values())
 
 
 def artifact_path(args: argparse.Namespace) -> Path | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.ckprofiler import read_integer, read_sizes, refuse_flags
 from conv_compiler.frontends.request import Request, SplitK
 from conv_compiler.problem.conv_problem import ConvProblem
@@ -114,7 +114,10 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     """
     name, words = tokens[0].rpartition("/")[2], list(tokens[1:])
     if name not in PROGRAMS:
-        raise UnsupportedProblem(f"{name}: not a program known here; use {', '.join(EXAMPLES)}")
+        near = did_you_mean(name, EXAMPLES)
+        raise UnsupportedProblem(
+            f"{name}: not a program known here; {near}use {', '.join(EXAMPLES)}"
+        )
     row = EXAMPLES[PROGRAMS[name]]
     refuse_flags(words, name)
     if words and not row.takes_problem:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import ALL_SPLITS, POWERS, Request, SplitK, is_count, is_number
 from conv_compiler.problem.conv_problem import ConvProblem
 
@@ -179,8 +179,9 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         words = words[1:]
     name = words[0] if words else ""
     if (operation := OPERATIONS.get(name)) is None:
+        near = did_you_mean(name, OPERATIONS)
         raise UnsupportedProblem(
-            f"{name or 'line'}: not an operation of ckProfiler; use {', '.join(OPERATIONS)}"
+            f"{name or 'line'}: not an operation of ckProfiler; {near}use {', '.join(OPERATIONS)}"
         )
     words, names = words[1:], operation.head
     refuse_flags(words, "ckProfiler")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import TENSORS
@@ -25,8 +25,27 @@ class Parser(argparse.ArgumentParser):
         """Raise what argparse would print together with its usage."""
         text = message.removeprefix("argument ")
         if text.startswith(_UNKNOWN):
-            text = f"{text.removeprefix(_UNKNOWN).split()[0]}: not known here; see --help"
+            word = text.removeprefix(_UNKNOWN).split()[0]
+            text = f"{word}: not known here; {did_you_mean(word, self.options())}see --help"
         raise UnsupportedProblem(text)
+
+    def options(self) -> set[str]:
+        """The flags of this parser and of its commands."""
+        found = set(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found |= {flag for child in action.choices.values() for flag in child.options()}
+        return found
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that an argument's choices lack, as for every other table."""
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            what = next(iter(action.option_strings), action.metavar or action.dest)
+            raise UnsupportedProblem(
+                f"{what} {value}: not in the table; {did_you_mean(str(value), known)}"
+                f"known: {', '.join(known)}"
+            )
 
 
 class _Once(argparse.Action):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request, is_count
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layouts import LAYOUTS, Layout
@@ -150,7 +150,8 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         why = (
             "not built" if operation in _UNBUILT_OPERATIONS else "not an operation of MIOpenDriver"
         )
-        raise UnsupportedProblem(f"{operation or 'line'}: {why}; use {', '.join(OPERATIONS)}")
+        near = did_you_mean(operation, OPERATIONS)
+        raise UnsupportedProblem(f"{operation or 'line'}: {why}; {near}use {', '.join(OPERATIONS)}")
     given = _read(words[1:])
     values = {flag.name: flag.default for flag in _FLAGS} | given
     ndim = _dimensions(values)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from conv_compiler.errors import InvalidArtifact
+from conv_compiler.errors import InvalidArtifact, UnsupportedTarget
 from conv_compiler.model.instructions import Instruction, from_records
+from conv_compiler.targets import executed_isa
 
 if TYPE_CHECKING:
     from conv_compiler.binary.code_note import KernelNote
@@ -70,12 +71,12 @@ def kernels(elf: bytes) -> tuple[KernelCode, ...]:
     """
     from conv_compiler.binary.code_note import DAMAGE, read_note
     from conv_compiler.vgpu.decode import text_section
-    from conv_compiler.vgpu.formats import FAMILIES
 
     note = read_note(io.BytesIO(elf))
-    if note.chip not in FAMILIES:
-        known = ", ".join(FAMILIES)
-        raise InvalidArtifact(f"code object for {note.chip}: not decoded; known: {known}")
+    try:
+        executed_isa(note.chip)
+    except UnsupportedTarget as error:
+        raise InvalidArtifact(f"code object for {note.chip}: not decoded, for {error}") from None
     try:
         base, text = text_section(elf)
         symbols = _symbols(elf)
@@ -97,7 +98,7 @@ def _kernel(
     start = address - base
     if not 0 <= start <= start + size <= len(text) or size % 4:
         raise ValueError(f"kernel {record.name} lies outside .text")
-    lanes = record.wavefront_size
+    lanes, isa = record.wavefront_size, executed_isa(chip)
     program = decode_text(chip, address, text[start : start + size], wave_size=lanes)
     rsrc1, rsrc2 = (struct.unpack_from("<I", descriptor, at)[0] for at in (_RSRC1, _RSRC2))
     return KernelCode(
@@ -105,20 +106,20 @@ def _kernel(
         chip=chip,
         lanes=lanes,
         workgroup_size=math.prod(record.reqd_workgroup_size or (record.max_flat_workgroup_size,)),
-        vgprs=((rsrc1 & 63) + 1) * 8,
+        vgprs=((rsrc1 & 63) + 1) * isa.vgpr_encoding,
         used_vgprs=record.vgpr_count,
         sgprs=record.sgpr_count,
         lds_bytes=record.group_segment_fixed_size,
         scratch_bytes=record.private_segment_fixed_size,
         spills=record.spills,
-        workgroup_id=_workgroup_id(chip, rsrc2),
+        workgroup_id=_workgroup_id(isa.generation, rsrc2),
         code=from_records(program.records, address),
     )
 
 
-def _workgroup_id(chip: str, rsrc2: int) -> tuple[str, ...]:
+def _workgroup_id(generation: int, rsrc2: int) -> tuple[str, ...]:
     """Where x, y and z are at the start: behind the user registers, on gfx12 in ttmp9 and ttmp7."""
-    if chip.startswith("gfx12"):
+    if generation == 12:
         return ("ttmp9",)
     register, names = rsrc2 >> 1 & 31, []
     for axis in range(3):

@@ -44,12 +44,12 @@ def lds_cycles(counts: Counts, chip: ChipFacts) -> float:
     """Cycles a unit's LDS serves a wave."""
     read, write = chip.lds_read_cycles, chip.lds_write_cycles
     return (
-        counts.lds_reads_4 * read[4]
-        + counts.lds_reads_8 * read[8]
-        + counts.lds_reads_16 * read[16]
-        + counts.lds_writes_4 * write[4]
-        + counts.lds_writes_8 * write[8]
-        + counts.lds_writes_16 * write[16]
+        counts.lds_reads_4 * read.bytes_4
+        + counts.lds_reads_8 * read.bytes_8
+        + counts.lds_reads_16 * read.bytes_16
+        + counts.lds_writes_4 * write.bytes_4
+        + counts.lds_writes_8 * write.bytes_8
+        + counts.lds_writes_16 * write.bytes_16
         + counts.lds_conflict_cycles
     )
 

@@ -48,7 +48,7 @@ def steps(
         vector = chip.valu_cycles * (counts.valu_slots + counts.matrix)
         scalar = chip.scalar_cycles * (counts.salu + counts.scalar_loads + counts.branches)
         lds = sum(
-            getattr(counts, f"lds_{kind}_{size}") * cycles[size]
+            getattr(counts, f"lds_{kind}_{size}") * getattr(cycles, f"bytes_{size}")
             for kind, cycles in (("reads", chip.lds_read_cycles), ("writes", chip.lds_write_cycles))
             for size in (4, 8, 16)
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import F8_NAMES, compute_pair
 from conv_compiler.problem.fields import Fields
@@ -58,7 +58,8 @@ class ConvProblem(Shapes):
         check_texts(self)
         if self.direction not in DIRECTIONS:
             raise UnsupportedProblem(
-                f"direction {self.direction}: not built; known: {', '.join(DIRECTIONS)}"
+                f"direction {self.direction}: not built; "
+                f"{did_you_mean(self.direction, DIRECTIONS)}known: {', '.join(DIRECTIONS)}"
             )
         for name, value in settings_of(self).items():
             object.__setattr__(self, name, value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,14 +228,31 @@ TERMS = MappingProxyType(
 )
 
 
+# Other names of data types. Letters' case does not count in any of them.
+ALIASES = MappingProxyType(
+    {
+        **dict.fromkeys(("fp16", "half", "float16"), "f16"),
+        "bfloat16": "bf16",
+        **dict.fromkeys(("fp32", "float", "float32", "single"), "f32"),
+        **dict.fromkeys(("fp64", "double", "float64"), "f64"),
+        "int8": "i8",
+        "int32": "i32",
+        "float8_e4m3fn": "f8E4M3FN",
+        "float8_e5m2": "f8E5M2",
+        "float8_e4m3fnuz": "f8E4M3FNUZ",
+        "float8_e5m2fnuz": "f8E5M2FNUZ",
+    }
+)
+_SPELLINGS = MappingProxyType({**{name.lower(): name for name in DTYPES}, **ALIASES})
+
 _BY_NUMPY = MappingProxyType({row.numpy.rpartition(".")[2]: row.name for row in DTYPES.values()})
 
 
 def name_of_dtype(value: Any) -> Any:
-    """The name of a data type given as numpy's or ml_dtypes' own (a dtype, or a type of scalars);
-    anything else as it is."""
+    """The name of a data type given by another name, or as numpy's or ml_dtypes' own (a dtype, or
+    a type of scalars); anything else as it is."""
     if isinstance(value, str):
-        return value
+        return _SPELLINGS.get(value.strip().lower(), value)
     # Both say what they are called, so numpy need not be imported to know them.
     called = getattr(value, "name", None) or getattr(value, "__name__", None)
     return _BY_NUMPY.get(called, value) if isinstance(called, str) else value
@@ -243,11 +260,21 @@ def name_of_dtype(value: Any) -> Any:
 
 def compute_text(text: str, dtype: str) -> str:
     """`compute` as it is spelled; UnsupportedProblem where it is none for data of the type."""
+    text = _canonical_compute(text)
     data = CONVERSIONS[text].of if text in CONVERSIONS else ("f32",) if text in TERMS else ()
     if data and dtype not in data:
         known = " or ".join(data)
         raise UnsupportedProblem(f"compute {text}: is for {known} data, not {dtype}; leave it out")
     return text if data or not text else ",".join(compute_pair(text, dtype))
+
+
+def _canonical_compute(text: str) -> str:
+    """`compute` with each word of a table by its own name."""
+    words = {name.lower(): name for name in (*TERMS, *F8_NAMES)} | dict(_SPELLINGS)
+    if not text or text in words.values():
+        return text
+    parts = text.replace("@", ",").replace(" ", "").split(",")
+    return ",".join(words.get(part.lower(), part) for part in parts)
 
 
 def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
@@ -264,10 +291,12 @@ def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
     known = [name for name, row in DTYPES.items() if row.is_f8]
     kinds = {DTYPES[name].fnuz if name in DTYPES else "chip" for name in pair}
     if len(pair) != 2 or not set(pair) <= {*known, *F8_NAMES} or len(kinds) > 1:
+        names = (*known, *F8_NAMES, *CONVERSIONS, *TERMS)
+        near = did_you_mean(text, names) if len(pair) == 1 and text not in names else ""
         raise UnsupportedProblem(
-            f"compute {text}: not two 8-bit floats of one kind; write bf8,fp8 for the chip's own, "
-            f"two of {', '.join(known)}, for f16 data {' or '.join(CONVERSIONS)}, or for f32 data "
-            f"{', '.join(TERMS)}"
+            f"compute {text}: not two 8-bit floats of one kind; {near}write bf8,fp8 for the chip's "
+            f"own, two of {', '.join(known)}, for f16 data {' or '.join(CONVERSIONS)}, or for f32 "
+            f"data {', '.join(TERMS)}"
         )
     if DTYPES[dtype].is_integer or DTYPES[dtype].bits == 8:
         raise UnsupportedProblem(f"compute {text}: is for wider floats than {dtype}; leave it out")
@@ -280,7 +309,8 @@ def default_weight_dtype(dtype: str) -> str:
         if data == dtype:
             return weight
     known = sorted({data for data, _ in TYPE_PAIRS})
-    raise UnsupportedProblem(f"dtype {dtype}: not a data type; known: {', '.join(known)}")
+    near = did_you_mean(dtype, (*known, *ALIASES))
+    raise UnsupportedProblem(f"dtype {dtype}: not a data type; {near}known: {', '.join(known)}")
 
 
 def check_pair(dtype: str, weight_dtype: str) -> None:
@@ -288,7 +318,8 @@ def check_pair(dtype: str, weight_dtype: str) -> None:
     default_weight_dtype(dtype)
     if (dtype, weight_dtype) not in TYPE_PAIRS:
         allowed = [weight for data, weight in TYPE_PAIRS if data == dtype]
+        near = "" if weight_dtype in DTYPES else did_you_mean(weight_dtype, allowed)
         raise UnsupportedProblem(
-            f"weight dtype {weight_dtype}: not possible with {dtype} data; "
+            f"weight dtype {weight_dtype}: not possible with {dtype} data; {near}"
             f"use {' or '.join(allowed)}"
         )

@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 
 _TEXT = re.compile(r"(\w+)(?:\(([^()]*)\))?(?::(\w+))?")
 
@@ -140,7 +140,8 @@ def parse(text: str) -> Fused:
     found = _TEXT.fullmatch("".join(text.split()))
     known = ", ".join(row.signature for row in ELEMENTWISE.values())
     if not found or found[1] not in ELEMENTWISE:
-        raise UnsupportedProblem(f"elementwise {text}: not in the table; known: {known}")
+        near = did_you_mean(text.partition("(")[0].partition(":")[0].strip(), ELEMENTWISE)
+        raise UnsupportedProblem(f"elementwise {text}: not in the table; {near}known: {known}")
     row, given = ELEMENTWISE[found[1]], found[2].split(",") if found[2] else []
     values = tuple(map(_number, given))
     if len(values) != len(row.parameters) or any(map(math.isnan, values)):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 
 IMAGE_LETTERS = "DHW"
 FILTER_LETTERS = "ZYX"
@@ -82,18 +82,31 @@ LAYOUTS = tuple(
 )
 
 _BY_NAME = MappingProxyType({(row.spell(n), n): row for row in LAYOUTS for n in (1, 2, 3)})
+# The frameworks' names of an image's layout -> those of all three tensors, in their order there.
+ALIASES = MappingProxyType(
+    {
+        **dict.fromkeys(("NWC", "NHWC", "NDHWC", "CHANNELS_LAST"), ("N*C", "K*C", "N*K")),
+        **dict.fromkeys(("NCW", "NCHW", "NCDHW", "CHANNELS_FIRST"), ("NC*", "KC*", "NK*")),
+    }
+)
+_ROWS = MappingProxyType({(row.input, row.weight, row.output): row for row in LAYOUTS})
 
 
 def find_layout(name: str, ndim: int) -> Layout:
     """The row for a name in any dimension's spelling.
 
-    `NHWGC_GKYXC_NHWGK` names the same row for 1D and 3D problems, so that scripts need not respell.
+    `NHWGC_GKYXC_NHWGK` names the same row for 1D and 3D problems, so that scripts need not respell,
+    and so does each alias. Letters' case does not count.
     """
+    upper = str(name).upper()
+    if upper in ALIASES:
+        return _ROWS[ALIASES[upper]]
     for spelled in (ndim, 2, 1, 3):
-        if row := _BY_NAME.get((str(name).upper(), spelled)):
+        if row := _BY_NAME.get((upper, spelled)):
             return row
-    known = ", ".join(row.spell(ndim) for row in LAYOUTS)
-    raise UnsupportedProblem(f"layout {name}: not in the table; known: {known}")
+    known = [row.spell(ndim) for row in LAYOUTS]
+    near = did_you_mean(upper, (*known, *ALIASES))
+    raise UnsupportedProblem(f"layout {name}: not in the table; {near}known: {', '.join(known)}")
 
 
 def without_groups(name: str, shape: Sequence[int], wanted: Sequence[int | None]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.problem.dtypes import default_weight_dtype
 from conv_compiler.typed import fields
 
@@ -63,7 +63,10 @@ def fields_of(values: Any, kind: type[Shapes]) -> dict[str, Any]:
         raise UnsupportedProblem(f"problem {shown}: not a JSON object; give name: value pairs")
     known = tuple(kind.__dataclass_fields__)
     if unknown := sorted(set(values) - set(known)):
-        raise UnsupportedProblem(f"key {unknown[0]}: not of a problem; known: {', '.join(known)}")
+        near = did_you_mean(str(unknown[0]), known)
+        raise UnsupportedProblem(
+            f"key {unknown[0]}: not of a problem; {near}known: {', '.join(known)}"
+        )
     if missing := sorted(_NEEDED - set(values)):
         raise UnsupportedProblem(f"problem: {missing[0]} is missing; every size must be given")
     lists = dict.fromkeys(_SPATIAL, int | tuple[int, ...])

@@ -11,7 +11,7 @@ from typing import Any
 
 import iree.runtime as iree
 
-from conv_compiler.errors import DeviceUnavailable
+from conv_compiler.errors import DeviceUnavailable, did_you_mean
 from conv_compiler.runtime import forks
 
 
@@ -102,7 +102,10 @@ def find_device(name: str) -> Device:
     base, slashes, number = name.partition("://")
     row = DEVICES.get(base)
     if row is None:
-        raise DeviceUnavailable(f"device {name}: not in the table; known: {', '.join(DEVICES)}")
+        near = did_you_mean(base, DEVICES)
+        raise DeviceUnavailable(
+            f"device {name}: not in the table; {near}known: {', '.join(DEVICES)}"
+        )
     if slashes and not (row.numbered and number.isdecimal()):
         form = f"{base} or {base}://0" if row.numbered else base
         raise DeviceUnavailable(f"device {name}: no such number; write {form}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.errors import UnsupportedStrategy, did_you_mean
 from conv_compiler.strategies.cpu.cpu_amx import CPU_AMX
 from conv_compiler.strategies.cpu.cpu_dot import CPU_DOT
 from conv_compiler.strategies.cpu.cpu_grouped import CPU_GROUPED
@@ -41,4 +41,7 @@ def find_strategy(name: str) -> StrategyKind:
     """The kind of a name; UnsupportedStrategy where there is none."""
     if kind := STRATEGIES.get(name):
         return kind
-    raise UnsupportedStrategy(f"strategy {name}: not in the table; known: {', '.join(STRATEGIES)}")
+    near = did_you_mean(name, STRATEGIES)
+    raise UnsupportedStrategy(
+        f"strategy {name}: not in the table; {near}known: {', '.join(STRATEGIES)}"
+    )

@@ -1,4 +1,5 @@
-"""Limits that a pass and a cost model share: the model counts what the pass writes."""
+"""Limits that several rooms share: a cost model counts what a pass writes, and the row of a chip is
+checked against the largest tile."""
 
 # Bytes of a cache line of every CPU that we compile for.
 LINE_BYTES = 64
@@ -12,3 +13,19 @@ PARTED_CHANNELS = (2, 4, 8)
 # Registers of fragments beyond which an ordered iteration of a GPU kernel reads none before its
 # last product: there is no room for those of two iterations.
 MOST_FRAGMENTS = 32
+
+# Workgroup tiles in matrix instructions (m, n) and the subgroups that share them, as large as the
+# registers of a subgroup allow and then smaller for small problems.
+SUBGROUPS = ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
+MMA_TILES = tuple(
+    ((m, n), (subgroups_m, subgroups_n))
+    for subgroups_m, subgroups_n in SUBGROUPS
+    for m in (1, 2, 4, 8)
+    for n in (1, 2, 4, 8)
+    if m % subgroups_m == 0 and n % subgroups_n == 0
+)
+# Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
+# loads in flight.
+ACCUMULATOR_SHARE = 8
+# Bytes of gemm_k in an LDS row: enough to read whole 16-byte pieces, few enough for two stages.
+K_TILE_BYTES = 128

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.errors import InvalidArray, UnsupportedProblem, did_you_mean
 from conv_compiler.problem.canonical import summed_products
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.verification.reference import multiplicand, reorder
@@ -231,7 +231,8 @@ def inputs(
     Raises UnsupportedProblem when integer data would not be exact, InvalidArray for unknown data.
     """
     if data not in DATA:
-        raise InvalidArray(f"data {data}: not in the table; known: {', '.join(DATA)}")
+        near = did_you_mean(data, DATA)
+        raise InvalidArray(f"data {data}: not in the table; {near}known: {', '.join(DATA)}")
     if seed < 0:
         raise InvalidArray(f"seed {seed}: below 0; use 0 or more")
     rng = np.random.default_rng(seed)

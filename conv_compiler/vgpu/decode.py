@@ -12,6 +12,8 @@ import struct
 import sys
 from pathlib import Path
 
+from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.targets import executed_isa
 from conv_compiler.vgpu import disasm, formats, program
 from conv_compiler.vgpu.fields import clean_name
 from conv_compiler.vgpu.lower import lower
@@ -42,9 +44,7 @@ def text_section(elf: bytes) -> tuple[int, bytes]:
 
 def decode_text(chip: str, base: int, code: bytes, *, wave_size: int) -> Program:
     """Decode every word of `code`, which is loaded at `base`."""
-    if chip not in formats.FAMILIES:
-        raise ValueError(f"chip {chip!r}: not one of {', '.join(formats.FAMILIES)}")
-    family = formats.FAMILIES[chip]
+    family = formats.family_of(chip)
     out = Program(base)
     seen: dict[bytes, tuple[Record, ...]] = {}
     offset = 0
@@ -94,7 +94,7 @@ def _mnemonics(raw: formats.Raw, records: list[Record]) -> list[str]:
 
 def wave_size_of(elf: bytes, chip: str) -> int:
     """Lanes of a wave: 64 on gfx9; on RDNA from the first kernel descriptor's wave32 bit."""
-    if formats.FAMILIES[chip].name == "cdna":
+    if executed_isa(chip).generation == 9:
         return 64
     # .wavefront_size in the metadata note is a one-byte msgpack integer behind its key.
     key = b".wavefront_size"
@@ -119,7 +119,7 @@ def main(argv: list[str]) -> int:
         entry = entry_of(source.read_bytes(), chip)
         target.parent.mkdir(parents=True, exist_ok=True)
         Programs(target.parent).put(target, entry)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, UnsupportedTarget) as error:
         print(f"{source}: {error}", file=sys.stderr)
         return 1
     return 0

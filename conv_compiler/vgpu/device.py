@@ -6,13 +6,15 @@ import sys
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.targets import VIRTUAL, canonical_name, executed_isa
 from conv_compiler.vgpu.identity import decoder_identity
 from conv_compiler.vgpu.library import VirtualDeviceError, library, library_path, read_json
 
 if TYPE_CHECKING:
     import iree.runtime as rt
 
-CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+CHIPS = VIRTUAL
 
 # Environment variable that tells the library which Python has the instruction decoder.
 PYTHON_VARIABLE = "CONV_COMPILER_PYTHON"
@@ -22,10 +24,17 @@ _driver_lock = Lock()
 
 def device_uri(chip: str, *, checks: bool = False) -> str:
     """Return the device's name for IREE's tools, as in `iree-run-module --device=hip://1`."""
+    chip = canonical_name(chip)
+    try:
+        executed_isa(chip)
+    except UnsupportedTarget as error:
+        raise VirtualDeviceError(str(error)) from None
     for ordinal, row in enumerate(read_json("vgpu_devices")):
         if (row["chip"], row["checked"]) == (chip, checks):
             return f"hip://{ordinal}"
-    raise VirtualDeviceError(f"chip {chip}: has no virtual device; {', '.join(CHIPS)} have")
+    raise VirtualDeviceError(
+        f"chip {chip}: the native library was built without it; build it again"
+    )
 
 
 def device(chip: str, *, checks: bool = False) -> "rt.HalDevice":

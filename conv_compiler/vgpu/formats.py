@@ -1,4 +1,4 @@
-"""Which encoding an instruction word has, for each chip the executor knows.
+"""Which encoding an instruction word has, for each instruction set that the executor knows.
 
 The machine-readable encodings are those of the `tinygrad` package. Three things are added here:
 the buffer encodings of RDNA3 and RDNA4, which its decode table leaves out; the scaled matrix
@@ -8,7 +8,7 @@ CDNA2, which CDNA3 gave to other instructions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -18,12 +18,17 @@ from tinygrad.runtime.autogen.amd.cdna import ins as cdna
 from tinygrad.runtime.autogen.amd.rdna3 import ins as rdna3
 from tinygrad.runtime.autogen.amd.rdna4 import ins as rdna4
 
+from conv_compiler.targets import Isa, executed_isa
 from conv_compiler.vgpu import program as p
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Chips that share encodings; `zeroes_high_half`: 16-bit results clear bits 31:16."""
+    """Chips that share encodings.
+
+    `zeroes_high_half`: 16-bit results clear bits 31:16. `sums_apart`: the sums of a matrix
+    instruction are in accumulation registers, whatever its word says of them.
+    """
 
     name: str
     ins: ModuleType
@@ -32,6 +37,7 @@ class Family:
     m0: int  # source code of M0
     other: int  # what the other of 124 and 125 is
     zeroes_high_half: bool
+    sums_apart: bool = False
 
 
 CDNA = Family(
@@ -56,13 +62,18 @@ RDNA4 = Family(
     zeroes_high_half=False,
 )
 
+# By the name of an instruction set (`conv_compiler/targets/amd.py`).
 FAMILIES = {
-    "gfx90a": CDNA,
-    "gfx942": CDNA,
-    "gfx950": CDNA,
-    "gfx1100": RDNA3,
-    "gfx1201": RDNA4,
+    "CDNA1": replace(CDNA, sums_apart=True),
+    **dict.fromkeys(("CDNA2", "CDNA3", "CDNA4"), CDNA),
+    **dict.fromkeys(("RDNA3", "RDNA3.5"), RDNA3),
+    "RDNA4": RDNA4,
 }
+
+
+def family_of(chip: str) -> Family:
+    """The encodings of a chip. Raises UnsupportedTarget for one that is not executed."""
+    return FAMILIES[executed_isa(chip).name]
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ _MAC_VOP3_BITS = _MAD_BITS[:3]
 
 # (bits 31:23 or 31:26 or 31 of the word, opcode); source: the "AMD Instinct MI200" ISA guide,
 # tables of VOP2, VOP3A and VOP3P-MAI opcodes. CDNA3 moved or dropped these.
-_GFX90A: dict[tuple[str, int], Renamed] = {
+_CDNA2: dict[tuple[str, int], Renamed] = {
     ("VOP2", 22): Renamed("v_mac_f32", cdna.VOP2, _MAC_BITS),
     ("VOP2", 23): Renamed("v_madmk_f32", cdna.VOP2_LIT, _MAC_BITS),
     ("VOP2", 24): Renamed("v_madak_f32", cdna.VOP2_LIT, _MAC_BITS),
@@ -105,12 +116,15 @@ _GFX90A: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 108): _mfma("v_mfma_f32_32x32x4bf16", 16, 1),
     ("VOP3P", 109): _mfma("v_mfma_f32_16x16x8bf16", 4, 1),
 }
-# The package's tables are those of CDNA4, which has no xf32; source: the MI300 ISA guide.
-_GFX942: dict[tuple[str, int], Renamed] = {
+# What CDNA2 added to CDNA1 is left out: "AMD Instinct MI100" ISA guide, the same tables.
+_CDNA1 = {place: row for place, row in _CDNA2.items() if not row.name.endswith("bf16_1k")}
+# CDNA4 has no xf32; source: the MI300 ISA guide.
+_CDNA3: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 62): _mfma("v_mfma_f32_16x16x8_xf32", 4, 2),
     ("VOP3P", 63): _mfma("v_mfma_f32_32x32x4_xf32", 16, 2),
 }
-RENAMED = {"gfx90a": _GFX90A, "gfx942": _GFX942}
+# By the CDNA generation of an instruction set: the package's tables are those of CDNA4.
+RENAMED: dict[int, dict[tuple[str, int], Renamed]] = {1: _CDNA1, 2: _CDNA2, 3: _CDNA3, 4: {}}
 
 # Encoding, bits that tell it, their value, first bit and mask of the opcode; most specific first.
 _CDNA_ENCODINGS = (
@@ -132,9 +146,10 @@ class Raw:
 
 def decode(data: bytes, chip: str) -> Raw:
     """Decode the instruction at the start of `data`. Raises ValueError when no encoding fits."""
-    family = FAMILIES[chip]
+    isa = executed_isa(chip)
+    family = FAMILIES[isa.name]
     word = int.from_bytes(data[:4], "little")
-    if renamed := _renamed(word, chip):
+    if renamed := _renamed(word, isa):
         cls = _variant(renamed.cls, word)
         inst = object.__new__(cls)
         inst._raw = int.from_bytes(data[: cls._base_size], "little")
@@ -151,12 +166,12 @@ def decode(data: bytes, chip: str) -> Raw:
     raise ValueError(f"no encoding of {chip} matches {word:#010x}")
 
 
-def _renamed(word: int, chip: str) -> Renamed | None:
-    if chip not in RENAMED:
+def _renamed(word: int, isa: Isa) -> Renamed | None:
+    if isa.encoding != CDNA.name:
         return None
     for encoding, shift, value, first, mask in _CDNA_ENCODINGS:
         if word >> shift == value:
-            return RENAMED[chip].get((encoding, word >> first & mask))
+            return RENAMED[isa.cdna].get((encoding, word >> first & mask))
     return None
 
 

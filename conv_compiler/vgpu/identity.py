@@ -12,19 +12,23 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from conv_compiler import targets
+
 _TABLES = ("renderer/amd", "runtime/autogen/amd")
 _NOT_READ = ("str_pcode.py",)  # pseudocode of every instruction
 
 
 def _sources() -> list[Path]:
-    """The files that decide what an instruction is decoded to: the package's tables and ours."""
+    """The files that decide what an instruction is decoded to: the package's tables, ours, and the
+    rows of the chips."""
     spec = find_spec("tinygrad")
     if spec is None or not spec.submodule_search_locations:
         raise ValueError("tinygrad is not installed; it has the instruction tables")
     tables = Path(spec.submodule_search_locations[0])
     found = [path for folder in _TABLES for path in sorted((tables / folder).rglob("*.py"))]
     found = [path for path in found if path.name not in _NOT_READ]
-    return found + sorted(Path(__file__).parent.glob("*.py"))
+    rooms = Path(__file__).parent, Path(targets.__file__).parent
+    return found + [path for room in rooms for path in sorted(room.glob("*.py"))]
 
 
 @functools.cache

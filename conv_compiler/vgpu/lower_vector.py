@@ -168,7 +168,8 @@ def matrix(f: Fields) -> list[Record]:
 
     A scaled instruction becomes two records: what keeps the scales, and the product.
     """
-    acc, acc_cd = f.value("acc"), bool(f.value("acc_cd"))
+    acc, multiplies = f.value("acc"), f.name.startswith("v_mfma")
+    acc_cd = bool(f.value("acc_cd")) or (f.family.sums_apart and multiplies)
     d_acc = acc_cd or f.name == "v_accvgpr_write"
     a_acc = bool(acc & 1) or f.name == "v_accvgpr_read"
     fields = {field: f.value(field) for field in ("cbsz", "abid", "blgp")}

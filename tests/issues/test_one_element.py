@@ -10,8 +10,8 @@ import pytest
 
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.verify import verify
+from tests.chips import EXECUTED, each
 
 ONE = {"n": 1, "k": 1, "c": 1, "image": (1, 1), "filter": (1, 1)}
 PROBLEMS = [
@@ -21,7 +21,6 @@ PROBLEMS = [
     ConvProblem(**{**ONE, "n": 2, "c": 33}, direction="fwd", dynamic_batch=True),
     ConvProblem(**{**ONE, "k": 33}, direction="bwd_data", dtype="bf16"),
 ]
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
@@ -31,7 +30,7 @@ def test_it_is_right(target, problem):
 
 
 @pytest.mark.parametrize("split_k", [1, 2])
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(EXECUTED))
 def test_split_or_not(chip, split_k):
     report = verify(PROBLEMS[0], chip, "implicit_gemm", split_k, device="vgpu", budget=0.0)
     assert report.require().artifact.main_kernel.mma

@@ -14,15 +14,15 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS
 from conv_compiler.runtime.kernel import load
-from conv_compiler.targets import TARGETS
 from conv_compiler.targets.processors import host_processor
 from conv_compiler.verification.verify import verify, verify_artifact
 from tests.checks import check
+from tests.chips import EXECUTED
 
-EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
 FEW = ("cpu", "gfx90a")
 SPREAD = [
-    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name) for name in EXECUTED
+    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name)
+    for name in ("cpu", *EXECUTED)
 ]
 PROBLEM = ConvProblem(
     n=5,

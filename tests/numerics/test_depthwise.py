@@ -12,12 +12,11 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load, to_numpy
 from conv_compiler.strategies.strategy import DepthwiseTiling, Strategy
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import reference
 from conv_compiler.verification.verify import verify
+from tests.chips import EXECUTED
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 SLOW = [pytest.mark.slow]
 PROBLEMS = {
     "same": ConvProblem(n=3, g=24, k=1, c=1, image=(9, 12), filter=(3, 3), pad_low=(1, 1)),
@@ -59,7 +58,7 @@ def test_chosen_tilings_are_exact(name, split_k):
 
 
 @pytest.mark.parametrize(
-    "chip", [pytest.param(c, marks=[] if c == "gfx942" else SLOW) for c in CHIPS]
+    "chip", [pytest.param(c, marks=[] if c == "gfx942" else SLOW) for c in EXECUTED]
 )
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8"])
 @pytest.mark.parametrize("data", ["integers", pytest.param("random", marks=SLOW)])

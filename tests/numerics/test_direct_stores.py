@@ -9,13 +9,15 @@ import pytest
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.tilings import stores_result
-from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets import find_target
 from conv_compiler.verification.verify import verify
 from tests.checks import check
+from tests.chips import EXECUTED
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # One by default, the others with the slow tests.
-SOME = [pytest.param(chip, marks=[] if chip == "gfx942" else [pytest.mark.slow]) for chip in CHIPS]
+SOME = [
+    pytest.param(chip, marks=[] if chip == "gfx942" else [pytest.mark.slow]) for chip in EXECUTED
+]
 PROBLEM = ConvProblem(n=8, k=64, c=32, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
 
 

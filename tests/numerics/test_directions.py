@@ -14,13 +14,11 @@ from conv_compiler.errors import InvalidArray
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS as PROBLEM_DIRECTIONS
 from conv_compiler.runtime.kernel import load
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import plain
 from conv_compiler.verification.verify import verify
 from tests.checks import check
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 DIRECTIONS = ("bwd_data", "fwd")
 
 

@@ -11,12 +11,10 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.elementwise import ELEMENTWISE
 from conv_compiler.runtime.kernel import load
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.verify import verify
 from tests.checks import check, configured_roles
 from tests.problems import for_drawn, of_any_kind
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # On small integers with the parameters of `test_every_op`.
 EXACT = ("scale", "bilinear", "add", "scale_add", "relu")
 # CK's example of MultipleD, smaller: 3D, grouped, padded.

@@ -12,17 +12,18 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.dtypes import DTYPES as DTYPE_ROWS
 from conv_compiler.runtime.kernel import load
-from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets import find_target
 from conv_compiler.targets.processors import host_processor
 from conv_compiler.verification.verify import verify
+from tests.chips import EXECUTED, each
 from tests.problems import F8_TYPES
 
 DTYPES = tuple(dict.fromkeys(data for data, _ in F8_TYPES))
-EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
 # gfx942 and gfx1201 have one kind each and emulate the other; the rest is as these.
 FEW = ("cpu", "gfx942", "gfx1201")
 SPREAD = [
-    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name) for name in EXECUTED
+    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name)
+    for name in ("cpu", *EXECUTED)
 ]
 
 
@@ -66,7 +67,7 @@ def test_every_value_narrowed(target, dtype, compute):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", EXECUTED)
+@pytest.mark.parametrize("target", ["cpu", *each(EXECUTED)])
 def test_matrix_code_of_the_type_or_of_bf16(dtype, target):
     problem = ConvProblem(n=4, k=32, c=32, image=(6, 6), filter=(3, 3), dtype=dtype)
     report = verify(problem, target, split_k=2, budget=0.0).require()

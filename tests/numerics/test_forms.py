@@ -15,10 +15,10 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.loop_order import summed_forms
 from conv_compiler.strategies.gpu.tilings import mma_tilings
 from conv_compiler.strategies.strategy import Strategy
-from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets import find_target
 from conv_compiler.verification.verify import verify
+from tests.chips import EXECUTED
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # Odd sizes, strides, dilations and pads; more images than a tile and not a multiple of it.
 ODD = ConvProblem(
     n=19, g=2, k=21, c=12, image=(6, 9), filter=(3, 2), pad_low=(1, 0), pad_high=(2, 1),
@@ -81,9 +81,9 @@ CASES = [
         chip,
         id=f"{name}-{','.join(form[0]) or 'flat'}{way}-{chip}",
         # Chips take turns by default.
-        marks=[] if (number + turn) % len(CHIPS) == 0 else [pytest.mark.slow],
+        marks=[] if (number + turn) % len(EXECUTED) == 0 else [pytest.mark.slow],
     )
-    for turn, chip in enumerate(CHIPS)
+    for turn, chip in enumerate(EXECUTED)
     for number, (name, problem, form, way) in enumerate(
         (name, problem, form, way)
         for way, problems in WAYS.items()

@@ -17,6 +17,7 @@ from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.targets import find_target
+from tests.chips import each
 
 PROBLEMS = (
     ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
@@ -41,7 +42,7 @@ TOLERANCE = 0.05
 @pytest.mark.parametrize(
     ("problem", "strategy"), [*((one, None) for one in PROBLEMS), (VECTOR, "vector_gemm")]
 )
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(CHIPS))
 def test_static_counts_are_those_of_a_run(chip, problem, strategy):
     artifact = compile(problem, chip, strategy)
     static = model_module(artifact.vmfb)
@@ -88,7 +89,7 @@ def test_each_die_reads_the_pixels_of_its_parts(chip, split_k, dies):
     assert main.launch.dies == pytest.approx(dies, rel=0.1)
 
 
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(CHIPS))
 def test_every_die_reads_all_where_there_is_one_part(chip):
     """The model and the virtual GPU know the same number of dies."""
     problem = ConvProblem(n=16, k=512, c=64, image=(8, 8), filter=(1, 1))
@@ -134,7 +135,7 @@ def test_bank_conflicts_are_those_predicted(chip, dtype, tile, piece):
     assert row.lds_conflict_cycles == counts.trips * waves * counts.trip.lds_conflict_cycles
 
 
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(CHIPS))
 def test_a_first_look_sees_what_a_run_does(chip):
     """Bank conflicts, cache lines and dies of two or three trips are those of the whole loop."""
     problem = ConvProblem(n=64, k=64, c=64, image=(8, 8), filter=(3, 3), pad_low=(1, 1))

@@ -12,17 +12,17 @@ import pytest
 
 from conv_compiler import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.inputs import inputs, trials_of
 from conv_compiler.verification.reference import plain, reference
 from conv_compiler.verification.verify import verify
 from tests.checks import check_special
+from tests.chips import EXECUTED
 from tests.problems import for_drawn, tiny_problems
 
-EXECUTED = [n for n, row in TARGETS.items() if row.backend != "cuda" and not row.processor]
 FEW = ("cpu", "gfx90a", "gfx1201")
 SPREAD = [
-    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name) for name in EXECUTED
+    pytest.param(name, marks=() if name in FEW else pytest.mark.slow, id=name)
+    for name in ("cpu", *EXECUTED)
 ]
 STRIDED = ConvProblem(
     n=2, g=2, k=5, c=3, image=(9, 8), filter=(3, 2), stride=(2, 3), pad_low=(2, 1)

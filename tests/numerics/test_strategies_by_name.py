@@ -14,12 +14,12 @@ import pytest
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.select import choose
-from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets import find_target
 from conv_compiler.verification.verify import verify
+from tests.chips import EXECUTED, each
 from tests.problems import independent, of_any_kind
 
 FEW = 3
-TARGET_NAMES = ["cpu", *(name for name, row in TARGETS.items() if row.backend == "rocm")]
 
 
 def strategies_of(problem, target):
@@ -36,7 +36,7 @@ def strategies_of(problem, target):
     return found
 
 
-@pytest.mark.parametrize("name", TARGET_NAMES)
+@pytest.mark.parametrize("name", ["cpu", *each(EXECUTED)])
 def test_every_strategy_that_applies(name, request):
     draws = request.config.getoption("--draws") or FEW
     seed = request.config.getoption("--draw-seed")

@@ -17,14 +17,14 @@ from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import TERMS
 from conv_compiler.runtime.kernel import load
 from conv_compiler.strategies.select import choose
-from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets import find_target
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import reference
 from conv_compiler.verification.tolerance import after_operand_ops, tolerance
 from conv_compiler.verification.verify import compare
 from tests.checks import check
+from tests.chips import EXECUTED
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 PROBLEM = ConvProblem(
     n=5,
     g=2,
@@ -42,7 +42,11 @@ PROBLEM = ConvProblem(
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize(
     "target",
-    ["cpu", "gfx1100", *(pytest.param(c, marks=pytest.mark.slow) for c in CHIPS if c != "gfx1100")],
+    [
+        "cpu",
+        "gfx1100",
+        *(pytest.param(c, marks=pytest.mark.slow) for c in EXECUTED if c != "gfx1100"),
+    ],
 )
 def test_every_direction(target, direction):
     strategy = None if target == "cpu" else "implicit_gemm"

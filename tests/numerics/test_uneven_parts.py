@@ -15,12 +15,12 @@ from conv_compiler.strategies.gpu.loop_order import summed_forms
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
 from conv_compiler.strategies.gpu.tilings import mma_tilings, other_copies
 from conv_compiler.strategies.strategy import Strategy
-from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets import find_target
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import reference
 from conv_compiler.verification.verify import verify
+from tests.chips import EXECUTED
 
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 # 35 pixels, 7 rows, 21 rows of 3 images: none a multiple of the parts.
 WHOLE = ConvProblem(n=32, k=32, c=64, image=(7, 5), filter=(3, 3), pad_low=(1, 1))
 PROBLEMS = {
@@ -37,9 +37,9 @@ CASES = [
         chip,
         in_rows,
         id=f"{name}-{chip}{'-rows' * in_rows}",
-        marks=[] if (number + turn + in_rows) % len(CHIPS) == 0 else [pytest.mark.slow],
+        marks=[] if (number + turn + in_rows) % len(EXECUTED) == 0 else [pytest.mark.slow],
     )
-    for turn, chip in enumerate(CHIPS)
+    for turn, chip in enumerate(EXECUTED)
     for number, (name, problem) in enumerate(PROBLEMS.items())
     for in_rows in (False, True)
     if not (in_rows and name in ("strided", "pointwise"))

@@ -13,12 +13,11 @@ import pytest
 
 from conv_compiler.problem.canonical import summed_products
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.targets import TARGETS
 from conv_compiler.verification.verify import verify
 from tests.checks import check
+from tests.chips import EXECUTED, each
 
 CK = json.loads((Path(__file__).parent.parent / "data" / "ck_bwd_weight.json").read_text())
-CHIPS = [name for name, row in TARGETS.items() if row.backend == "rocm"]
 MOST_FLOPS, FEWER_FLOPS = 2**29, 2**25
 SAMPLE = 48  # one case in so many is run by default
 
@@ -37,7 +36,7 @@ def ck_problems(most_flops):
 def ck_cases():
     """Every (chip, type, problem) with a split factor in turn; most are slow."""
     cases, turn = [], 0
-    for chip in CHIPS:
+    for chip in EXECUTED:
         for problem in ck_problems(MOST_FLOPS):
             split_k = CK["split_k"][turn % len(CK["split_k"])]
             marks = [pytest.mark.slow] if turn % SAMPLE else []
@@ -54,14 +53,14 @@ def test_composable_kernel(problem, chip, split_k):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("split_k", CK["split_k"])
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(EXECUTED))
 def test_composable_kernel_with_every_split(chip, split_k):
     """All problems at one split factor, of fewer images; a problem of less gemm_k has fewer."""
     for problem in ck_problems(FEWER_FLOPS):
         check(problem, chip, min(split_k, summed_products(problem)), device="vgpu")
 
 
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", each(EXECUTED))
 @pytest.mark.parametrize("c", [8, 5])
 @pytest.mark.parametrize("strategy", ["implicit_gemm", "vector_gemm"])
 def test_the_checks_find_nothing_in_our_kernels(chip, strategy, c):

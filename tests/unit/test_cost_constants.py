@@ -57,7 +57,6 @@ STRUCTURAL = {
         "WORKGROUPS_PER_UNIT": "Composable Kernel's rule",
         "STRATEGIES": "rows of functions",
     },
-    "gpu/tilings.py": {"MMA_TILES": "combinations of what `Tiles` lists"},
 }
 
 

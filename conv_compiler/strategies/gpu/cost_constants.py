@@ -184,27 +184,16 @@ class TilingSearch:
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles:
-    """Which workgroup tiles there are."""
+    """Which workgroup tiles there are, beside those of `targets/limits.py`."""
 
     source: ClassVar[Source] = Source(
         kind=Kind.CHOSEN,
         text="as large as the registers of a subgroup allow, then smaller for small problems",
     )
 
-    # Subgroups (along m, along n) that share a tile, and instructions along one side of it.
-    shared_subgroups: tuple[tuple[int, int], ...] = (
-        *((2, 2), (1, 4), (4, 1), (1, 2)),
-        *((2, 1), (1, 1), (2, 4), (4, 2)),
-    )
-    side_instructions: tuple[int, ...] = (1, 2, 4, 8)
-    # One of this many parts of a lane's registers may be sums; the rest go to operands, addresses
-    # and the loads in flight.
-    sums_of_registers_parts: int = 8
     # Channels up to which groups are merged: the smallest side of a matrix instruction, and what
     # fills half a cache line of 2-byte elements or a whole one.
     merged_channels: tuple[int, ...] = (16, 32, 64)
-    # gemm_k of a tile: enough to read whole 16-byte pieces, few enough for two pipeline stages.
-    gemm_k_bytes: int = 128
     # Vector kernels: threads of a workgroup, sums (m, n) of a thread, gemm_k of an iteration.
     vector_threads: int = 256
     vector_sums: tuple[tuple[int, int], ...] = (

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.cost_constants import LOAD_DISTANCE, LOOP, OUTSIDE, REGISTERS
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, trips
@@ -112,8 +113,11 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     loads = (m + n) * k * size / threads / DWORD
     interleaved = tiling.stages >= INTERLEAVED_STAGES
     steps, held = (k // mma.k, 2) if interleaved else (2, 1)
-    vgprs = math.ceil(m * n / threads + steps * fragments + held * loads)
-    vgprs += REGISTERS.other_registers
+    sums = m * n / threads
+    if rank_facts(target).accumulators_apart:
+        others = math.ceil(steps * fragments + held * loads) + REGISTERS.other_registers
+        return max(math.ceil(sums), others)
+    vgprs = math.ceil(sums + steps * fragments + held * loads) + REGISTERS.other_registers
     is_tight = vgprs > REGISTERS.half_file_registers - REGISTERS.tight_registers
     return vgprs + REGISTERS.tight_registers * (interleaved and is_tight)
 

@@ -15,19 +15,16 @@ from conv_compiler.strategies.gpu.lds_copies import Item, Share, copy_pieces, ld
 from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES, along_gemm_k
 from conv_compiler.strategies.strategy import GpuTiling
 from conv_compiler.targets.f8 import multiplied, operand_bytes
+from conv_compiler.targets.limits import (
+    ACCUMULATOR_SHARE,
+    K_TILE_BYTES,
+    MMA_TILES,
+    SUBGROUPS,
+)
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Mma, Target
-
-# Workgroup tiles in matrix instructions (m, n), and the subgroups that share them.
-MMA_TILES = tuple(
-    ((m, n), (subgroups_m, subgroups_n))
-    for subgroups_m, subgroups_n in TILES.shared_subgroups
-    for m in TILES.side_instructions
-    for n in TILES.side_instructions
-    if m % subgroups_m == 0 and n % subgroups_n == 0
-)
 
 
 class Shape(NamedTuple):
@@ -55,7 +52,7 @@ def mma_tiling(
     problem = merged(problem, arrangement.merged_groups)
     (tile, subgroups), taps_in_rows = shape, arrangement.taps_in_rows
     threads = math.prod(subgroups) * target.subgroup_size
-    sums = target.vgprs_per_lane // TILES.sums_of_registers_parts
+    sums = target.vgprs_per_lane // ACCUMULATOR_SHARE
     if tile[0] * tile[1] // threads > sums:
         return None
     size = operand_bytes(problem, target)
@@ -225,7 +222,7 @@ def mma_tilings(
 
 def _listed(mma: Mma, size: int) -> Iterator[Shape]:
     """The table's tiles in elements of `size` bytes, with the subgroups that share them."""
-    depth = max(1, TILES.gemm_k_bytes // size // mma.k)
+    depth = max(1, K_TILE_BYTES // size // mma.k)
     for (m, n), subgroups in MMA_TILES:
         for steps in (depth, depth // 2, depth // 4):
             if steps:
@@ -237,7 +234,7 @@ def _shared(mma: Mma, tile: tuple[int, ...]) -> Iterator[Shape]:
     if len(tile) != 3 or min(tile) < 1 or tile[2] % mma.k:
         return
     m, n, k = tile
-    for subgroups in TILES.shared_subgroups:
+    for subgroups in SUBGROUPS:
         if m % (mma.m * subgroups[0]) == 0 and n % (mma.n * subgroups[1]) == 0:
             yield Shape((m, n, k), subgroups)
 

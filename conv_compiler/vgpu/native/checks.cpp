@@ -72,7 +72,8 @@ void Checker::start_wave(const Wave& w) {
   WaveShadow& s = waves_[w.index];
   memset(&s, 0, sizeof s);
   pending_[w.index].clear();
-  s.written[0] = ~uint64_t(0);
+  const uint32_t ids = w.group->packed_ids ? 1 : 1 + std::min(w.group->kernel->rsrc2 >> 11 & 3, 2u);
+  std::fill(s.written, s.written + ids, ~uint64_t(0));
   const KernelInfo& k = *w.group->kernel;
   // User SGPRs, workgroup ids, the scratch offset; trap temporaries are not tracked.
   const uint32_t given = std::min<uint32_t>(kVcc, (k.rsrc2 >> 1 & 31) + 5);

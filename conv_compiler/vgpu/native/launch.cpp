@@ -122,7 +122,7 @@ class Run {
 
   void all(Counters* counters, Findings* findings) {
     if (findings) {
-      uses_ = find_uses(code_.program(), code_.chip());
+      uses_ = find_uses(code_.program(), *chip_info(code_.chip()));
       unit_ = lds_unit(code_.program());
     }
     const auto groups = static_cast<uint32_t>(volume(config_.grid));
@@ -190,7 +190,7 @@ class Run {
     if (kernel_.private_size) worker->scratch = aligned<uint8_t>(scratch_bytes());
     if (findings)
       worker->checker = std::make_unique<Checker>(config_.checks, config_.memory, *findings, uses_, unit_, waves_, lds_size_,
-                                                  code_.chip().rfind("gfx12", 0) != 0);
+                                                  chip_info(code_.chip())->family != 12);
     return worker;
   }
   size_t scratch_bytes() const { return size_t(kernel_.private_size) * waves_ * lanes_; }

@@ -158,9 +158,11 @@ struct ChipInfo {
   uint32_t max_workgroup_size;
   uint32_t elf_mach;           // EF_AMDGPU_MACH in e_flags
   uint32_t family;             // 9, 11, 12: differences in memory and wait semantics
-  uint32_t cdna;               // 2, 3, 4: what its matrix instructions can; 0: none of them
+  uint32_t cdna;               // 1 to 4: what its matrix instructions can; 0: none of them
   bool fnuz;                   // 8-bit floats are FNUZ, else OCP
   uint32_t dies;               // parts with an L2 of their own, to which workgroups go in turn
+  bool packed_ids;             // x, y and z of a work-item start in v0, ten bits each; else in v0, v1 and v2
+  const char* rows;            // "cdna:", "rdna3:" or "rdna4:": which rows of instructions are for it alone
 };
 const ChipInfo* chip_info(const std::string& name);        // nullptr: not a chip we execute
 const std::vector<ChipInfo>& chips();

@@ -20,10 +20,6 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32, "the file layout of vgpu/program.py");
 
-const char* family_of(const std::string& chip) {
-  return chip.rfind("gfx11", 0) == 0 ? "rdna3:" : chip.rfind("gfx12", 0) == 0 ? "rdna4:" : "cdna:";
-}
-
 using EntryMap = std::unordered_map<std::string, Entry>;
 
 void add_entry(void* to, const Entry& e) {
@@ -66,13 +62,13 @@ uint64_t literal(uint32_t value, Type type) {
 
 }  // namespace
 
-const Entry* find_entry(const std::string& name, const std::string& chip) {
+const Entry* find_entry(const std::string& name, const ChipInfo& chip) {
   static const EntryMap* const map = [] {
     auto* m = new EntryMap;
     level().for_each_entry(&add_entry, m);
     return m;
   }();
-  auto it = map->find(family_of(chip) + name);
+  auto it = map->find(chip.rows + name);
   if (it == map->end()) it = map->find(name);
   return it == map->end() ? nullptr : &it->second;
 }
@@ -122,7 +118,7 @@ Source Program::bind(const Record& r, const Operand& op, Type type, bool packed,
   return s;
 }
 
-Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std::move(file)), chip_(chip) {
+Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std::move(file)) {
   const auto bad = [](const char* what) { throw Error(Error::Kind::kDecode, std::string("decoded program: ") + what); };
   if (file_.size() < sizeof(Header)) bad("shorter than its header");
   Header h;
@@ -143,7 +139,7 @@ Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std
   records_ = reinterpret_cast<const Record*>(file_.data());
   texts_ = reinterpret_cast<const char*>(file_.data()) + records;
 
-  const ChipInfo* info = chip_info(chip_);
+  const ChipInfo* info = chip_info(chip);
   if (!info) bad("for a chip that is not executed");
   insts_.resize(h.records + 1);
   for (uint32_t n = 0; n < h.records; ++n) {
@@ -162,9 +158,9 @@ Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std
     i.imm1 = r.imm1;
     i.part = r.part;
     // Integer instructions with CLAMP have rows of their own; floats are clamped as they are stored.
-    if (r.flags & kClamp) i.entry = find_entry("clamp:" + names_[r.name], chip_);
+    if (r.flags & kClamp) i.entry = find_entry("clamp:" + names_[r.name], *info);
     if (i.entry) i.flags &= ~uint32_t(kClamp);
-    else i.entry = find_entry(names_[r.name], chip_);
+    else i.entry = find_entry(names_[r.name], *info);
     i.run = i.entry && !(r.flags & kUndecodable) ? i.entry->run : &unknown_instruction;
     if (!i.entry) continue;
     const Entry& e = *i.entry;

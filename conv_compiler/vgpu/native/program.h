@@ -121,7 +121,6 @@ class Program {
   void bind_branch(Inst& inst, const Record& r);
 
   std::vector<uint8_t> file_;
-  std::string chip_;
   uint64_t base_ = 0;
   const Record* records_ = nullptr;
   const char* texts_ = nullptr;
@@ -132,6 +131,6 @@ class Program {
 };
 
 // The instruction table for this processor: name -> entry, nullptr when there is none.
-const Entry* find_entry(const std::string& name, const std::string& chip);
+const Entry* find_entry(const std::string& name, const ChipInfo& chip);
 
 }  // namespace vgpu

@@ -68,11 +68,14 @@ void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t 
       if (k.rsrc2 >> (7 + a) & 1) w.s[n++] = id[a];
   }
   const uint32_t total = state.block[0] * state.block[1] * state.block[2], first = index * w.lanes;
-  const uint32_t dims = k.rsrc2 >> 11 & 3;  // 0: v0 is x; 1: and y; 2: and z, ten bits each
+  const uint32_t dims = k.rsrc2 >> 11 & 3;  // 0: x alone; 1: and y; 2: and z
+  const bool packed = w.group->packed_ids;
   for (uint32_t l = 0; l < w.lanes; ++l) {
     const uint32_t t = first + l, x = t % state.block[0], y = t / state.block[0] % state.block[1];
     const uint32_t z = t / (state.block[0] * state.block[1]);
-    w.v[0][l] = x | (dims > 0 ? y << 10 : 0) | (dims > 1 ? z << 20 : 0);
+    w.v[0][l] = packed ? x | (dims > 0 ? y << 10 : 0) | (dims > 1 ? z << 20 : 0) : x;
+    if (!packed && dims > 0) w.v[1][l] = y;
+    if (!packed && dims > 1) w.v[2][l] = z;
   }
   const uint32_t live = total - first < w.lanes ? total - first : w.lanes;
   level().prepare_exec(w, live == 64 ? ~uint64_t(0) : (uint64_t(1) << live) - 1);

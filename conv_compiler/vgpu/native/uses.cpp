@@ -60,8 +60,8 @@ void read_wait(Uses& u, const std::string& name, uint32_t imm, int family) {
 
 }  // namespace
 
-std::vector<Uses> find_uses(const Program& program, const std::string& chip) {
-  const int family = starts(chip, "gfx12") ? 12 : starts(chip, "gfx11") ? 11 : 9;
+std::vector<Uses> find_uses(const Program& program, const ChipInfo& chip) {
+  const int family = static_cast<int>(chip.family);
   std::vector<Uses> out(program.size());
   for (uint32_t n = 0; n + 1 < program.size(); ++n) {
     const Inst& i = program.code()[n];

@@ -37,7 +37,7 @@ struct Uses {
 
 // Uses of every instruction of a program for `chip`. On chips with one counter for LDS and scalar loads,
 // kScalarCounter stands for nothing and kLdsCounter for both.
-std::vector<Uses> find_uses(const Program& program, const std::string& chip);
+std::vector<Uses> find_uses(const Program& program, const ChipInfo& chip);
 // Smallest number of bytes an LDS access of the program may touch: 1, 2 or 4.
 uint32_t lds_unit(const Program& program);
 

@@ -79,14 +79,15 @@ struct Group {
   uint64_t loaded_base = 0;       // host address of the code object's address 0
   uint64_t scratch = 0;           // address of this group's scratch
   uint32_t scratch_lane = 0;      // bytes a work-item
-  uint32_t family = 9, cdna = 0;  // these three as in ChipInfo
-  bool fnuz = false;
+  uint32_t family = 9, cdna = 0;  // these four as in ChipInfo
+  bool fnuz = false, packed_ids = true;
 };
 
 inline void set_chip(Group& g, const ChipInfo& chip) {
   g.family = chip.family;
   g.cdna = chip.cdna;
   g.fnuz = chip.fnuz;
+  g.packed_ids = chip.packed_ids;
 }
 
 // Whether [at, at + bytes) lies in [lo, hi): by subtraction, for at + bytes may pass the end of the address space.

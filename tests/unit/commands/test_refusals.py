@@ -32,7 +32,7 @@ def refused(capfd: pytest.CaptureFixture[str], *words: str) -> str:
 REFUSED = {
     "compile": "problem: none given",
     "": "the following arguments are required: COMMAND",
-    "wat": "COMMAND: invalid choice: 'wat'",
+    "wat": "COMMAND wat: not in the table; known: compile, run, verify, ",
     "compile --wat": "--wat: not known",
     "compile none.txt": "file none.txt: No such file",
     "compile MIOpenDriver convfp16 -n 1 -c 65 -k 64 -g 2 -F 4": "--in_channels 65: not divisible",
@@ -48,10 +48,10 @@ REFUSED = {
     "compile -n 8 -k 8 -c 8 --image 8x8 --filter 1x1 --dtype f32 --target gfx1100 "
     "--strategy implicit_gemm": "strategy implicit_gemm: has no tile for f32 on gfx1100",
     "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --device wat": "device wat: not in the table",
-    "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --data wat": "--data: invalid choice",
+    "verify -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --data wat": "--data wat: not in the table",
     "inspect -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --split-k 1,2": "problem: 2 given",
     "inspect none.vmfb": "artifact none.vmfb: no such file",
-    "list wat": "what: invalid choice: 'wat'",
+    "list wat": "what wat: not in the table; known: targets, layouts, ",
     "list layouts --check": "--check: not for layouts",
     "run x.vmfb": "the following arguments are required: -o",
     "inspect x.vmfb -n 4": "-n: x.vmfb is compiled already",

@@ -97,7 +97,8 @@ def test_a_perfect_kernel_reaches_the_published_peak():
 )
 def test_matrix_rates_give_the_published_peaks(chip, name, tflops):
     cycles, flops = matrix_work(chip, name)
-    target, facts = find_target(chip), CHIPS[chip]
+    target = find_target(chip)
+    facts = chip_facts(target)
     peak = flops / cycles * facts.simds * facts.units * target.clock_ghz * 1e9 / 1e12
     assert peak == pytest.approx(tflops, rel=0.03)
 
@@ -114,16 +115,16 @@ def test_the_peak_of_a_type(chip, dtype, tflops):
 def test_the_least_time_is_arithmetic_or_memory_and_a_launch():
     square = ConvProblem(n=32, k=1024, c=1024, image=(56, 56), filter=(3, 3), pad_low=(1, 1))
     arithmetic = square.flops / peak_flops(("f16", "f16"), GFX942)
-    assert least_seconds(square, GFX942) == arithmetic + CHIPS["gfx942"].launch_seconds
+    assert least_seconds(square, GFX942) == arithmetic + FACTS.launch_seconds
     halved = replace(square, compute="f8E5M2FNUZ,f8E4M3FNUZ")
-    assert least_seconds(halved, GFX942) == arithmetic / 2 + CHIPS["gfx942"].launch_seconds
+    assert least_seconds(halved, GFX942) == arithmetic / 2 + FACTS.launch_seconds
     # gfx90a multiplies 8-bit floats as bf16.
     assert least_seconds(halved, find_target("gfx90a")) == least_seconds(
         replace(square, dtype="bf16", weight_dtype="bf16"), find_target("gfx90a")
     )
     thin = replace(square, k=8, c=8)
     memory = thin.bytes / GFX942.memory_gb_per_s / 1e9
-    assert least_seconds(thin, GFX942) == memory + CHIPS["gfx942"].launch_seconds
+    assert least_seconds(thin, GFX942) == memory + FACTS.launch_seconds
     with pytest.raises(UnsupportedTarget):
         least_seconds(square, find_target("cpu"))
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from conv_compiler import targets
 from conv_compiler.compiler.check_targets import check_target
 from conv_compiler.errors import CompileFailed, UnsupportedTarget
 from conv_compiler.problem.dtypes import DTYPES
-from conv_compiler.targets import BACKENDS, TARGETS, Target, find_target
+from conv_compiler.targets import BACKENDS, TARGETS, VIRTUAL, find_target
+from conv_compiler.vgpu.library import read_json
 
 GPUS = [row for row in TARGETS.values() if row.is_gpu]
 CPUS = [row for row in TARGETS.values() if row.processor]
@@ -21,7 +27,10 @@ ROWS = [
 
 
 def test_the_promised_targets_are_there():
-    amd = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}
+    amd = {
+        *("gfx908", "gfx90a", "gfx942", "gfx950"),
+        *("gfx1100", "gfx1101", "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201", "gfx1250"),
+    }
     assert {"cpu", "sm_80", "sm_86", "sm_89"} | amd <= set(TARGETS)
 
 
@@ -30,7 +39,8 @@ def test_rows_are_found_by_their_name():
         assert row.name == name
         assert find_target(name) is row
     with pytest.raises(
-        UnsupportedTarget, match="target gfx9: not in the table; known: cpu, cpu-x86-64, "
+        UnsupportedTarget,
+        match=r"target gfx9: not in the table; did you mean gfx950\? known: cpu, cpu-x86-64, ",
     ):
         find_target("gfx9")
 
@@ -77,12 +87,121 @@ def test_types_without_an_instruction_have_no_rows():
         assert target.mma_for("bf16")
 
 
-def test_bad_rows_are_refused():
-    with pytest.raises(ValueError, match="backend metal is not in BACKENDS"):
-        Target(name="x", backend="metal")
-    target = find_target("gfx942")
-    with pytest.raises(ValueError, match="an MMA row stands twice"):
-        replace(target, mma=target.mma[:1] * 2)
+GFX942 = find_target("gfx942")
+MFMA = GFX942.mma[0]
+
+
+def _pipes(**changed):
+    return {"pipes": replace(GFX942.pipes, **changed)}
+
+
+# What is changed in gfx942's row -> what the refusal says beside the chip's name.
+BAD_ROWS = {
+    "backend": ({"backend": "metal"}, "backend metal is not in BACKENDS"),
+    "twice": ({"mma": GFX942.mma[:1] * 2}, "mma: an MMA row stands twice"),
+    "no wave": ({"subgroup_size": 1}, "subgroup_size 1 is not of a GPU"),
+    "wave": ({"subgroup_size": 48}, "subgroup_size 48 is not 32 or 64"),
+    **{
+        name: ({name: value}, f"{name} {value} is not above 0")
+        for name, value in (
+            *(("lds_bytes", 0), ("compute_units", 0), ("simds_per_unit", -1)),
+            *(("vgprs_per_lane", 0), ("clock_ghz", 0.0), ("memory_gb_per_s", -1.5)),
+            *(("vector_flops_per_clock", 0), ("pipeline_stages", 0)),
+        )
+    },
+    "pipes": ({"pipes": None}, "pipes are missing"),
+    **{
+        name: (_pipes(**{name: 0}), f"pipes.{name} 0 is not above 0")
+        for name in (
+            *("cus_per_unit", "waves_per_simd", "workgroups", "vgprs_per_simd", "vgpr_granule"),
+            *("valu_cycles", "scalar_cycles", "memory_bytes_per_cycle", "l2_parts"),
+            *("last_level_bytes", "load_cycles", "lds_latency_cycles", "launch_seconds"),
+            *("l2_bytes_per_cycle", "last_level_gb_per_s"),
+        )
+        if name != "cus_per_unit"
+    },
+    "units": (_pipes(cus_per_unit=3), "compute_units 304 are not whole units of 3"),
+    "LDS cycles": (
+        _pipes(lds_write_cycles=replace(GFX942.pipes.lds_write_cycles, bytes_8=0.0)),
+        "pipes.lds_write_cycles {'bytes_4': 4.0, 'bytes_8': 0.0, 'bytes_16': 10.0} are not above",
+    ),
+    "lanes of a": (
+        {"mma": (replace(MFMA, k=2),)},
+        "mma MFMA_F32_16x16x16_F16: m*k 32 does not divide among 64 lanes",
+    ),
+    "lanes of b": (
+        {"mma": (replace(MFMA, m=64, n=8, k=4),)},
+        "mma MFMA_F32_16x16x16_F16: k*n 32 does not divide among 64 lanes",
+    ),
+    "lanes of the sum": (
+        {"mma": (replace(MFMA, m=4, n=4),)},
+        "mma MFMA_F32_16x16x16_F16: m*n 16 does not divide among 64 lanes",
+    ),
+    "cycles": (
+        {"mma": (replace(MFMA, subgroup_cycles=0),)},
+        "mma MFMA_F32_16x16x16_F16: subgroup_cycles 0 is not above 0",
+    ),
+    "cycles unlike the table": (
+        {"mma": (replace(MFMA, subgroup_cycles=8),)},
+        "cycles of MFMA_F32_16x16x16_F16: the table has 16, its row 8",
+    ),
+    "cycles missing": (
+        {"cycles": tuple(row for row in GFX942.cycles if row.kind != "i8")},
+        "cycles of MFMA_I32_16x16x32_I8: the table has none, its row 16",
+    ),
+    "LDS": (
+        {"lds_bytes": 32768},
+        "lds_bytes 32768: the largest tile of MFMA_F32_32x32x8_F16 takes 49152",
+    ),
+    "isa": ({"isa": None}, "isa is missing"),
+    "no machine": ({"elf_mach": 0}, "elf_mach 0x0 is not 1 to 0xff"),
+    "machine": ({"elf_mach": 0x14C}, "elf_mach 0x14c is not 1 to 0xff"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_rows_are_refused(case):
+    changed, why = BAD_ROWS[case]
+    with pytest.raises(ValueError, match=re.escape(f"target gfx999: {why}")):
+        replace(GFX942, name="gfx999", chip="gfx999", **changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"encoding": "gcn"}, "ISA X: encoding gcn is not in ENCODINGS"),
+        ({"generation": 10}, "ISA X: generation 10 is not in GENERATIONS"),
+    ],
+)
+def test_bad_instruction_sets_are_refused(changed, why):
+    with pytest.raises(ValueError, match=why):
+        replace(GFX942.isa, name="X", **changed)
+
+
+def test_no_two_chips_have_one_machine_number():
+    machines = [row.elf_mach for row in TARGETS.values() if row.backend == "rocm"]
+    assert len(set(machines)) == len(machines)
+
+
+def test_the_virtual_gpu_has_every_chip_but_those_that_say_why():
+    amd = {name: row for name, row in TARGETS.items() if row.backend == "rocm"}
+    assert {row["chip"] for row in read_json("vgpu_devices")} == set(VIRTUAL)
+    assert set(VIRTUAL) == {name for name, row in amd.items() if not row.isa.not_executed}
+
+
+def test_rows_need_nothing_but_python():
+    """The native library's table of chips is made of them where no package is installed."""
+    script = Path(targets.__file__).parents[1] / "vgpu" / "native" / "chips_table.py"
+    text = (
+        "import sys, runpy\n"
+        f"table = runpy.run_path({str(script)!r})\n"
+        "print(*(table['row'](one) for one in table['AMD']), sep='\\n')\n"
+        "print({'numpy', 'ml_dtypes', 'iree', 'msgspec'} & set(sys.modules))\n"
+    )
+    isolated = [sys.executable, "-B", "-I", "-S", "-c", text]
+    lines = subprocess.run(isolated, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[-1] == "set()"
+    assert '{"gfx942", 64, 65536, 1024, 0x4c, 9, 3, true, 8, true, "cdna:"},' in lines
 
 
 def test_backends_name_the_chip_they_compile_for():
@@ -97,7 +216,9 @@ def test_the_compiler_agrees(target):
 
 def test_a_wrong_row_is_told():
     target = find_target("gfx1100")
-    wrong = replace(target, subgroup_size=48, lds_bytes=2**20, mma=find_target("gfx90a").mma[:1])
+    other = find_target("gfx90a")
+    wrong = replace(target, lds_bytes=2**20, mma=other.mma[:1], cycles=other.cycles)
+    object.__setattr__(wrong, "subgroup_size", 48)  # which no row may have
     assert check_target(wrong) == (
         "subgroup size 48: the compiler has (32, 64)",
         "LDS 1048576: the compiler allows 65536",

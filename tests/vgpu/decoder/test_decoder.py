@@ -13,6 +13,7 @@ from conv_compiler import ConvProblem, vgpu
 from conv_compiler.model.code_object import code_objects as model_code_objects
 from conv_compiler.vgpu import decode
 from conv_compiler.vgpu.program import Program
+from tests.chips import each
 from tests.vgpu.support import code_objects, llvm_text
 from tests.vgpu.support.compiled import Compiled
 from tests.vgpu.support.programs import PROGRAMS
@@ -127,7 +128,7 @@ def test_decoder_agrees_with_llvm(chip: str, compile_for: CompileFor, tmp_path: 
 MOST_OTHER_CODE = 0.2
 
 
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_decoder_agrees_with_the_compilers_assembly(chip: str, compiled: Compiled) -> None:
     """Names, operands, modifiers and branch targets, of all chips; needs no LLVM.
 
@@ -162,7 +163,7 @@ def test_decoder_agrees_with_the_compilers_assembly(chip: str, compiled: Compile
     assert {name: d for name, d in differences.items() if name not in proven} == {}
 
 
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_every_word_of_the_kernels_decodes(chip: str, compile_for: CompileFor) -> None:
     for _, elf in zoo(chip, compile_for):
         _, decoded = decoded_text(elf, chip)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conv_compiler import vgpu
+from tests.chips import each
 from tests.vgpu.support import code_objects
 from tests.vgpu.support.faults import FAULTS, Fault, barrier_removed
 from tests.vgpu.support.findings import findings
@@ -22,7 +23,7 @@ def run(kernel: Kernel, program: Program, *, checks: bool = True) -> np.ndarray:
 
 
 @pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_fault_is_found_where_it_is(
     plant: Callable[[Kernel], Fault], chip: str, compile_for: CompileFor
 ) -> None:
@@ -55,7 +56,7 @@ def kernel_at(kernel: Kernel, address: int) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(set(FAULTS.values())))
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_a_kernel_as_compiled_reports_nothing(
     name: str, chip: str, compile_for: CompileFor
 ) -> None:
@@ -65,7 +66,7 @@ def test_a_kernel_as_compiled_reports_nothing(
     np.testing.assert_array_equal(run(kernel, program), want)
 
 
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_faults_go_unseen_without_checks(chip: str, compile_for: CompileFor) -> None:
     program = BY_NAME[FAULTS[barrier_removed]]
     kernel = Kernel(compile_for(program.mlir, chip, *program.flags), chip)

@@ -12,6 +12,7 @@ import pytest
 from conv_compiler import vgpu
 from conv_compiler.errors import LaunchFailed
 from conv_compiler.runtime.kernel import load as load_kernel
+from tests.chips import each
 from tests.vgpu.support.compiled import Compiled
 from tests.vgpu.support.running import CompileFor, load
 
@@ -48,7 +49,7 @@ MOST_SECONDS_TO_END = 1.0
 
 
 @pytest.mark.parametrize("checks", [False, True], ids=["plain", "checked"])
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_budget_stops_it_and_a_fresh_device_works(
     chip: str, checks: bool, compile_for: CompileFor
 ) -> None:

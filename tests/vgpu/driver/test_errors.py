@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from conv_compiler import vgpu
+from tests.chips import each
 from tests.vgpu.support import code_objects
 from tests.vgpu.support.compiled import Compiled
 from tests.vgpu.support.faults import load_out_of_range, store_out_of_range
@@ -124,7 +125,7 @@ def assert_a_fresh_device_works(compiled: Compiled, chip: str, *, checks: bool =
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_error_is_told_and_a_fresh_device_works(case: Case, chip: str, compiled: Compiled) -> None:
     device = vgpu.device(chip, checks=case.checks)
     module = case.module(compiled, chip)
@@ -141,8 +142,8 @@ def test_error_is_told_and_a_fresh_device_works(case: Case, chip: str, compiled:
     assert_a_fresh_device_works(compiled, chip, checks=case.checks)
 
 
-@pytest.mark.parametrize("other", vgpu.CHIPS)
-@pytest.mark.parametrize("chip", vgpu.CHIPS)
+@pytest.mark.parametrize("other", each(vgpu.CHIPS))
+@pytest.mark.parametrize("chip", each(vgpu.CHIPS))
 def test_wrong_chip_names_both(chip: str, other: str, compiled: Compiled) -> None:
     if chip == other:
         assert_a_fresh_device_works(compiled, chip)

@@ -61,6 +61,8 @@ def shape(i: Instruction) -> Instruction:
 ENCODING_SUFFIX = re.compile(r"_(e32|e64|e64_dpp|dpp|sdwa)$")
 # gfx90a spells its matrix instructions without the last underscore; ours has one name for both.
 OLD_MFMA = re.compile(r"^(v_mfma_\w+x\d+)(f64|f32|f16|bf16|i8)(\w*)$")
+# LLVM alone says that what is moved to or from an accumulation register has 32 bits.
+ACCUMULATOR_MOVE = re.compile(r"^(v_accvgpr_(?:read|write))_b32$")
 # The halves of a dual instruction are decoded into plain three-source instructions.
 ACCUMULATING_HALF = re.compile(r"^(v_dual_fma)(c|ak|mk)(_f32)$")
 
@@ -68,7 +70,8 @@ ACCUMULATING_HALF = re.compile(r"^(v_dual_fma)(c|ak|mk)(_f32)$")
 def mnemonic(text: str) -> str:
     """The instruction's name without encoding suffix."""
     name = ENCODING_SUFFIX.sub("", text.split()[0])
-    return ACCUMULATING_HALF.sub(r"\1\3", OLD_MFMA.sub(r"\1_\2\3", name))
+    name = ACCUMULATOR_MOVE.sub(r"\1", OLD_MFMA.sub(r"\1_\2\3", name))
+    return ACCUMULATING_HALF.sub(r"\1\3", name)
 
 
 # Whose operands have symbolic names of their own, which only an assembler's tables resolve.

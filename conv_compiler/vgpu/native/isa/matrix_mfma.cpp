@@ -13,7 +13,7 @@ enum Pattern { kNoPattern, kPattern, kPatternCdna2 };
 void check_fields(const Wave& w, const Inst& i, int blocks, Pattern pattern) {
   const Record& r = *i.record;
   if ((1 << r.cbsz) > blocks || r.abid >> r.cbsz) fail(w, i, "broadcast of more blocks of A than there are");
-  const bool permuted = pattern == kPattern || (pattern == kPatternCdna2 && w.group->cdna == 2);
+  const bool permuted = pattern == kPattern || (pattern == kPatternCdna2 && w.group->cdna <= 2);
   if (r.blgp && !permuted) fail(w, i, "lane pattern of B on an instruction that has none");
 }
 

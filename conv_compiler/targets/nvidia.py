@@ -1,0 +1,89 @@
+"""NVIDIA's chips, one row each; marks of source as in `amd.py`.
+
+Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). The pipes are
+rough: they rank tilings and nothing else, for the driver compiles PTX again.
+"""
+
+from __future__ import annotations
+
+from conv_compiler.targets.mma import NVIDIA_MMA
+from conv_compiler.targets.pipes import GFX9_READ, GFX9_WRITE, LAUNCH_SECONDS, MIB
+from conv_compiler.targets.target import Pipes, Target
+
+# R: four partitions an SM, each with 512 registers a lane, 16 warps and a matrix unit of its own;
+# U: the rest, as on gfx942.
+_PIPES = Pipes(
+    cus_per_unit=1,
+    waves_per_simd=16,  # R
+    workgroups=16,  # U
+    vgprs_per_simd=512,  # R
+    vgpr_granule=8,  # U
+    accumulators_apart=False,  # R
+    valu_cycles=2,  # R
+    matrix_beside_valu=True,  # U
+    scalar_cycles=1,  # R
+    lds_read_cycles=GFX9_READ,  # U
+    lds_write_cycles=GFX9_WRITE,  # U
+    memory_bytes_per_cycle=64,  # U
+    l2_bytes_per_cycle=None,
+    l2_parts=1,  # R
+    last_level_gb_per_s=None,
+    last_level_bytes=40 * MIB,  # R
+    load_cycles=800,  # U
+    lds_latency_cycles=64,  # U
+    launch_seconds=LAUNCH_SECONDS,  # U
+)
+
+
+def _chip(
+    name: str,
+    *,
+    lds_bytes: int,
+    compute_units: int,
+    clock_ghz: float,
+    memory_gb_per_s: float,
+    vector_flops_per_clock: int,
+) -> Target:
+    return Target(
+        name=name,
+        backend="cuda",
+        chip=name,
+        subgroup_size=32,
+        lds_bytes=lds_bytes,
+        compute_units=compute_units,
+        simds_per_unit=4,
+        vgprs_per_lane=255,
+        clock_ghz=clock_ghz,
+        memory_gb_per_s=memory_gb_per_s,
+        vector_flops_per_clock=vector_flops_per_clock,
+        mma=NVIDIA_MMA,
+        pipes=_PIPES,
+    )
+
+
+NVIDIA = (
+    _chip(
+        "sm_80",  # A100
+        lds_bytes=166912,
+        compute_units=108,
+        clock_ghz=1.41,
+        memory_gb_per_s=2039,
+        vector_flops_per_clock=128,
+    ),
+    _chip(
+        "sm_86",  # its memory is that of an RTX 3090
+        lds_bytes=101376,
+        compute_units=84,
+        clock_ghz=1.7,
+        memory_gb_per_s=936,
+        vector_flops_per_clock=256,
+    ),
+    _chip(
+        "sm_89",  # RTX 4090
+        lds_bytes=101376,
+        compute_units=128,
+        clock_ghz=2.52,
+        memory_gb_per_s=1008,
+        vector_flops_per_clock=256,
+    ),
+)

@@ -1,0 +1,42 @@
+"""Write the native library's table of chips: `python chips_table.py OUT.inc`.
+
+Each line is a row of `kChips` in chips.cpp, made from a row of conv_compiler/targets/amd.py. CMake
+runs this when the library is built. It needs nothing but Python: neither numpy nor IREE.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from conv_compiler.targets.amd import AMD
+from conv_compiler.targets.target import Target
+
+# What HIP reports and IREE asks for: "flat work group size" of LLVM's AMDGPU usage guide.
+MAX_WORKGROUP_SIZE = 1024
+
+
+def row(target: Target) -> str:
+    """A chip in the order of ChipInfo's fields. Raises ValueError where a fact is missing."""
+    isa, pipes = target.isa, target.pipes
+    if isa is None or pipes is None:
+        raise ValueError(f"target {target.name}: isa or pipes are missing")
+    fields = (
+        f'"{target.chip}"',
+        target.subgroup_size,
+        target.lds_bytes,
+        MAX_WORKGROUP_SIZE,
+        f"{target.elf_mach:#x}",
+        isa.generation,
+        isa.cdna,
+        str(target.has_fnuz).lower(),
+        pipes.l2_parts,
+        str(isa.packed_ids).lower(),
+        f'"{isa.encoding}:"',
+    )
+    return f"{{{', '.join(map(str, fields))}}},"
+
+
+if __name__ == "__main__":
+    text = "".join(f"{row(target)}\n" for target in AMD if target.is_virtual)
+    Path(sys.argv[1]).write_text(text)
