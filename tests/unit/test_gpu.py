@@ -34,6 +34,7 @@ from conv_compiler.strategies.gpu.split_k_reduction import (
     sums_of_tiling,
 )
 from conv_compiler.strategies.select import STRATEGIES, choose
+from conv_compiler.strategies.sequence_builder import ANY_OP
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.strategies.transform_library import library
 from conv_compiler.targets import TARGETS, find_target
@@ -234,10 +235,11 @@ def test_schedules_name_every_entry_once(target):
 
 def test_libraries_link_what_a_script_declares():
     def entry(sequence):
-        grid = sequence.tile_to_workgroups(sequence.match("linalg.generic"), [1, 1, 1, 1, 0])
-        sequence.include("workgroup_tile", grid)
+        (contraction,) = sequence.include("contraction", results=ANY_OP)
+        (grid,) = sequence.include("workgroups_sgmn", contraction, 32, 64, results=ANY_OP)
+        sequence.include("operands_into_grid", grid)
 
-    text, _ = library(("common", "implicit_gemm"), {"entry": entry})
+    text, _ = library(("common", "implicit_gemm"), ("entry",), {"entry": entry})
     assert "named_sequence private" not in text
     assert text.count("@cleanup(%") == 1
     assert text.count("@slices_to_producers(%") == 1

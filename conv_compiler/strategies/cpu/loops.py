@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.cpu.register_tiles import (
@@ -14,7 +13,8 @@ from conv_compiler.strategies.cpu.register_tiles import (
 )
 from conv_compiler.strategies.cpu.split_k import even_splits, part_lengths, split_parts
 from conv_compiler.strategies.f8_emulation import emulation_passes
-from conv_compiler.strategies.schedule import SCRIPTS, CompilationInfo, Schedule
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
 
 if TYPE_CHECKING:
@@ -207,13 +207,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
         for level, numbers in zip(levels, zip(*columns, strict=True), strict=True)
     )
     info = CompilationInfo(
-        lowering_config=f"#iree_cpu.lowering_config<{', '.join(texts)}>", pipeline=pipeline()
+        lowering_config=f"#iree_cpu.lowering_config<{', '.join(texts)}>",
+        pipeline=read_pipeline("cpu_lin").steps,
     )
     return Schedule(roles={"contraction": info})
-
-
-@lru_cache
-def pipeline(name: str = "cpu_lin") -> tuple[str, ...]:
-    """The passes `mlir/<name>.pipeline` lists, one a line."""
-    lines = (SCRIPTS / f"{name}.pipeline").read_text().splitlines()
-    return tuple(line for line in lines if line and not line.startswith("#"))

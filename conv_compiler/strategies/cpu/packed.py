@@ -26,7 +26,6 @@ from conv_compiler.strategies.cpu.loops import (
     grouped_refusal,
     lin_refusal,
     never,
-    pipeline,
     shaping_passes,
 )
 from conv_compiler.strategies.cpu.operand_packing_cost import factors_of
@@ -39,6 +38,7 @@ from conv_compiler.strategies.cpu.register_tiles import (
 from conv_compiler.strategies.cpu.split_k import deep_loop, even_splits, part_lengths, split_parts
 from conv_compiler.strategies.cpu.work_distribution import best_deal
 from conv_compiler.strategies.f8_emulation import emulation_passes
+from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
 from conv_compiler.targets.f8 import operand_bytes
@@ -196,7 +196,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """The way down of a kernel that is written as loops of vectors."""
-    lowering = pipeline("cpu_vector")
+    lowering = read_pipeline("cpu_vector").steps
     info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=lowering)
     bytes = 1 << (STACK_BYTES - 1).bit_length()
     roles = {"contraction": info}

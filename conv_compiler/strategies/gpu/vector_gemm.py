@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.strategies.gpu.lowering import lowering_vector
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.tilings import (
     vector_threads,
     vector_tilings,
 )
-from conv_compiler.strategies.own_schedule import loop_check
+from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
+from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -48,16 +48,21 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     def loop(s: Sequence) -> None:
         s.include("thread_loop", k)
 
-    check = loop_check(problem, tiling, strategy)
-    entries = {"entry_parallel": parallel, "entry_loop": loop, **check}
+    checked = is_checked(problem, tiling, strategy)
+    conditions = {target.backend: True, "lds-rows": True, "own-script": checked}
+    pipeline = read_pipeline("gpu_vector", conditions)
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=lowering_vector(target.backend, tuple(entries)),
+        pipeline=pipeline.steps,
         workgroup_size=(waves * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
     text, replaced = library(
-        ("common", "vector_gemm"), entries, strategy.script, fixed=tuple(check)
+        ("common", "vector_gemm"),
+        pipeline.entries,
+        {"entry_parallel": parallel, "entry_loop": loop},
+        strategy.script,
+        fixed=(LOOP_CHECK,) * checked,
     )
     return Schedule(
         roles=roles_of(problem, target, strategy, info), library=text, replaced=replaced
