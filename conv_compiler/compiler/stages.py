@@ -71,6 +71,7 @@ def stage_texts(
     from iree.compiler import ir
 
     from conv_compiler.build import build
+    from conv_compiler.compiler.normalise import normalise
     from conv_compiler.strategies.schedule import attach
 
     problem = for_target(problem, target, strategy.mma)
@@ -84,8 +85,8 @@ def stage_texts(
                 return texts
             if problem.n:
                 problem = roles(problem)
-            for step in row.passes(problem, target, strategy):
-                step.apply(module)
+            if steps := row.passes(problem, target, strategy):
+                normalise(module, row.normalise, steps)
             if strategy.instruction in TILE_INSTRUCTIONS:
                 _state(module, STATED_TILES, strategy.instruction)
             module.operation.verify()

@@ -54,6 +54,7 @@ class StrategyRow:
     `prefer` reorders all candidates where one of the row is the fastest.
     `refusal` tells why a row has no candidates, where it is one of those taken in order.
     `has_script` tells whether a user's own script can replace the row's.
+    `normalise` names the script of `mlir/normalise/` that runs the passes; empty for none.
     """
 
     name: str
@@ -72,6 +73,7 @@ class StrategyRow:
     )
     refusal: Callable[[ConvProblem, Target], str] = lambda *_: ""
     has_script: bool = False
+    normalise: str = ""
 
     def seconds(self, problem: ConvProblem, target: Target, one: Strategy) -> float:
         """Modelled seconds of a candidate; 0 for a row without a model."""
@@ -104,6 +106,7 @@ STRATEGIES = MappingProxyType(
                 filled_parts=loop_order.filled_parts,
                 predict=cost.predict,
                 prefer=tie_break.lean_first,
+                normalise="implicit_gemm",
                 passes=payload_passes.passes,
                 schedule=implicit_gemm_schedule.mma_schedule,
             ),
@@ -117,6 +120,7 @@ STRATEGIES = MappingProxyType(
                 splits=ranking.splits,
                 filled_parts=loop_order.filled_parts,
                 predict=cost.predict,
+                normalise="implicit_gemm",
                 passes=payload_passes.passes,
                 schedule=vector_gemm.vector_schedule,
             ),
@@ -129,6 +133,7 @@ STRATEGIES = MappingProxyType(
                 splits=depthwise.splits,
                 filled_parts=depthwise.filled_parts,
                 predict=depthwise.predict,
+                normalise="depthwise",
                 passes=depthwise.passes,
                 schedule=depthwise.schedule,
             ),
@@ -141,6 +146,7 @@ STRATEGIES = MappingProxyType(
                     candidates=candidates,
                     splits=module.splits,
                     filled_parts=split_k.filled_parts,
+                    normalise=module.NORMALISE,
                     passes=module.passes,
                     schedule=module.schedule,
                     comes_last=comes_last,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
+# The script of `mlir/normalise/` that runs the passes.
+NORMALISE = "cpu_lin"
 # Channels of one group from which they fill vector lanes well enough to be the lanes.
 LEAST_LANE_CHANNELS = 4
 

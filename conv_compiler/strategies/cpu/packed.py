@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
     from conv_compiler.targets.host import PairInstruction
 
+# The script of `mlir/normalise/` that runs the passes.
+NORMALISE = "cpu_packed"
 # Copies are kept on a thread's stack, and tiles of sums on their way to registers: at most so much,
 # a power of two.
 STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
