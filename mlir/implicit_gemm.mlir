@@ -14,7 +14,8 @@
 // The way, in the order of execution. An entry holds the sizes of one kernel and includes the steps
 // below it. The lines of gpu_matrix.pipeline run the entries and IREE's passes between them.
 //
-//   0. normalise.mlir    the convolution becomes this GEMM: im2col of A and B, split-K into parts s
+//   @normalise (normalise/implicit_gemm.mlir)
+//     0. the convolution becomes this GEMM: im2col of A and B, split-K into parts s
 //   @entry_workgroup
 //     1. @contraction or @contraction_and_store, @workgroups_*, @contraction_into_grid,
 //        @operands_into_grid
