@@ -8,10 +8,6 @@ from __future__ import annotations
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-# The result types of a sequence of one result, as most have it; packed ops are known by name.
-ANY_OP = ("!transform.any_op",)
-PACKED = ('!transform.op<"linalg.generic">',)
-
 
 class Sequence:
     """An entry sequence being written; `func` is the kernel's function."""

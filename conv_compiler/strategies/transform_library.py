@@ -12,7 +12,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.strategies.schedule import SCRIPTS
 from conv_compiler.strategies.sequence_builder import Sequence
 
-Entry = Callable[[Sequence], None]
+Entry = Callable[[Sequence], object]
 
 
 def library(

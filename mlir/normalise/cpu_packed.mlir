@@ -9,8 +9,9 @@
 //                                          for summed loops of the cache tile
 //                                            sums += products                        registers
 //
-// Each step is a pass of ours, named as its file in passes/. It takes the payload and its options:
-// a dictionary, or `false` where the kernel does without the step.
+// Each step is a pass of ours, named as its file in passes/. A declaration says which option of the
+// pass a parameter holds; one without a name holds the others as a dictionary, or `false` where the
+// kernel does without the step.
 module attributes { transform.with_named_sequence } {
 
 func.func private @emulate_f8(!transform.any_op, !transform.any_param)
@@ -19,7 +20,13 @@ func.func private @pad_loops(!transform.any_op, !transform.any_param)
 func.func private @pair_products(!transform.any_op, !transform.any_param)
 func.func private @order_loops(!transform.any_op, !transform.any_param)
 func.func private @split_reduction(!transform.any_op, !transform.any_param)
-func.func private @vector_kernel(!transform.any_op, !transform.any_param)
+func.func private @vector_kernel(
+    !transform.any_op,
+    !transform.any_param {conv_compiler.option = "share"},
+    !transform.any_param {conv_compiler.option = "cache"},
+    !transform.any_param {conv_compiler.option = "tile"},
+    !transform.any_param {conv_compiler.option = "instruction"},
+    !transform.any_param)
 
 transform.named_sequence @normalise(
     %payload: !transform.any_op {transform.readonly},
@@ -31,6 +38,10 @@ transform.named_sequence @normalise(
     %order: !transform.any_param {transform.readonly},
     %parts: !transform.any_param {transform.readonly},
     %part_units: !transform.any_param {transform.readonly},
+    %share: !transform.any_param {transform.readonly},
+    %cache: !transform.any_param {transform.readonly},
+    %tile: !transform.any_param {transform.readonly},
+    %instruction: !transform.any_param {transform.readonly},
     %kernel: !transform.any_param {transform.readonly}) {
   // Operands of 8-bit floats become bf16.
   func.call @emulate_f8(%payload, %f8) : (!transform.any_op, !transform.any_param) -> ()
@@ -51,7 +62,9 @@ transform.named_sequence @normalise(
       : (!transform.any_op, !transform.any_param) -> ()
   // The loops and vectors: a workgroup's `share`, the `cache` tile, the register `tile`, and the
   // `instruction` of the products.
-  func.call @vector_kernel(%payload, %kernel) : (!transform.any_op, !transform.any_param) -> ()
+  func.call @vector_kernel(%payload, %share, %cache, %tile, %instruction, %kernel)
+      : (!transform.any_op, !transform.any_param, !transform.any_param, !transform.any_param,
+         !transform.any_param, !transform.any_param) -> ()
   transform.yield
 }
 }

@@ -22,6 +22,7 @@ from conv_compiler.strategies.gpu import (
     vector_gemm,
 )
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.implicit_gemm_schedule import ANY_OP
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts
 from conv_compiler.strategies.gpu.lds_copies import copy_of, copy_pieces, load_lines
 from conv_compiler.strategies.gpu.search import full_splits
@@ -34,7 +35,6 @@ from conv_compiler.strategies.gpu.split_k_reduction import (
     sums_of_tiling,
 )
 from conv_compiler.strategies.select import STRATEGIES, choose
-from conv_compiler.strategies.sequence_builder import ANY_OP
 from conv_compiler.strategies.strategy import Wanted
 from conv_compiler.strategies.transform_library import library
 from conv_compiler.targets import TARGETS, find_target

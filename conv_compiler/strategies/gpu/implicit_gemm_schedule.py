@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import rank_facts
@@ -19,10 +21,15 @@ from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
+    from iree.compiler import ir
+
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.sequence_builder import Sequence
     from conv_compiler.targets import Mma, Target
 
+# What sequences return: handles; packed ops are known by name.
+ANY_OP = ("!transform.any_op",)
+PACKED = ('!transform.op<"linalg.generic">',)
 SCRIPTS = ("common", "implicit_gemm", "matrix_instructions")
 # LLVM's scheduler after register allocation moves the waits for the next iteration's operands up
 # among this one's matrix instructions. The software pipeline's loads then have no time to arrive.
@@ -33,61 +40,78 @@ PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
 ORDERED_FLAGS = ("--vectorize-slp=false",)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Entries:
+    """The entries of one kernel: which steps of the script run, with which sizes.
+
+    `stores` tells whether the kernel stores the result itself; `unmasked` is the operand, "a" or
+    "b", that needs no zeros behind the last pixel, or empty.
+    """
+
+    mma: Mma
+    tiling: GpuTiling
+    grid: str
+    stores: bool
+    unmasked: str
+
+    def workgroup(self, s: Sequence) -> None:
+        """Tile the grid; operands and, under a store, the contraction move into it."""
+        m, n, _ = self.tiling.workgroup
+        contraction, *store = self._ops(s)
+        (grid,) = s.include(self.grid, *(store or [contraction]), m, n, results=ANY_OP)
+        if store:
+            s.include("contraction_into_grid", contraction, grid)
+        s.include("operands_into_grid", grid)
+
+    def k_loop(self, s: Sequence) -> None:
+        """Pack to the instruction's shape, make instructions, and loop over gemm_k."""
+        pixel = "q" if self.tiling.outside else ""
+        contraction, *store = self._ops(s)
+        (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
+        if store:
+            s.include(store_pack_sequence(self.mma), *store, results=PACKED)
+        (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
+        k_steps = self.tiling.workgroup[2] // self.mma.k
+        s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
+
+    def threads(self, s: Sequence) -> None:
+        """Share copies among threads and instructions among subgroups."""
+        pixel, (m, n, _) = bool(self.tiling.outside), self.tiling.workgroup
+        subgroups_m, subgroups_n = self.tiling.subgroups
+        copies = s.include("operand_copies", results=2 * ANY_OP)
+        sides = ((self.mma.m, self.tiling.copy_a), (self.mma.n, self.tiling.copy_b))
+        loops: list[ir.Value] = []
+        for copy, (side, piece) in zip(copies, sides, strict=True):
+            name = threads_sequence(self.mma, side, with_pixel=pixel)
+            loops += s.include(name, copy, *piece, results=ANY_OP)
+        s.include("read_in_threads", *loops)
+        shares = m // self.mma.m // subgroups_m, n // self.mma.n // subgroups_n
+        s.include("mma_to_subgroups", *shares)
+        if self.unmasked:
+            s.include(f"mark_source_{self.unmasked}", may_fail=True)
+
+    def _ops(self, s: Sequence) -> list[ir.Value]:
+        """The contraction, and what stores its sums, if the kernel does."""
+        if self.stores:
+            return s.include("contraction_and_store", results=2 * ANY_OP)
+        return s.include("contraction", results=ANY_OP)
+
+
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """Script and pipeline of an implicit GEMM on matrix units."""
     from conv_compiler.passes import find_pass
-    from conv_compiler.strategies.sequence_builder import ANY_OP, PACKED
     from conv_compiler.strategies.transform_library import library
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
-    mma = mma_of(target, tiling)
-    m, n, k = tiling.workgroup
-    subgroups_m, subgroups_n = tiling.subgroups
-    stores = stores_result(problem, target, tiling, strategy.split_k)
-    plain = unmasked_operand(problem, target, tiling, strategy.split_k)
+    entries = Entries(
+        mma=mma_of(target, tiling),
+        tiling=tiling,
+        grid=workgroups_sequence(target, tiling),
+        stores=stores_result(problem, target, tiling, strategy.split_k),
+        unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
+    )
     interleaved = tiling.stages == INTERLEAVED_STAGES
-
-    def workgroup(s: Sequence) -> None:
-        grid = workgroups_sequence(target, tiling)
-        if stores:
-            contraction, store = s.include("contraction_and_store", results=2 * ANY_OP)
-            (loop,) = s.include(grid, store, m, n, results=ANY_OP)
-            s.include("contraction_into_grid", contraction, loop)
-        else:
-            (contraction,) = s.include("contraction", results=ANY_OP)
-            (loop,) = s.include(grid, contraction, m, n, results=ANY_OP)
-        s.include("operands_into_grid", loop)
-
-    def k_loop(s: Sequence) -> None:
-        if stores:
-            contraction, store = s.include("contraction_and_store", results=2 * ANY_OP)
-        else:
-            (contraction,) = s.include("contraction", results=ANY_OP)
-        pixel = "q" if tiling.outside else ""
-        (packed,) = s.include(pack_sequence(mma, pixel), contraction, results=PACKED)
-        if stores:
-            s.include(store_pack_sequence(mma), store, results=PACKED)
-        (inner_tiled,) = s.include(mma_sequence(mma), packed, results=ANY_OP)
-        s.include("pixel_loop" if tiling.outside else "main_loop", inner_tiled, k // mma.k)
-
-    def threads(s: Sequence) -> None:
-        copies = s.include("operand_copies", results=2 * ANY_OP)
-        sides = ((mma.m, tiling.copy_a), (mma.n, tiling.copy_b))
-        loops = [
-            s.include(
-                threads_sequence(mma, side, with_pixel=bool(tiling.outside)),
-                copy,
-                *piece,
-                results=ANY_OP,
-            )[0]
-            for copy, (side, piece) in zip(copies, sides, strict=True)
-        ]
-        s.include("read_in_threads", *loops)
-        s.include("mma_to_subgroups", m // mma.m // subgroups_m, n // mma.n // subgroups_n)
-        if plain:
-            s.include(f"mark_source_{plain}", may_fail=True)
-
     checked = is_checked(problem, tiling, strategy)
     pipeline = read_pipeline(
         "gpu_matrix",
@@ -95,7 +119,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             target.backend: True,
             "lds-rows": True,
             "own-script": checked,
-            "unmasked": bool(plain),
+            "unmasked": bool(entries.unmasked),
             "pipelined": tiling.stages > 1,
             "interleaved": interleaved,
         },
@@ -104,13 +128,17 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
         pipeline=pipeline.steps,
-        workgroup_size=(subgroups_m * subgroups_n * target.subgroup_size, 1, 1),
+        workgroup_size=(math.prod(tiling.subgroups) * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
     text, replaced = library(
         SCRIPTS,
         pipeline.entries,
-        {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads},
+        {
+            "entry_workgroup": entries.workgroup,
+            "entry_k_loop": entries.k_loop,
+            "entry_threads": entries.threads,
+        },
         strategy.script,
         fixed=(LOOP_CHECK,) * checked,
     )

@@ -17,7 +17,6 @@ from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.sequence_builder import Sequence
     from conv_compiler.targets import Target
 
 
@@ -42,12 +41,6 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
     waves = -(-threads_m * threads_n * groups // target.subgroup_size)
 
-    def parallel(s: Sequence) -> None:
-        s.include("parallel_tile", groups, m, n, piece_m, piece_n)
-
-    def loop(s: Sequence) -> None:
-        s.include("thread_loop", k)
-
     checked = is_checked(problem, tiling, strategy)
     conditions = {target.backend: True, "lds-rows": True, "own-script": checked}
     pipeline = read_pipeline("gpu_vector", conditions)
@@ -60,7 +53,10 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     text, replaced = library(
         ("common", "vector_gemm"),
         pipeline.entries,
-        {"entry_parallel": parallel, "entry_loop": loop},
+        {
+            "entry_parallel": lambda s: s.include("parallel_tile", groups, m, n, piece_m, piece_n),
+            "entry_loop": lambda s: s.include("thread_loop", k),
+        },
         strategy.script,
         fixed=(LOOP_CHECK,) * checked,
     )
