@@ -3,7 +3,7 @@
 module attributes { transform.with_named_sequence } {
 transform.named_sequence private @cleanup(%func: !transform.any_op {transform.readonly})
 
-transform.named_sequence @share_mma(
+transform.named_sequence @mma_to_subgroups(
     %func: !transform.any_op {transform.readonly},
     %subgroup_m: !transform.param<i64> {transform.readonly},
     %subgroup_n: !transform.param<i64> {transform.readonly}) {

@@ -11,16 +11,126 @@
 // The LDS tile of an operand is [k step][m or n step][m or n][k]: a lane finds the k elements of
 // its fragment side by side and reads them with one instruction.
 //
-// Sizes come from the caller as parameters; gemm_k of a part must hold two k tiles or more, or
-// there is no loop to pipeline.
+// The way, in the order of execution. An entry holds the sizes of one kernel and includes the steps
+// below it. The lines of gpu_matrix.pipeline run the entries and IREE's passes between them.
+//
+//   @normalise (normalise/implicit_gemm.mlir)
+//     0. the convolution becomes this GEMM: im2col of A and B, split-K into parts s
+//   @entry_workgroup
+//     1. @contraction or @contraction_and_store, @workgroups_*, @contraction_into_grid,
+//        @operands_into_grid
+//   @entry_k_loop
+//     2. @pack_*, @to_<instruction> (both in matrix_instructions.mlir), @main_loop or @pixel_loop
+//        -- gpu_matrix.pipeline: packs become reshapes and transposes
+//   @entry_threads
+//     3. @operand_copies, @threads_*, @read_in_threads
+//     4. @mma_to_subgroups
+//     5. @mark_source_*
+//        -- gpu_vectors.pipeline: loops over threads are fused, operations become vectors
+//   @entry_reads
+//     6. @keep_last_pixel
+//        -- gpu_vectors.pipeline: masks; gpu_buffers.pipeline: buffers, LDS, matrix instructions,
+//           software pipeline
+//   @entry_iterations
+//     7. @unroll_pipelined
+//        -- gpu_buffers.pipeline: addresses; then passes/interleave.py orders the main loop
+//
+// Sizes are parameters. gemm_k of a part must hold two k tiles or more, or there is no loop to
+// pipeline. Axes: s part of gemm_k, g group, m row, t tap, n column, q summed loop outside the
+// tile, r and k gemm_k.
 module attributes { transform.with_named_sequence } {
 
 transform.named_sequence private @cleanup(%func: !transform.any_op {transform.readonly})
 transform.named_sequence private @slices_to_producers(
     %func: !transform.any_op {transform.readonly})
 
-// Move one operand's im2col into the loop over workgroups; it fails where no slice of it is taken,
-// as in a grid of one workgroup.
+// 1. Workgroups: one for each (m, n) tile of one part of one group (and of one tap).
+// 1a. What is tiled: the contraction, or the op that stores its sums as the result.
+transform.named_sequence @contraction(%func: !transform.any_op {transform.readonly})
+    -> !transform.any_op {
+  %contraction = transform.structured.match ops{["linalg.generic"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  transform.yield %contraction : !transform.any_op
+}
+transform.named_sequence @contraction_and_store(%func: !transform.any_op {transform.readonly})
+    -> (!transform.any_op, !transform.any_op) {
+  %ops = transform.structured.match ops{["linalg.generic"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %contraction, %store = transform.split_handle %ops
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield %contraction, %store : !transform.any_op, !transform.any_op
+}
+
+// 1b. The grid. The last axis is the fastest; with `parts_first` s is, so that the dies of a chip
+//     whose L2 is divided have parts of their own. There is a t where each tap has workgroups of
+//     its own.
+transform.named_sequence @workgroups_sgmn(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed},
+    %m: !transform.param<i64> {transform.readonly},
+    %n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  //                                                      s  g   m   n
+  %tile, %grid = transform.structured.tile_using_forall %op tile_sizes [1, 1, %m, %n]
+      (mapping = [#iree_codegen.workgroup_mapping<z:1>, #iree_codegen.workgroup_mapping<z>,
+                  #iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %grid : !transform.any_op
+}
+transform.named_sequence @workgroups_sgmn_parts_first(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed},
+    %m: !transform.param<i64> {transform.readonly},
+    %n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  //                                                      s  g   m   n
+  %tile, %grid = transform.structured.tile_using_forall %op tile_sizes [1, 1, %m, %n]
+      (mapping = [#iree_codegen.workgroup_mapping<x>, #iree_codegen.workgroup_mapping<z:1>,
+                  #iree_codegen.workgroup_mapping<z>, #iree_codegen.workgroup_mapping<y>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %grid : !transform.any_op
+}
+transform.named_sequence @workgroups_sgmtn(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed},
+    %m: !transform.param<i64> {transform.readonly},
+    %n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  //                                                      s  g   m  t   n
+  %tile, %grid = transform.structured.tile_using_forall %op tile_sizes [1, 1, %m, 1, %n]
+      (mapping = [#iree_codegen.workgroup_mapping<z:2>, #iree_codegen.workgroup_mapping<z:1>,
+                  #iree_codegen.workgroup_mapping<z>, #iree_codegen.workgroup_mapping<y>,
+                  #iree_codegen.workgroup_mapping<x>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %grid : !transform.any_op
+}
+transform.named_sequence @workgroups_sgmtn_parts_first(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed},
+    %m: !transform.param<i64> {transform.readonly},
+    %n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  //                                                      s  g   m  t   n
+  %tile, %grid = transform.structured.tile_using_forall %op tile_sizes [1, 1, %m, 1, %n]
+      (mapping = [#iree_codegen.workgroup_mapping<x>, #iree_codegen.workgroup_mapping<z:2>,
+                  #iree_codegen.workgroup_mapping<z:1>, #iree_codegen.workgroup_mapping<z>,
+                  #iree_codegen.workgroup_mapping<y>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %grid : !transform.any_op
+}
+
+// 1c. Where the store is tiled, the contraction moves into the grid.
+transform.named_sequence @contraction_into_grid(
+    %func: !transform.any_op {transform.readonly},
+    %contraction: !transform.any_op {transform.consumed},
+    %grid: !transform.any_op {transform.readonly}) {
+  %in, %grid_1 = transform.structured.fuse_into_containing_op %contraction into %grid
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// 1d. The zero fill and the operands' im2col move into the grid, and unit loops go away. Moving an
+//     im2col fails where no slice of it is taken, as in a grid of one workgroup.
 transform.named_sequence @a_into_grid(%func: !transform.any_op {transform.readonly}) {
   %a = transform.structured.match ops{["iree_linalg_ext.im2col"]}
       attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
@@ -40,20 +150,7 @@ transform.named_sequence @b_into_grid(%func: !transform.any_op {transform.readon
   transform.yield
 }
 
-// Where the kernel stores the result itself, the caller has tiled the op that makes it of the sums:
-// the contraction moves inside.
-transform.named_sequence @contraction_into_grid(
-    %func: !transform.any_op {transform.readonly},
-    %contraction: !transform.any_op {transform.consumed},
-    %grid: !transform.any_op {transform.readonly}) {
-  %in, %grid_1 = transform.structured.fuse_into_containing_op %contraction into %grid
-      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-  transform.yield
-}
-
-// 1. The caller has given each (m, n) tile of one part of one group (and of one tap) a workgroup of
-//    `grid`; the operands' im2col move inside and the unit loops go away.
-transform.named_sequence @workgroup_tile(
+transform.named_sequence @operands_into_grid(
     %func: !transform.any_op {transform.readonly},
     %grid: !transform.any_op {transform.readonly}) {
   %fill = transform.structured.match ops{["linalg.fill"]} in %func
@@ -78,8 +175,14 @@ transform.named_sequence @workgroup_tile(
   transform.yield
 }
 
-// 2. The main loop: `k_steps` matrix instructions deep, operand packs inside. The caller has packed
-//    the (m, n, k) loops to the instruction's shape; `mma` is the packed op.
+// 2. The main loop, in matrix instructions.
+// 2a. The loops are packed to the instruction's shape: @pack_<m>x<n>x<k>, or @pack_<m>x<n>xqx<k>
+//     where q is a loop of its own. A store is packed as the sums are (@pack_<m>x<n>), so that it
+//     takes them as they come. One sequence a shape, in matrix_instructions.mlir.
+// 2b. The packed contraction becomes matrix instructions: @to_<instruction>, one sequence each, in
+//     matrix_instructions.mlir.
+//
+// 2c. The loop over gemm_k: `k_steps` instructions deep, operand packs inside.
 transform.named_sequence @main_loop(
     %func: !transform.any_op {transform.readonly},
     %mma: !transform.any_op {transform.consumed},
@@ -98,7 +201,7 @@ transform.named_sequence @main_loop(
   transform.yield
 }
 
-// 2b. The main loop where q is a loop of its own around that over r: both become one loop, which is
+// 2c. The same where q is a loop of its own around that over r: both become one loop, which is
 //     what gets pipelined.
 transform.named_sequence @pixel_loop(
     %func: !transform.any_op {transform.readonly},
@@ -120,7 +223,7 @@ transform.named_sequence @pixel_loop(
   transform.yield
 }
 
-// 3. Distribute, after the packs have become reshapes and transposes.
+// 3. Threads, after the packs have become reshapes and transposes.
 // 3a. The two transposing copies of the main loop.
 transform.named_sequence @operand_copies(%func: !transform.any_op {transform.readonly})
     -> (!transform.any_op, !transform.any_op) {
@@ -135,8 +238,95 @@ transform.named_sequence @operand_copies(%func: !transform.any_op {transform.rea
   transform.yield %a, %b : !transform.any_op, !transform.any_op
 }
 
-// 3b. The caller has tiled the copies to threads: each thread reads its own piece of the source,
-//     transposes it in registers and writes it to LDS.
+// 3b. The pieces that threads copy: `row` by `k` elements of [q,] k step, m or n step, row, k; the
+//     last axis is the fastest. IREE gives some instructions two axes for row (`row2`) or k (`k2`).
+transform.named_sequence @threads_ri_row_k(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, %row, %k]
+      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
+                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
+transform.named_sequence @threads_ri_row_k2(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, %row, 1, %k]
+      (mapping = [#gpu.thread<linear_dim_4>, #gpu.thread<linear_dim_3>,
+                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>,
+                  #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
+transform.named_sequence @threads_ri_row2_k2(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, 1, %row, 1, %k]
+      (mapping = [#gpu.thread<linear_dim_5>, #gpu.thread<linear_dim_4>,
+                  #gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
+                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
+transform.named_sequence @threads_qri_row_k(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, 1, %row, %k]
+      (mapping = [#gpu.thread<linear_dim_4>, #gpu.thread<linear_dim_3>,
+                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>,
+                  #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
+transform.named_sequence @threads_qri_row_k2(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, 1, %row, 1, %k]
+      (mapping = [#gpu.thread<linear_dim_5>, #gpu.thread<linear_dim_4>,
+                  #gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
+                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
+transform.named_sequence @threads_qri_row2_k2(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, 1, 1, %row, 1, %k]
+      (mapping = [#gpu.thread<linear_dim_6>, #gpu.thread<linear_dim_5>,
+                  #gpu.thread<linear_dim_4>, #gpu.thread<linear_dim_3>,
+                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>,
+                  #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
+
+// 3c. Each thread reads its own piece of the source, transposes it in registers and writes it to
+//     LDS.
 transform.named_sequence @read_in_threads(
     %func: !transform.any_op {transform.readonly},
     %a_threads: !transform.any_op {transform.readonly},
@@ -153,8 +343,8 @@ transform.named_sequence @read_in_threads(
   transform.yield
 }
 
-// 3c. Subgroups share the instructions of a tile, lanes their fragments.
-transform.named_sequence @share_mma(
+// 4. Subgroups share the instructions of a tile, lanes their fragments.
+transform.named_sequence @mma_to_subgroups(
     %func: !transform.any_op {transform.readonly},
     %subgroup_m: !transform.param<i64> {transform.readonly},
     %subgroup_n: !transform.param<i64> {transform.readonly}) {
@@ -171,22 +361,30 @@ transform.named_sequence @share_mma(
   transform.yield
 }
 
-// 4. Behind the last pixel. The last part of a split may be longer than what is left of q; both
-//    operands are then zero there, by a select for every register. One zero makes the product zero:
-//    the operand that is a pixel at a time keeps what it reads instead, which is its last pixel.
-// 4a. Before its im2col is gone: mark what it reads.
-transform.named_sequence @mark_source(
-    %func: !transform.any_op {transform.readonly},
-    %operand: !transform.any_op {transform.readonly}) {
+// 5. Tail masking. The last part of a split may be longer than what is left of q; both operands
+//    are then zero there, by a select for every register. One zero makes the product zero: the
+//    operand that is a pixel at a time keeps what it reads instead, which is its last pixel.
+//    Before its im2col is gone, what it reads is marked. Where this fails nothing is marked.
+transform.named_sequence @mark_source_a(%func: !transform.any_op {transform.readonly}) {
+  %operand = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
+  %source = transform.get_producer_of_operand %operand[0]
+      : (!transform.any_op) -> !transform.any_op
+  transform.annotate %source "conv_compiler.unmasked" : !transform.any_op
+  transform.yield
+}
+transform.named_sequence @mark_source_b(%func: !transform.any_op {transform.readonly}) {
+  %operand = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "b"} in %func : (!transform.any_op) -> !transform.any_op
   %source = transform.get_producer_of_operand %operand[0]
       : (!transform.any_op) -> !transform.any_op
   transform.annotate %source "conv_compiler.unmasked" : !transform.any_op
   transform.yield
 }
 
-// 4b. When it is vectors: of a mask's length, (elements that there are) * (1 or 0: a pixel or none),
-//     the second factor becomes 1. Where all are such, the kernel is marked
-//     (schedule.LAST_PIXEL); a caller that lets it fail goes on here, with no masks to mark.
+// 6. Tail masking, when it is vectors: of a mask's length, (elements that there are) * (1 or 0: a
+//    pixel or none), the second factor becomes 1. Where all are such, the kernel is marked
+//    (`ir/attributes.py`, LAST_PIXEL). Masks that are made otherwise stay: right, if slower.
 transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.readonly}) {
   %source = transform.structured.match attributes{conv_compiler.unmasked} in %func
       : (!transform.any_op) -> !transform.any_op
@@ -213,10 +411,14 @@ transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.re
   transform.annotate %kernel "passthrough" = %kept : !transform.any_op, !transform.any_param
   transform.yield
 }
+transform.named_sequence @entry_reads(%func: !transform.any_op {transform.readonly}) {
+  transform.include @keep_last_pixel failures(suppress) (%func) : (!transform.any_op) -> ()
+  transform.yield
+}
 
-// 5. Where a trip's operations will be put in order (passes/interleave.py), behind the software
-//    pipelining: the loop holds two trips, so that loads refill registers that the other one reads.
-//    The fence is that pass's; a loop too short for the pipeline has none.
+// 7. Where the operations of an iteration will be put in order (passes/interleave.py), behind the
+//    software pipelining: the loop holds two iterations, so that loads refill registers that the
+//    other one reads. The fence is IREE's; a loop too short for the pipeline has none.
 transform.named_sequence @unroll_pipelined(%func: !transform.any_op {transform.readonly}) {
   %fence = transform.structured.match ops{["amdgpu.sched_barrier"]} in %func
       : (!transform.any_op) -> !transform.any_op
@@ -225,7 +427,7 @@ transform.named_sequence @unroll_pipelined(%func: !transform.any_op {transform.r
   "transform.loop.unroll"(%loop) <{factor = 2 : i64}> : (!transform.any_op) -> ()
   transform.yield
 }
-transform.named_sequence @unroll_trips(%func: !transform.any_op {transform.readonly}) {
+transform.named_sequence @entry_iterations(%func: !transform.any_op {transform.readonly}) {
   transform.include @unroll_pipelined failures(suppress) (%func) : (!transform.any_op) -> ()
   transform.yield
 }

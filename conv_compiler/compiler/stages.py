@@ -57,6 +57,7 @@ def stage_texts(
     from iree.compiler import ir
 
     from conv_compiler.build import build
+    from conv_compiler.compiler.normalise import normalise
     from conv_compiler.strategies.schedule import attach
 
     target, kind = problem.target, find_strategy(strategy.name)
@@ -68,8 +69,8 @@ def stage_texts(
             if last == "payload":
                 return texts
             lowering = kind.lower(problem.wgrad, target, strategy)
-            for step in lowering.passes:
-                step.apply(module)
+            if lowering.passes:
+                normalise(module, kind.normalise, lowering.passes)
             if strategy.instruction in TILE_INSTRUCTIONS:
                 _state(module, STATED_TILES, strategy.instruction)
             module.operation.verify()

@@ -53,7 +53,8 @@ class StrategyKind(ABC):
     """A kind of strategy.
 
     `name` is what users write, `tile` says what the numbers of a tile are, and `backends` where it
-    runs. `has_script` tells whether a user's own script can replace parts of its own. Kinds with
+    runs. `normalise` names the script of `mlir/normalise/` that runs its passes; empty where it has
+    none. `has_script` tells whether a user's own script can replace parts of its own. Kinds with
     `is_modelled` are ranked by `cost`; the others are taken in the order of the table.
     """
 
@@ -61,6 +62,7 @@ class StrategyKind(ABC):
     description: str
     tile: str
     backends: tuple[str, ...]
+    normalise: str = ""
     has_script: bool = False
     is_modelled: bool = False
 

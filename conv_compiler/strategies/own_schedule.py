@@ -8,25 +8,20 @@ from conv_compiler.errors import CompileFailed, ConvError, StrategyNotApplied
 from conv_compiler.strategies.gpu.loop_order import trips
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.schedule import Schedule
-    from conv_compiler.strategies.sequence_builder import Sequence
     from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
-# What the transform interpreter says where `Sequence.fail_without_loop` finds none.
+# The entry that fails where a user's script left the kernel without its main loop, and what the
+# transform interpreter says then.
+LOOP_CHECK = "entry_loop_check"
 _NO_LOOP = "expected parameter to be greater than 0, got 0"
 
 
-def loop_check(
-    problem: ConvProblem, tiling: GpuTiling, strategy: Strategy
-) -> dict[str, Callable[[Sequence], None]]:
-    """The entry that fails where a user's script left the kernel without its main loop; none where
-    the script is ours, or the loop has one trip and is gone."""
-    if not strategy.script or trips(problem, tiling, strategy.split_k) == 1:
-        return {}
-    return {"entry_loop_check": lambda s: s.fail_without_loop()}
+def is_checked(problem: ConvProblem, tiling: GpuTiling, strategy: Strategy) -> bool:
+    """Whether a kernel must have a main loop that a script could lose: the script is the user's,
+    and the loop has more than one iteration, or it is gone."""
+    return bool(strategy.script) and trips(problem, tiling, strategy.split_k) > 1
 
 
 def refusal(error: CompileFailed, strategy: Strategy, schedule: Schedule) -> ConvError:

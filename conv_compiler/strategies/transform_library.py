@@ -12,39 +12,45 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.strategies.schedule import SCRIPTS
 from conv_compiler.strategies.sequence_builder import Sequence
 
-Entry = Callable[[Sequence], None]
+Entry = Callable[[Sequence], object]
 
 
 def library(
     scripts: tuple[str, ...],
-    entries: Mapping[str, Entry],
+    entries: Iterable[str],
+    written: Mapping[str, Entry],
     own: str = "",
     fixed: tuple[str, ...] = (),
 ) -> tuple[str, tuple[str, ...]]:
-    """The text of what the entries reach in the scripts `mlir/<name>.mlir`, with the entries; and
-    the names of the user's sequences in it that are not as ours.
+    """The text of what the entries reach in the scripts `mlir/<name>.mlir`, and the names of the
+    user's sequences in it that are not as ours.
 
-    A script declares what it takes from another one; the definition replaces the declaration. `own`
-    is the text of a user's module: a sequence it defines, an entry too, takes the place of ours,
-    but not that of a `fixed` entry.
+    An entry is a sequence of the scripts or one `written` here. A script declares what it takes
+    from another one; the definition replaces the declaration. `own` is the text of a user's module:
+    a sequence it defines, an entry too, takes the place of ours, but not that of a `fixed` one.
     Raises UnsupportedStrategy when it is no transform library, has a sequence that nothing runs or
     none that differs from ours.
     """
-    ours = library(scripts, entries)[0] if own else ""
+    ours = library(scripts, entries, written)[0] if own else ""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse("module attributes { transform.with_named_sequence } {}")
         sources = [ir.Module.parse((SCRIPTS / f"{script}.mlir").read_text()) for script in scripts]
         users = _user_module(own) if own else None
-        defined: set[str] = set()
+        found: dict[str, ir.Operation] = {}
         for source in ([users] if users else []) + sources:
             for name, op in _definitions(source):
-                if name not in defined and not (source is users and name in fixed):
-                    defined.add(name)
-                    module.body.append(op.clone())
+                if not (source is users and name in fixed):
+                    found.setdefault(name, op)
+        # What is fixed comes last, so that a schedule given back as it is printed is printed so.
+        for name, op in found.items():
+            if name not in fixed:
+                module.body.append(op.clone())
         with ir.InsertionPoint(module.body):
-            for name, write in entries.items():
-                if name not in defined:
+            for name, write in written.items():
+                if name not in found:
                     _write_entry(name, write)
+        for name in fixed:
+            module.body.append(found[name].clone())
         _keep_reached(module, entries, users)
         try:
             module.operation.verify()

@@ -22,12 +22,12 @@ WHY = "the operations of its main loop are not in order: a trip has no reads, no
 @pytest.fixture
 def other_loops(monkeypatch):
     """The first kernels, as many as told, are pipelined otherwise than their strategy says."""
-    lowering, left = implicit_gemm_schedule.lowering, []
+    read, left = implicit_gemm_schedule.read_pipeline, []
 
-    def other(backend, entries, stages, **scripts):
-        return lowering(backend, entries, left.pop() if left else stages, **scripts)
+    def other(name, conditions, *, stages):
+        return read(name, conditions, stages=left.pop() if left else stages)
 
-    monkeypatch.setattr(implicit_gemm_schedule, "lowering", other)
+    monkeypatch.setattr(implicit_gemm_schedule, "read_pipeline", other)
     return lambda count: left.extend([2] * count)
 
 

@@ -17,10 +17,13 @@
 // ROUND-SAME:   translation_info = #[[WAY]]>
 // ROUND:      linalg.generic
 // ROUND-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
-// ROUND:      transform.include @workgroup_tile
 // ROUND:      kind(#iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_F16>)
+// ROUND:      transform.include @workgroups_sgm{{t?}}n
+// ROUND:      transform.include @operands_into_grid
+// ROUND:      transform.include @pack_
+// ROUND:      transform.include @to_
 // ROUND:      transform.include @main_loop
-// ROUND:      transform.include @share_mma
+// ROUND:      transform.include @mma_to_subgroups
 // ROUND:      hal.executable
 // ROUND:      func.func @main_dispatch_0
 // ROUND-SAME:   pipeline = #iree_codegen.pass_pipeline<
@@ -39,10 +42,13 @@
 // ODD-SAME:   translation_info = #[[WAY]]>
 // ODD:      linalg.generic
 // ODD-SAME:   compilation_info = #[[INFO]], conv_compiler.role = "contraction"
-// ODD:      transform.include @workgroup_tile
 // ODD:      kind(#iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_BF16>)
+// ODD:      transform.include @workgroups_sgm{{t?}}n
+// ODD:      transform.include @operands_into_grid
+// ODD:      transform.include @pack_
+// ODD:      transform.include @to_
 // ODD:      transform.include @main_loop
-// ODD:      transform.include @share_mma
+// ODD:      transform.include @mma_to_subgroups
 // ODD:      hal.executable
 // ODD:      func.func @main_dispatch_0
 // ODD-SAME:   pipeline = #iree_codegen.pass_pipeline<

@@ -12,10 +12,10 @@
 // RUN:   --stage schedule --stage isa > %t.again
 // RUN: diff %t %t.again
 
-// CHECK-LABEL: transform.named_sequence @share_mma
+// CHECK-LABEL: transform.named_sequence @mma_to_subgroups
 // CHECK:         mapping = [#gpu.warp<linear_dim_0>, #gpu.warp<linear_dim_1>]
 // CHECK-LABEL: transform.named_sequence @entry_threads
-// CHECK:         transform.include @share_mma
+// CHECK:         transform.include @mma_to_subgroups
 // CHECK:       ----- isa -----
 // CHECK:       v_mfma_f32_{{16x16x16|32x32x8}}_f16
 // CHECK:       .private_segment_fixed_size: 0
@@ -24,7 +24,7 @@ module attributes { transform.with_named_sequence } {
 transform.named_sequence private @cleanup(%func: !transform.any_op {transform.readonly})
 
 // Subgroups share the tile column by column instead of row by row.
-transform.named_sequence @share_mma(
+transform.named_sequence @mma_to_subgroups(
     %func: !transform.any_op {transform.readonly},
     %subgroup_m: !transform.param<i64> {transform.readonly},
     %subgroup_n: !transform.param<i64> {transform.readonly}) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.cpu.cost_constants import LANES
@@ -13,13 +12,17 @@ from conv_compiler.strategies.cpu.split_k import even_splits, part_lengths, spli
 from conv_compiler.strategies.cpu.workgroup_shares import cache_tiles, shares
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.kind import Lowering
-from conv_compiler.strategies.schedule import SCRIPTS, CompilationInfo, Schedule
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
+
+# The script of `mlir/normalise/` that runs the passes.
+NORMALISE = "cpu_lin"
 
 
 def lin_candidates(
@@ -167,21 +170,17 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
         for level, numbers in zip(levels, zip(*columns, strict=True), strict=True)
     )
     info = CompilationInfo(
-        lowering_config=f"#iree_cpu.lowering_config<{', '.join(texts)}>", pipeline=pipeline()
+        lowering_config=f"#iree_cpu.lowering_config<{', '.join(texts)}>",
+        pipeline=read_pipeline("cpu_lin").steps,
     )
     return Schedule(roles={"contraction": info})
-
-
-@lru_cache
-def pipeline(name: str = "cpu_lin") -> tuple[str, ...]:
-    """The passes `mlir/<name>.pipeline` lists, one a line."""
-    lines = (SCRIPTS / f"{name}.pipeline").read_text().splitlines()
-    return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopsKind(CpuKind):
     """A strategy that IREE tiles: its kernel is a loop nest of vectors."""
+
+    normalise: str = NORMALISE
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The payload in the form of a CPU kernel, and the pipeline that lowers it."""

@@ -25,7 +25,6 @@ from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling
 from conv_compiler.strategies.cpu.loops import (
     grouped_refusal,
     lin_refusal,
-    pipeline,
     shaping_passes,
 )
 from conv_compiler.strategies.cpu.operand_packing_cost import factors_of
@@ -38,6 +37,7 @@ from conv_compiler.strategies.cpu.split_k import deep_loop, even_splits, part_le
 from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.kind import Lowering
+from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import CpuTiling, Strategy
 from conv_compiler.targets.f8 import operand_bytes
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
     from conv_compiler.targets.host import PairInstruction
 
+# The script of `mlir/normalise/` that runs the passes.
+NORMALISE = "cpu_packed"
 # Copies are kept on a thread's stack, and tiles of sums on their way to registers: at most so much,
 # a power of two.
 STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
@@ -199,7 +201,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """The pipeline that lowers a kernel of loops over vectors."""
-    lowering = pipeline("cpu_vector")
+    lowering = read_pipeline("cpu_vector").steps
     info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=lowering)
     bytes = 1 << (STACK_BYTES - 1).bit_length()
     roles = {"contraction": info}
@@ -214,6 +216,8 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
 @dataclass(frozen=True, kw_only=True)
 class PackedKind(CpuKind):
     """A strategy whose kernel a pass writes (`passes/vector_kernel.py`)."""
+
+    normalise: str = NORMALISE
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The payload in the form of a CPU kernel, and the pipeline that lowers it."""

@@ -23,8 +23,8 @@ from conv_compiler.strategies.gpu.depthwise_cost import (
     vgprs,
 )
 from conv_compiler.strategies.gpu.lds_copies import DWORD
-from conv_compiler.strategies.gpu.lowering import lowering_threads
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_info, sums_of_few
+from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import DepthwiseTiling, Strategy
 
@@ -201,7 +201,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     assert isinstance(tiling, DepthwiseTiling)
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=lowering_threads(target.backend),
+        pipeline=read_pipeline("gpu_depthwise", {target.backend: True}).steps,
         workgroup_size=(tiling.threads, 1, 1),
         subgroup_size=target.subgroup_size,
     )

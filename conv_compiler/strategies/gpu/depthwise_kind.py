@@ -23,6 +23,7 @@ def _tiling(one: Strategy) -> DepthwiseTiling:
 class Depthwise(StrategyKind):
     """A kernel that a pass writes (`passes/depthwise.py`)."""
 
+    normalise: str = "depthwise"
     is_modelled: bool = True
 
     def candidates(

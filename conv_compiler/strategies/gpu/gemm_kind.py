@@ -25,6 +25,7 @@ def gpu_tiling(one: Strategy) -> GpuTiling:
 class GemmKind(StrategyKind):
     """A strategy whose payload is a batched GEMM on whole tiles."""
 
+    normalise: str = "implicit_gemm"
     has_script: bool = True
     is_modelled: bool = True
 

@@ -1,21 +1,22 @@
-"""The schedule of `implicit_gemm`: the script that tiles it, and the pipeline around the script."""
+"""The schedule of `implicit_gemm`: its sizes for the steps of `mlir/implicit_gemm.mlir`.
+
+`mlir/gpu_matrix.pipeline` says which of IREE's passes run between the entries.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
-from conv_compiler.strategies.gpu.loop_order import (
-    INTERLEAVED_STAGES,
-)
-from conv_compiler.strategies.gpu.lowering import lowering
+from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tilings import (
-    stores_result,
-)
-from conv_compiler.strategies.own_schedule import loop_check
+from conv_compiler.strategies.gpu.tilings import stores_result
+from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
+from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -24,114 +25,157 @@ if TYPE_CHECKING:
 
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.sequence_builder import Sequence
-    from conv_compiler.targets import Target
+    from conv_compiler.targets import Mma, Target
 
-# LLVM's scheduler after register allocation moves the waits for the next trip's operands up among
-# this trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
+# What sequences return: handles; packed ops are known by name.
+ANY_OP = ("!transform.any_op",)
+PACKED = ('!transform.op<"linalg.generic">',)
+SCRIPTS = ("common", "implicit_gemm", "matrix_instructions")
+# LLVM's scheduler after register allocation moves the waits for the next iteration's operands up
+# among this one's matrix instructions. The software pipeline's loads then have no time to arrive.
 PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
-# Where trips are ordered, LLVM's vectorizer of straight code would pair the addresses of two trips
-# and bring the loads of the first down to those of the second. Bytes it turns well, so trips of
-# these are not (`tilings.pipeline_stages`).
+# Where iterations are ordered, LLVM's vectorizer of straight code would pair the addresses of two
+# iterations and bring the loads of the first down to those of the second. It transposes bytes well,
+# so iterations of these are not ordered (`tilings.pipeline_stages`).
 ORDERED_FLAGS = ("--vectorize-slp=false",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entries:
+    """The entries of one kernel: which steps of the script run, with which sizes.
+
+    `stores` tells whether the kernel stores the result itself; `unmasked` is the operand, "a" or
+    "b", that needs no zeros behind the last pixel, or empty.
+    """
+
+    mma: Mma
+    tiling: GpuTiling
+    grid: str
+    stores: bool
+    unmasked: str
+
+    def workgroup(self, s: Sequence) -> None:
+        """Tile the grid; operands and, under a store, the contraction move into it."""
+        m, n, _ = self.tiling.workgroup
+        contraction, *store = self._ops(s)
+        (grid,) = s.include(self.grid, *(store or [contraction]), m, n, results=ANY_OP)
+        if store:
+            s.include("contraction_into_grid", contraction, grid)
+        s.include("operands_into_grid", grid)
+
+    def k_loop(self, s: Sequence) -> None:
+        """Pack to the instruction's shape, make instructions, and loop over gemm_k."""
+        pixel = "q" if self.tiling.outside else ""
+        contraction, *store = self._ops(s)
+        (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
+        if store:
+            s.include(store_pack_sequence(self.mma), *store, results=PACKED)
+        (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
+        k_steps = self.tiling.workgroup[2] // self.mma.k
+        s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
+
+    def threads(self, s: Sequence) -> None:
+        """Share copies among threads and instructions among subgroups."""
+        pixel, (m, n, _) = bool(self.tiling.outside), self.tiling.workgroup
+        subgroups_m, subgroups_n = self.tiling.subgroups
+        copies = s.include("operand_copies", results=2 * ANY_OP)
+        sides = ((self.mma.m, self.tiling.copy_a), (self.mma.n, self.tiling.copy_b))
+        loops: list[ir.Value] = []
+        for copy, (side, piece) in zip(copies, sides, strict=True):
+            name = threads_sequence(self.mma, side, with_pixel=pixel)
+            loops += s.include(name, copy, *piece, results=ANY_OP)
+        s.include("read_in_threads", *loops)
+        shares = m // self.mma.m // subgroups_m, n // self.mma.n // subgroups_n
+        s.include("mma_to_subgroups", *shares)
+        if self.unmasked:
+            s.include(f"mark_source_{self.unmasked}", may_fail=True)
+
+    def _ops(self, s: Sequence) -> list[ir.Value]:
+        """The contraction, and what stores its sums, if the kernel does."""
+        if self.stores:
+            return s.include("contraction_and_store", results=2 * ANY_OP)
+        return s.include("contraction", results=ANY_OP)
 
 
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """Script and pipeline of an implicit GEMM on matrix units."""
-    from conv_compiler.passes.interleave import Interleave
+    from conv_compiler.passes import find_pass
     from conv_compiler.strategies.transform_library import library
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
-    mma = mma_of(target, tiling)
-    m, n, k = tiling.workgroup
-    subgroups_m, subgroups_n = tiling.subgroups
-
-    stores = stores_result(problem, target, tiling, strategy.split_k)
-    plain = unmasked_operand(problem, target, tiling, strategy.split_k)
-
-    def workgroup(s: Sequence) -> None:
-        # s, g, m, (t,) n, (q,) r
-        tap, pixel = [1] * tiling.taps_outside, [0] * bool(tiling.outside)
-        sizes = [1, 1, m, *tap, n]
-        first_fastest = rank_facts(target).l2_parts > 1
-        if stores:
-            contraction, store = s.split(s.match("linalg.generic"), 2)
-            grid = s.tile_to_workgroups(store, sizes, first_fastest=first_fastest)
-            s.include("contraction_into_grid", contraction, grid)
-        else:
-            sizes += [*pixel, 0]
-            contraction = s.match("linalg.generic")
-            grid = s.tile_to_workgroups(contraction, sizes, first_fastest=first_fastest)
-        s.include("workgroup_tile", grid)
-
-    def k_loop(s: Sequence) -> None:
-        pixel = [0] * bool(tiling.outside)  # q stays as it is
-
-        def pack(op: ir.Value, *sizes: int) -> ir.Value:
-            return s.op(
-                "transform.structured.pack",
-                [op],
-                '!transform.op<"linalg.generic">',
-                static_packed_sizes=f"array<i64: {', '.join(map(str, sizes))}>",
-            )
-
-        contraction, *store = s.split(s.match("linalg.generic"), 1 + stores)
-        packed = pack(contraction, mma.m, mma.n, *pixel, mma.k)
-        for op in store:  # as the sums are packed, so that it takes them as they are
-            pack(op, mma.m, mma.n)
-        inner_tiled = s.op(
-            "transform.iree.convert_to_multi_mma",
-            [packed],
-            "!transform.any_op",
-            intrinsic_kind=f"#iree_gpu.mma_layout<{mma.name}>",
-        )
-        s.include("pixel_loop" if tiling.outside else "main_loop", inner_tiled, k // mma.k)
-
-    def threads(s: Sequence) -> None:
-        copies = s.include("operand_copies", results=2)
-        outer = [1, 1, 1] if tiling.outside else [1, 1]  # (q,) r and m or n in instructions
-        pieces = (
-            [*outer, *mma.inner(mma.m, tiling.copy_a[0]), *mma.inner(mma.k, tiling.copy_a[1])],
-            [*outer, *mma.inner(mma.n, tiling.copy_b[0]), *mma.inner(mma.k, tiling.copy_b[1])],
-        )
-        loops = [s.tile_to_threads(*pair) for pair in zip(copies, pieces, strict=True)]
-        s.include("read_in_threads", *loops)
-        s.include("share_mma", m // mma.m // subgroups_m, n // mma.n // subgroups_n)
-        if plain:
-            s.include("mark_source", s.operand(plain), may_fail=True)
-
-    def reads(s: Sequence) -> None:
-        # Masks that are made otherwise stay: right, if slower.
-        s.include("keep_last_pixel", may_fail=True)
-
-    def two_trips(s: Sequence) -> None:
-        s.include("unroll_trips")
-
-    check = loop_check(problem, tiling, strategy)
-    entries = ("entry_workgroup", "entry_k_loop", *check, "entry_threads")
-    late = {"entry_reads": reads} if plain else {}
-    ordered = {"entry_trips": two_trips} if tiling.stages == INTERLEAVED_STAGES else {}
-    pipeline = lowering(
-        target.backend, entries, tiling.stages, reads=tuple(late), pipelined=tuple(ordered)
+    entries = Entries(
+        mma=mma_of(target, tiling),
+        tiling=tiling,
+        grid=workgroups_sequence(target, tiling),
+        stores=stores_result(problem, target, tiling, strategy.split_k),
+        unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
+    )
+    interleaved = tiling.stages == INTERLEAVED_STAGES
+    checked = is_checked(problem, tiling, strategy)
+    pipeline = read_pipeline(
+        "gpu_matrix",
+        {
+            target.backend: True,
+            "lds-rows": True,
+            "own-script": checked,
+            "unmasked": bool(entries.unmasked),
+            "pipelined": tiling.stages > 1,
+            "interleaved": interleaved,
+        },
+        stages=tiling.stages,
     )
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=pipeline,
-        workgroup_size=(subgroups_m * subgroups_n * target.subgroup_size, 1, 1),
+        pipeline=pipeline.steps,
+        workgroup_size=(math.prod(tiling.subgroups) * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
-    written = {"entry_workgroup": workgroup, "entry_k_loop": k_loop, "entry_threads": threads}
-    # The check last, so that a schedule given back as it is printed is printed the same.
     text, replaced = library(
-        ("common", "implicit_gemm"),
-        written | late | ordered | check,
+        SCRIPTS,
+        pipeline.entries,
+        {
+            "entry_workgroup": entries.workgroup,
+            "entry_k_loop": entries.k_loop,
+            "entry_threads": entries.threads,
+        },
         strategy.script,
-        fixed=tuple(check),
+        fixed=(LOOP_CHECK,) * checked,
     )
+    behind = tuple(find_pass(name)() for name in pipeline.behind)
     return Schedule(
         roles=roles_of(problem, target, strategy, info),
         library=text,
         replaced=replaced,
-        flags=PIPELINE_FLAGS.get(target.backend, ()) + ORDERED_FLAGS * bool(ordered),
-        behind={"contraction": (Interleave(),)} if ordered else {},
+        flags=PIPELINE_FLAGS.get(target.backend, ()) + ORDERED_FLAGS * interleaved,
+        behind={"contraction": behind} if behind else {},
     )
+
+
+def workgroups_sequence(target: Target, tiling: GpuTiling) -> str:
+    """The sequence that makes the grid: its axes, and parts first where the L2 is divided."""
+    axes = "sgmtn" if tiling.taps_outside else "sgmn"
+    return f"workgroups_{axes}" + "_parts_first" * (rank_facts(target).l2_parts > 1)
+
+
+def pack_sequence(mma: Mma, pixel: str = "") -> str:
+    """The sequence that packs the contraction; `pixel` is "q" where that is a loop of its own."""
+    return "pack_" + "x".join(str(size) for size in (mma.m, mma.n, pixel, mma.k) if size)
+
+
+def store_pack_sequence(mma: Mma) -> str:
+    """The sequence that packs the op which stores the sums."""
+    return f"pack_{mma.m}x{mma.n}"
+
+
+def mma_sequence(mma: Mma) -> str:
+    """The sequence that makes instructions of the packed contraction."""
+    return f"to_{mma.name.lower()}"
+
+
+def threads_sequence(mma: Mma, side: int, *, with_pixel: bool) -> str:
+    """The sequence that shares a copy among threads, for the operand with this `side` of the
+    instruction; an extent of which IREE makes two axes bears a 2."""
+    parts = ("2" if mma.unit(extent) < extent else "" for extent in (side, mma.k))
+    row, k = parts
+    return f"threads_{'q' * with_pixel}ri_row{row}_k{k}"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu.gemm_kind import GemmKind
-from conv_compiler.strategies.gpu.lowering import lowering_vector
 from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
@@ -15,13 +14,13 @@ from conv_compiler.strategies.gpu.tilings import (
     vector_tilings,
 )
 from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering
-from conv_compiler.strategies.own_schedule import loop_check
+from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
+from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.sequence_builder import Sequence
     from conv_compiler.targets import Target
 
 
@@ -46,22 +45,24 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
     threads_m, threads_n, groups = vector_threads(problem, tiling.piece)
     waves = -(-threads_m * threads_n * groups // target.subgroup_size)
 
-    def parallel(s: Sequence) -> None:
-        s.include("parallel_tile", groups, m, n, piece_m, piece_n)
-
-    def loop(s: Sequence) -> None:
-        s.include("thread_loop", k)
-
-    check = loop_check(problem, tiling, strategy)
-    entries = {"entry_parallel": parallel, "entry_loop": loop, **check}
+    checked = is_checked(problem, tiling, strategy)
+    conditions = {target.backend: True, "lds-rows": True, "own-script": checked}
+    pipeline = read_pipeline("gpu_vector", conditions)
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=lowering_vector(target.backend, tuple(entries)),
+        pipeline=pipeline.steps,
         workgroup_size=(waves * target.subgroup_size, 1, 1),
         subgroup_size=target.subgroup_size,
     )
     text, replaced = library(
-        ("common", "vector_gemm"), entries, strategy.script, fixed=tuple(check)
+        ("common", "vector_gemm"),
+        pipeline.entries,
+        {
+            "entry_parallel": lambda s: s.include("parallel_tile", groups, m, n, piece_m, piece_n),
+            "entry_loop": lambda s: s.include("thread_loop", k),
+        },
+        strategy.script,
+        fixed=(LOOP_CHECK,) * checked,
     )
     return Schedule(
         roles=roles_of(problem, target, strategy, info), library=text, replaced=replaced

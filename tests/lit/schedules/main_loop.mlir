@@ -75,6 +75,10 @@ func.func @rounded_up(%gradient: tensor<50x1x20xf16>, %image: tensor<64x16xf16>,
 module attributes {transform.with_named_sequence} {
   transform.named_sequence private @main_loop(!transform.any_op {transform.readonly},
       !transform.any_op {transform.consumed}, !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @pack_16x16x16(!transform.any_op {transform.readonly},
+      !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic">
+  transform.named_sequence private @to_mfma_f32_16x16x16_f16(!transform.any_op {transform.readonly},
+      !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
     %k_steps = transform.param.constant 2 : i64 -> !transform.param<i64>
     %funcs = transform.structured.match ops{["func.func"]} in %root
@@ -83,11 +87,10 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%func: !transform.any_op):
       %gemm = transform.structured.match ops{["linalg.generic"]} in %func
           : (!transform.any_op) -> !transform.any_op
-      %packed = transform.structured.pack %gemm packed_sizes = [16, 16, 16]
-          : (!transform.any_op) -> !transform.op<"linalg.generic">
-      %mma = transform.iree.convert_to_multi_mma %packed,
-          kind(#iree_gpu.mma_layout<MFMA_F32_16x16x16_F16>)
-          : (!transform.op<"linalg.generic">) -> !transform.any_op
+      %packed = transform.include @pack_16x16x16 failures(propagate) (%func, %gemm)
+          : (!transform.any_op, !transform.any_op) -> !transform.op<"linalg.generic">
+      %mma = transform.include @to_mfma_f32_16x16x16_f16 failures(propagate) (%func, %packed)
+          : (!transform.any_op, !transform.op<"linalg.generic">) -> !transform.any_op
       transform.include @main_loop failures(propagate) (%func, %mma, %k_steps)
           : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
     }

@@ -17,15 +17,11 @@ func.func @gradient(%gradient: tensor<4x5x1x32xf16>) -> tensor<1x20x32xf16> {
 }
 
 module attributes {transform.with_named_sequence} {
-  transform.named_sequence private @mark_source(!transform.any_op {transform.readonly},
-      !transform.any_op {transform.readonly})
+  transform.named_sequence private @mark_source_a(!transform.any_op {transform.readonly})
   transform.named_sequence @__transform_main(%module: !transform.any_op {transform.readonly}) {
     %func = transform.structured.match ops{["func.func"]} in %module
         : (!transform.any_op) -> !transform.any_op
-    %a = transform.structured.match ops{["iree_linalg_ext.im2col"]}
-        attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
-    transform.include @mark_source failures(propagate) (%func, %a)
-        : (!transform.any_op, !transform.any_op) -> ()
+    transform.include @mark_source_a failures(propagate) (%func) : (!transform.any_op) -> ()
     transform.yield
   }
 }

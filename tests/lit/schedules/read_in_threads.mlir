@@ -131,22 +131,25 @@ module attributes {transform.with_named_sequence} {
       -> (!transform.any_op, !transform.any_op)
   transform.named_sequence private @read_in_threads(!transform.any_op {transform.readonly},
       !transform.any_op {transform.readonly}, !transform.any_op {transform.readonly})
+  transform.named_sequence private @threads_ri_row_k(!transform.any_op {transform.readonly},
+      !transform.any_op {transform.consumed}, !transform.param<i64> {transform.readonly},
+      !transform.param<i64> {transform.readonly}) -> !transform.any_op
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %c1 = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %c4 = transform.param.constant 4 : i64 -> !transform.param<i64>
+    %c8 = transform.param.constant 8 : i64 -> !transform.param<i64>
     %funcs = transform.structured.match ops{["func.func"]} in %root
         : (!transform.any_op) -> !transform.any_op
     transform.foreach %funcs : !transform.any_op {
     ^bb0(%func: !transform.any_op):
       %a, %b = transform.include @operand_copies failures(propagate) (%func)
           : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-      //                                                                 step  row  m  k
-      %a_piece, %a_threads = transform.structured.tile_using_forall %a tile_sizes [1, 1, 8, 1]
-          (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
-                      #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
-          : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-      %b_piece, %b_threads = transform.structured.tile_using_forall %b tile_sizes [1, 1, 1, 4]
-          (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
-                      #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
-          : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+      %a_threads = transform.include @threads_ri_row_k failures(propagate) (%func, %a, %c8, %c1)
+          : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+          -> !transform.any_op
+      %b_threads = transform.include @threads_ri_row_k failures(propagate) (%func, %b, %c1, %c4)
+          : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+          -> !transform.any_op
       transform.include @read_in_threads failures(propagate) (%func, %a_threads, %b_threads)
           : (!transform.any_op, !transform.any_op, !transform.any_op) -> ()
     }

@@ -103,8 +103,8 @@ def refused(capsys, tmp_path, text, *flags):
         ("not MLIR", "schedule: line 1:1: custom op 'not' is unknown"),
         ("func.func private @f()", "schedule: holds func.func; give transform.named_sequence"),
         (
-            OWN.read_text().replace("@share_mma", "@shore_mma"),
-            "schedule: @shore_mma takes no part in it; those that do are .*@share_mma",
+            OWN.read_text().replace("@mma_to_subgroups", "@shore_mma"),
+            "schedule: @shore_mma takes no part in it; those that do are .*@mma_to_subgroups",
         ),
         (OWN.read_text().replace("ops{[", "opps{["), r"schedule: line \d+:\d+: "),
     ],

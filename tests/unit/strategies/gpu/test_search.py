@@ -23,6 +23,7 @@ from conv_compiler.strategies.gpu import (
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import COPIES as COPIES_COSTS
 from conv_compiler.strategies.gpu.cost_constants import REDUCTION, SPLITS, TILES
+from conv_compiler.strategies.gpu.implicit_gemm_schedule import ANY_OP
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts
 from conv_compiler.strategies.gpu.lds_copies import (
     Item,
@@ -253,10 +254,11 @@ def test_schedules_name_every_entry_once(target):
 
 def test_libraries_link_what_a_script_declares():
     def entry(sequence):
-        grid = sequence.tile_to_workgroups(sequence.match("linalg.generic"), [1, 1, 1, 1, 0])
-        sequence.include("workgroup_tile", grid)
+        (contraction,) = sequence.include("contraction", results=ANY_OP)
+        (grid,) = sequence.include("workgroups_sgmn", contraction, 32, 64, results=ANY_OP)
+        sequence.include("operands_into_grid", grid)
 
-    text, _ = library(("common", "implicit_gemm"), {"entry": entry})
+    text, _ = library(("common", "implicit_gemm"), ("entry",), {"entry": entry})
     assert "named_sequence private" not in text
     assert text.count("@cleanup(%") == 1
     assert text.count("@slices_to_producers(%") == 1

@@ -44,7 +44,7 @@ func.func @one_short(%a: tensor<1x3x16x16xf16>, %b: tensor<1x2x16x16xf16>, %sums
 }
 
 module attributes {transform.with_named_sequence} {
-  transform.named_sequence private @share_mma(!transform.any_op {transform.readonly},
+  transform.named_sequence private @mma_to_subgroups(!transform.any_op {transform.readonly},
       !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
     %m = transform.param.constant 2 : i64 -> !transform.param<i64>
@@ -53,7 +53,7 @@ module attributes {transform.with_named_sequence} {
         : (!transform.any_op) -> !transform.any_op
     transform.foreach %funcs : !transform.any_op {
     ^bb0(%func: !transform.any_op):
-      transform.include @share_mma failures(propagate) (%func, %m, %n)
+      transform.include @mma_to_subgroups failures(propagate) (%func, %m, %n)
           : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     }
     transform.yield

@@ -105,20 +105,26 @@ func.func @rounded_up(%gradient: tensor<18x1x20xf16>,
 }
 
 module attributes {transform.with_named_sequence} {
-  transform.named_sequence private @workgroup_tile(!transform.any_op {transform.readonly},
+  transform.named_sequence private @operands_into_grid(!transform.any_op {transform.readonly},
       !transform.any_op {transform.readonly})
+  transform.named_sequence private @contraction(!transform.any_op {transform.readonly})
+      -> !transform.any_op
+  transform.named_sequence private @workgroups_sgmn(!transform.any_op {transform.readonly},
+      !transform.any_op {transform.consumed}, !transform.param<i64> {transform.readonly},
+      !transform.param<i64> {transform.readonly}) -> !transform.any_op
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %m = transform.param.constant 32 : i64 -> !transform.param<i64>
+    %n = transform.param.constant 48 : i64 -> !transform.param<i64>
     %funcs = transform.structured.match ops{["func.func"]} in %root
         : (!transform.any_op) -> !transform.any_op
     transform.foreach %funcs : !transform.any_op {
     ^bb0(%func: !transform.any_op):
-      %gemm = transform.structured.match ops{["linalg.generic"]} in %func
+      %gemm = transform.include @contraction failures(propagate) (%func)
           : (!transform.any_op) -> !transform.any_op
-      %tile, %grid = transform.structured.tile_using_forall %gemm tile_sizes [1, 1, 32, 48, 0]
-          (mapping = [#iree_codegen.workgroup_mapping<z:1>, #iree_codegen.workgroup_mapping<z>,
-                      #iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>])
-          : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-      transform.include @workgroup_tile failures(propagate) (%func, %grid)
+      %grid = transform.include @workgroups_sgmn failures(propagate) (%func, %gemm, %m, %n)
+          : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+          -> !transform.any_op
+      transform.include @operands_into_grid failures(propagate) (%func, %grid)
           : (!transform.any_op, !transform.any_op) -> ()
     }
     transform.yield

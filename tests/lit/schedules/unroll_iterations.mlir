@@ -45,9 +45,9 @@ module attributes { transform.with_named_sequence } {
         : (!transform.any_op) -> !transform.any_op
     transform.foreach %funcs : !transform.any_op {
     ^bb0(%func: !transform.any_op):
-      transform.include @unroll_trips failures(propagate) (%func) : (!transform.any_op) -> ()
+      transform.include @entry_iterations failures(propagate) (%func) : (!transform.any_op) -> ()
     }
     transform.yield
   }
-  transform.named_sequence private @unroll_trips(%func: !transform.any_op {transform.readonly})
+  transform.named_sequence private @entry_iterations(%func: !transform.any_op {transform.readonly})
 }

@@ -1,0 +1,74 @@
+"""The pipeline files of `mlir/`: the passes of a kernel and the entries between them, one a line.
+
+A line is a pass as the compiler writes it, an entry `@name`, `include` and another file's name, or
+`behind` and a pass of `passes/` that runs when the pipeline is through. `[words]` in front of it
+are the conditions under which it is taken; `{name}` in it stands for a number; `#` begins a
+comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from conv_compiler.strategies.schedule import SCRIPTS
+
+_LINE = re.compile(r"(?:\[([\w -]+)\] )?(?:(include|behind) )?(\S.*)")
+_NONE: Mapping[str, bool] = MappingProxyType({})
+_NUMBER = re.compile(r"\{(\w+)\}")  # a pass option has a `=`
+
+
+class Line(NamedTuple):
+    """One line: when it is taken, what it is (a `step`, `include` or `behind`), and its text."""
+
+    conditions: frozenset[str]
+    kind: str
+    text: str
+
+
+class Pipeline(NamedTuple):
+    """What a kernel runs: compiler passes and `@entry` steps, and passes of ours behind them."""
+
+    steps: tuple[str, ...]
+    behind: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the entries, in order."""
+        return tuple(step[1:] for step in self.steps if step[0] == "@")
+
+
+@lru_cache
+def lines(name: str) -> tuple[Line, ...]:
+    """The lines of `mlir/<name>.pipeline`, comments left out."""
+    found = []
+    for line in (SCRIPTS / f"{name}.pipeline").read_text().splitlines():
+        if line and not line.startswith("#"):
+            matched = _LINE.fullmatch(line)
+            assert matched, f"{name}.pipeline: {line}"
+            conditions, kind, text = matched.groups()
+            found.append(Line(frozenset((conditions or "").split()), kind or "step", text))
+    return tuple(found)
+
+
+def read_pipeline(name: str, conditions: Mapping[str, bool] = _NONE, **numbers: int) -> Pipeline:
+    """The lines of `mlir/<name>.pipeline` whose conditions hold, with their numbers.
+
+    Raises KeyError where a line taken names a number that is not given.
+    """
+    steps: list[str] = []
+    behind: list[str] = []
+    for line in lines(name):
+        if not all(conditions.get(condition) for condition in line.conditions):
+            continue
+        if line.kind == "include":
+            inner = read_pipeline(line.text, conditions, **numbers)
+            steps += inner.steps
+            behind += inner.behind
+        else:
+            text = _NUMBER.sub(lambda found: str(numbers[found[1]]), line.text)
+            (behind if line.kind == "behind" else steps).append(text)
+    return Pipeline(tuple(steps), tuple(behind))
