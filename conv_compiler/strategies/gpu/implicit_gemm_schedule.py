@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # LLVM's scheduler after register allocation moves the waits for the next trip's operands up among
 # this trip's matrix instructions, and the software pipeline's loads have no time left to arrive.
-PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
+PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",), "cuda": ()}
 # Where trips are ordered, LLVM's vectorizer of straight code would pair the addresses of two trips
 # and bring the loads of the first down to those of the second. Bytes it turns well, so trips of
 # these are not (`tilings.pipeline_stages`).
@@ -132,6 +132,6 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         roles=roles_of(problem, target, strategy, info),
         library=text,
         replaced=replaced,
-        flags=PIPELINE_FLAGS.get(target.backend, ()) + ORDERED_FLAGS * bool(ordered),
+        flags=PIPELINE_FLAGS[target.backend] + ORDERED_FLAGS * bool(ordered),
         behind={"contraction": (Interleave(),)} if ordered else {},
     )
