@@ -295,8 +295,8 @@ def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
         near = did_you_mean(text, names) if len(pair) == 1 and text not in names else ""
         raise UnsupportedProblem(
             f"compute {text}: not two 8-bit floats of one kind; {near}write bf8,fp8 for the chip's "
-            f"own, two of {', '.join(known)}, for f16 data {' or '.join(CONVERSIONS)}, or for f32 data "
-            f"{', '.join(TERMS)}"
+            f"own, two of {', '.join(known)}, for f16 data {' or '.join(CONVERSIONS)}, or for f32 "
+            f"data {', '.join(TERMS)}"
         )
     if DTYPES[dtype].is_integer or DTYPES[dtype].bits == 8:
         raise UnsupportedProblem(f"compute {text}: is for wider floats than {dtype}; leave it out")
