@@ -161,11 +161,14 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
     from conv_compiler import vgpu
     from conv_compiler.errors import UnsupportedTarget
     from conv_compiler.runtime.kernel import load
+    from conv_compiler.targets import find_target
     from conv_compiler.verification.verify import inputs
 
     if artifact.target not in vgpu.CHIPS:
+        isa = find_target(artifact.target).isa
+        why = f", for {isa.not_executed}" if isa else ""
         raise UnsupportedTarget(
-            f"target {artifact.target}: has no virtual device to count on; "
+            f"target {artifact.target}: has no virtual device to count on{why}; "
             f"use {', '.join(vgpu.CHIPS)}"
         )
     kernel = load(artifact, "vgpu")

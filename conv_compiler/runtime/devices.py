@@ -55,7 +55,9 @@ def _open_hip(name: str, chip: str) -> Any:
 
 def _open_virtual(name: str, chip: str) -> Any:
     from conv_compiler import vgpu
+    from conv_compiler.targets import executed_isa
 
+    executed_isa(chip)  # refuses a chip that is compiled for only, and says why
     return vgpu.device(chip, checks=name == "vgpu-checked")
 
 

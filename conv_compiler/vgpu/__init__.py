@@ -5,7 +5,7 @@
 >>> config = rt.Config(device=vgpu.device("gfx942"))
 
 The library behind it can also be named to any IREE tool:
-`iree-run-module --hip_dylib_path=<folder of library_path()> --device=hip://1`.
+`iree-run-module --hip_dylib_path=<folder of library_path()> --device=hip://2`.
 docs/vgpu.md says what a run on it proves and what it does not.
 """
 

@@ -23,7 +23,7 @@ _driver_lock = Lock()
 
 
 def device_uri(chip: str, *, checks: bool = False) -> str:
-    """Return the device's name for IREE's tools, as in `iree-run-module --device=hip://1`."""
+    """Return the device's name for IREE's tools, as in `iree-run-module --device=hip://2`."""
     chip = canonical_name(chip)
     try:
         executed_isa(chip)

@@ -33,7 +33,7 @@ PACKED = ('!transform.op<"linalg.generic">',)
 SCRIPTS = ("common", "implicit_gemm", "matrix_instructions")
 # LLVM's scheduler after register allocation moves the waits for the next iteration's operands up
 # among this one's matrix instructions. The software pipeline's loads then have no time to arrive.
-PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",)}
+PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",), "cuda": ()}
 # Where iterations are ordered, LLVM's vectorizer of straight code would pair the addresses of two
 # iterations and bring the loads of the first down to those of the second. It transposes bytes well,
 # so iterations of these are not ordered (`tilings.pipeline_stages`).
@@ -147,7 +147,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         roles=roles_of(problem, target, strategy, info),
         library=text,
         replaced=replaced,
-        flags=PIPELINE_FLAGS.get(target.backend, ()) + ORDERED_FLAGS * interleaved,
+        flags=PIPELINE_FLAGS[target.backend] + ORDERED_FLAGS * interleaved,
         behind={"contraction": behind} if behind else {},
     )
 

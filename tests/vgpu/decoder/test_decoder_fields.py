@@ -66,6 +66,21 @@ CASES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "v_mfma_f32_32x32x4_xf32 a[0:15], v[8:9], v[10:11], a[0:15]",
         {"d": a(0, 16), "c": a(0, 16)},
     ),
+    # On gfx908 no bit says so: sums are in accumulation registers.
+    (
+        "gfx908",
+        "0400cdd3 01230204",
+        "v_mfma_f32_16x16x16_f16 a[4:7], v[1:2], v[17:18], a[0:3]",
+        {"d": a(4, 4), "a": v(1, 2), "b": v(17, 2), "c": a(0, 4)},
+    ),
+    (
+        "gfx90a",
+        "0400cdd3 01230204",
+        "v_mfma_f32_16x16x16_f16 v[4:7], v[1:2], v[17:18], v[0:3]",
+        {"d": v(4, 4), "a": v(1, 2), "b": v(17, 2), "c": v(0, 4)},
+    ),
+    ("gfx908", "0140d8d3 04010018", "v_accvgpr_read v1, a4", {"d": v(1), "a": a(4)}),
+    ("gfx908", "0040d9d3 80000018", "v_accvgpr_write a0, 0", {"d": a(0)}),
     ("gfx942", "0140d8d3 02010018", "v_accvgpr_read v1, a2", {"d": v(1), "a": a(2)}),
     ("gfx942", "0340d9d3 04010018", "v_accvgpr_write a3, v4", {"d": a(3), "a": v(4)}),
     ("gfx942", "010089d2 017f0100", "v_readlane_b32 s1, v1, 63", {"d": s(1), "a": v(1), "b": s(191)}),

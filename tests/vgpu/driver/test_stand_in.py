@@ -8,7 +8,12 @@ import iree.runtime as rt
 import numpy as np
 import pytest
 
+import conv_compiler
 from conv_compiler import vgpu
+from conv_compiler.errors import UnsupportedTarget
+from conv_compiler.model.facts import chip_facts
+from conv_compiler.runtime.kernel import load as load_artifact
+from conv_compiler.targets import find_target
 from tests.chips import each
 
 INVALID_VALUE, INVALID_POINTER, INVALID_DEVICE, INVALID_IMAGE, NOT_SUPPORTED = 1, 17, 101, 200, 801
@@ -138,7 +143,9 @@ def test_error_is_fetched_once_and_its_text_stays(hip: ctypes.CDLL) -> None:
     assert hip.hipDeviceGet(byref(c_int()), 99) == INVALID_DEVICE
     assert hip.hipGetLastError() == INVALID_DEVICE
     assert hip.hipGetLastError() == 0
-    assert hip.hipGetErrorString(INVALID_DEVICE) == b"device 99: does not exist; devices are 0 to 9"
+    assert (
+        hip.hipGetErrorString(INVALID_DEVICE) == b"device 99: does not exist; devices are 0 to 21"
+    )
     assert hip.hipGetErrorString(INVALID_IMAGE) == b"not a code object"
     assert hip.hipGetErrorName(INVALID_IMAGE) == b"hipErrorInvalidImage"
 
@@ -166,7 +173,20 @@ def test_a_device_a_chip(hip: ctypes.CDLL, chip: str) -> None:
 
 def test_checked_devices_are_devices_of_their_own() -> None:
     uris = {vgpu.device_uri(chip, checks=checks) for chip in vgpu.CHIPS for checks in (False, True)}
-    assert uris == {f"hip://{i}" for i in range(10)}
+    assert uris == {f"hip://{i}" for i in range(2 * len(vgpu.CHIPS))}
+
+
+def test_a_chip_that_is_compiled_for_only_is_refused_and_says_why() -> None:
+    why = "chip gfx1250: has no virtual device, for no table of its instructions' encodings"
+    with pytest.raises(vgpu.VirtualDeviceError, match=why):
+        vgpu.device("gfx1250")
+    problem = conv_compiler.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3))
+    artifact = conv_compiler.compile(problem, "gfx1250")
+    assert artifact.main_kernel.mma
+    with pytest.raises(UnsupportedTarget, match=why):
+        load_artifact(artifact, "vgpu")
+    with pytest.raises(UnsupportedTarget, match="gfx1250: not modelled, for no table of its"):
+        chip_facts(find_target("gfx1250"))
 
 
 def test_unknown_chip_is_refused() -> None:

@@ -23,8 +23,9 @@ A, B, C, D = 0, 32, 64, 128
 F32, F16, BF16, I8 = np.float32, np.float16, ml_dtypes.bfloat16, np.int8
 FNUZ = {"fp8": ml_dtypes.float8_e4m3fnuz, "bf8": ml_dtypes.float8_e5m2fnuz}
 OCP = {"fp8": ml_dtypes.float8_e4m3fn, "bf8": ml_dtypes.float8_e5m2}
-CDNA2, CDNA3, CDNA4 = ("gfx90a",), ("gfx942",), ("gfx950",)
-ALL, NEW = CDNA2 + CDNA3 + CDNA4, CDNA3 + CDNA4
+CDNA1, CDNA2, CDNA3, CDNA4 = ("gfx908",), ("gfx90a",), ("gfx942",), ("gfx950",)
+OLD, NEW = CDNA1 + CDNA2, CDNA3 + CDNA4
+ALL = OLD + NEW
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """Sources: opcode tables of the CDNA2, CDNA3 and CDNA4 ISA guides; modifiers, the calculator."""
+    """Sources: opcode tables of the CDNA1, CDNA2, CDNA3 and CDNA4 ISA guides; modifiers, the calculator."""
     out = []
 
     def dense(name: str, m: int, k: int, blocks: int, kind: type, chips: tuple[str, ...],
@@ -60,20 +61,20 @@ def rows() -> list[Row]:
         dense(f"v_mfma_f32_{shape}4_{blocks}b_f16", m, 4, blocks, F16, ALL, ALL)
         dense(f"v_mfma_f32_{shape}4_{blocks}b_bf16", m, 4, blocks, BF16, NEW, NEW)
         dense(f"v_mfma_f32_{shape}4bf16_1k", m, 4, blocks, BF16, CDNA2, CDNA2)
-        dense(f"v_mfma_f32_{shape}2bf16", m, 2, blocks, BF16, CDNA2, CDNA2)
+        dense(f"v_mfma_f32_{shape}2bf16", m, 2, blocks, BF16, OLD, OLD)
         dense(f"v_mfma_i32_{shape}4_{blocks}b_i8", m, 4, blocks, I8, ALL, ALL)
     for m in (32, 16):
         k = 64 // m  # depths of an f32 instruction
         shape = f"{m}x{m}x"
         dense(f"v_mfma_f32_{shape}{k}_f32", m, k, 1, F32, ALL, ALL)
         dense(f"v_mfma_f32_{shape}{2 * k}_xf32", m, 2 * k, 1, F32, CDNA3, ())
-        dense(f"v_mfma_f32_{shape}{4 * k}_f16", m, 4 * k, 1, F16, ALL, CDNA2)
+        dense(f"v_mfma_f32_{shape}{4 * k}_f16", m, 4 * k, 1, F16, ALL, OLD)
         dense(f"v_mfma_f32_{shape}{8 * k}_f16", m, 8 * k, 1, F16, CDNA4, ())
         dense(f"v_mfma_f32_{shape}{4 * k}_bf16", m, 4 * k, 1, BF16, NEW, ())
         dense(f"v_mfma_f32_{shape}{4 * k}bf16_1k", m, 4 * k, 1, BF16, CDNA2, CDNA2)
-        dense(f"v_mfma_f32_{shape}{2 * k}bf16", m, 2 * k, 1, BF16, CDNA2, CDNA2)
+        dense(f"v_mfma_f32_{shape}{2 * k}bf16", m, 2 * k, 1, BF16, OLD, OLD)
         dense(f"v_mfma_f32_{shape}{8 * k}_bf16", m, 8 * k, 1, BF16, CDNA4, ())
-        dense(f"v_mfma_i32_{shape}{4 * k}i8", m, 4 * k, 1, I8, CDNA2, CDNA2)
+        dense(f"v_mfma_i32_{shape}{4 * k}i8", m, 4 * k, 1, I8, OLD, OLD)
         dense(f"v_mfma_i32_{shape}{8 * k}_i8", m, 8 * k, 1, I8, NEW, ())
         dense(f"v_mfma_i32_{shape}{16 * k}_i8", m, 16 * k, 1, I8, CDNA4, ())
         for lhs in FNUZ:
@@ -85,7 +86,7 @@ def rows() -> list[Row]:
     for m, blocks in ((16, 1), (4, 4)):
         name = f"v_mfma_f64_{m}x{m}x4_" + ("4b_" if blocks > 1 else "") + "f64"
         f64 = np.float64
-        out.append(Row(name, Cdna(m, 4, blocks, segment_rows=1), f64, f64, f64, ALL))
+        out.append(Row(name, Cdna(m, 4, blocks, segment_rows=1), f64, f64, f64, CDNA2 + NEW))
     return out
 
 

@@ -9,7 +9,7 @@ from tests.vgpu.support import code_objects
 
 CHIP = "gfx90a"
 
-# The instructions the kernels are made of, as LLVM assembles them for gfx90a. s[4:5] points to the arguments.
+# The instructions the kernels are made of, as LLVM assembles them for gfx90a (and for gfx908). s[4:5] points to the arguments.
 ENCODED = {
     "s_load_dwordx2 s[2:3], s[4:5], 0x0": "82 00 06 c0 00 00 00 00",
     "s_load_dwordx2 s[12:13], s[4:5], 0x0": "02 03 06 c0 00 00 00 00",
@@ -43,6 +43,18 @@ ENCODED = {
     "global_load_dword v3, v[4:5], off offset:-32": "e0 9f 50 dc 04 00 7f 03",
     "global_atomic_add v1, v2, s[2:3]": "00 80 08 dd 01 02 02 00",
     "buffer_load_dword v3, off, s[12:15], s8": "00 00 50 e0 00 03 03 08",
+    "v_lshlrev_b32_e32 v3, 2, v1": "82 02 06 24",
+    "v_add_u32_e32 v3, v3, v0": "03 01 06 68",
+    "v_lshlrev_b32_e32 v4, 4, v2": "84 04 08 24",
+    "v_add_u32_e32 v3, v3, v4": "03 09 06 68",
+    "v_lshlrev_b32_e32 v3, 2, v3": "82 06 06 24",
+    "v_lshl_or_b32 v5, v1, 10, v0": "05 00 00 d2 01 15 01 04",
+    "v_lshl_or_b32 v5, v2, 20, v5": "05 00 00 d2 02 29 15 04",
+    "v_bfe_u32 v1, v0, 10, 10": "01 00 c8 d1 00 15 29 02",
+    "v_bfe_u32 v2, v0, 20, 10": "02 00 c8 d1 00 29 29 02",
+    "v_mov_b32_e32 v5, v0": "00 03 0a 7e",
+    "v_and_b32_e32 v0, 0x3ff, v0": "ff 00 00 26 ff 03 00 00",
+    "global_store_dword v3, v5, s[2:3]": "00 80 70 dc 03 05 02 00",
     "ds_add_u32 v1, v2": "00 00 00 d8 01 02 00 00",
     "ds_write_b32 v1, v2": "00 00 1a d8 01 02 00 00",
 }
@@ -56,12 +68,12 @@ class HipError(RuntimeError):
 class Hip:
     """The HIP calls on one device; memory it allocated is freed by `close`."""
 
-    def __init__(self, *, checks: bool = True) -> None:
+    def __init__(self, *, checks: bool = True, chip: str = CHIP) -> None:
         self._library = ctypes.CDLL(str(vgpu.library_path()))
         self._library.hipGetErrorString.restype = c_char_p
         self._allocated: list[int] = []
         self._modules: list[c_void_p] = []
-        self.call("hipSetDevice", int(vgpu.device_uri(CHIP, checks=checks).removeprefix("hip://")))
+        self.call("hipSetDevice", int(vgpu.device_uri(chip, checks=checks).removeprefix("hip://")))
 
     def call(self, name: str, *arguments: object) -> None:
         error = getattr(self._library, name)(*arguments)

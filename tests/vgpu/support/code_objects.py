@@ -35,9 +35,13 @@ def unknown_sopp(chip: str) -> bytes:
 
 
 # EF_AMDGPU_MACH in e_flags, from the AMDGPU ABI document.
-MACH = {"gfx90a": 0x3F, "gfx942": 0x4C, "gfx950": 0x4F, "gfx1100": 0x41, "gfx1201": 0x4E}
+MACH = {
+    **{"gfx908": 0x30, "gfx90a": 0x3F, "gfx942": 0x4C, "gfx950": 0x4F, "gfx1100": 0x41},
+    **{"gfx1101": 0x46, "gfx1103": 0x44, "gfx1150": 0x43, "gfx1151": 0x4A},
+    **{"gfx1200": 0x48, "gfx1201": 0x4E},
+}
 E_FLAGS_OFFSET = 48
-RSRC1_OFFSET = 48  # in a kernel descriptor
+RSRC1_OFFSET, RSRC2_OFFSET = 48, 52  # in a kernel descriptor
 
 
 @dataclass(frozen=True)
@@ -95,14 +99,14 @@ def with_lds_bytes(vmfb: bytes, old: int, new: int) -> bytes:
     return vmfb
 
 
-def with_mode_bits(vmfb: bytes, bits: int) -> bytes:
-    """Set bits of COMPUTE_PGM_RSRC1 in the only kernel's descriptor."""
+def with_mode_bits(vmfb: bytes, bits: int, offset: int = RSRC1_OFFSET) -> bytes:
+    """Set bits of COMPUTE_PGM_RSRC1, or of the word at `offset`, in the only kernel's descriptor."""
     start = find(vmfb).start
     elf = ELFFile(io.BytesIO(vmfb[start:]))
     symbols = elf.get_section_by_name(".dynsym").iter_symbols()
     (address,) = (s["st_value"] for s in symbols if s.name.endswith(".kd"))
     data = elf.get_section_by_name(".rodata")
-    at = start + data["sh_offset"] + address - data["sh_addr"] + RSRC1_OFFSET
+    at = start + data["sh_offset"] + address - data["sh_addr"] + offset
     (word,) = struct.unpack_from("<I", vmfb, at)
     return vmfb[:at] + struct.pack("<I", word | bits) + vmfb[at + 4 :]
 
