@@ -44,7 +44,8 @@ def filled(
     """The copy for a chunk that starts at iteration `first` of each loop.
 
     The summed loops have so many `iterations` in it. There are zeros where it reaches past the
-    tensor or into its pads. With the tensor's `memory` the caches are asked for what will be read later.
+    tensor or into its pads. With the tensor's `memory` the caches are asked for what will be read
+    later.
     """
     around, strides = operand.layout.around, operand.layout.strides
     counts = [_extent(operand, axis, iterations) for axis in around]
