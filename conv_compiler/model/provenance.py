@@ -13,7 +13,7 @@ from enum import Enum
 
 CPU_COSTS = "tools/fit/cpu_costs.py"
 GPU_COUNTS = "tools/fit/gpu_counts.py"
-MODEL_TIMELINES = "tools/fit/gpu_counts.py --timelines"
+MODEL_TIMELINES = "tools/fit/gpu_counts.py --part timelines"
 
 # The last word of a constant's name is its unit. A share is a part of 1.
 UNITS = (

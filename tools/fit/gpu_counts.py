@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Fit the instruction counts of the GPU cost models to compiled machine code. Needs no GPU.
 
-    tools/fit/gpu_counts.py [--check] [--chip gfx942] [--few] [--timelines]
+    tools/fit/gpu_counts.py [--check] [--chip gfx942] [--few] [--part loop]
 
 Compiles a list of tilings, counts the instructions of each main loop (`conv_compiler.model`), and
 fits the constants of `strategies/gpu/cost_constants.py` by least squares. Prints each table value
-beside the fitted one, and the residuals. `--few` takes a third of the list. `--timelines` fits the
-constants of `model/constants.py` to timelines of the same code. `--check` ends with exit code 1
-where the predictions by the table are off by more than CHECKED_ERROR (rms).
+beside the fitted one, and the residuals. `--few` takes a third of the list. `--part depthwise` fits
+the depthwise kernel, `--part timelines` the constants of `model/constants.py` to timelines of code.
+`--check` ends with exit code 1 where the predictions by the table are off by more than
+CHECKED_ERROR (rms).
 
 Constants that the list does not reach stay as they are: `--chip gfx90a` reaches those of loops that
 are not interleaved, and of what stands outside the loop.
@@ -73,6 +74,7 @@ DEPTHWISE_PROBLEMS = (
     _square(n=32, g=64, k=1, c=1, image=(56, 56)),
     _square(n=32, g=144, k=1, c=1, image=(28, 28), dtype="bf16"),
     ConvProblem(n=16, g=96, k=1, c=1, image=(30, 30), filter=(5, 5), dtype="f32"),
+    _square(n=8, g=256, k=1, c=1, image=(112, 112)),
 )
 
 
@@ -239,12 +241,14 @@ def main() -> int:
     parser.add_argument("--chip", default="gfx942")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--few", action="store_true")
-    parser.add_argument("--timelines", action="store_true")
+    parser.add_argument("--part", default="loop", choices=("loop", "depthwise", "timelines"))
     options = parser.parse_args()
     target = find_target(options.chip)
     every = 3 if options.few else 1
+    if options.part == "depthwise":
+        return _depthwise(list(compiled(DEPTHWISE_PROBLEMS[::every], "depthwise", target)), target)
     found = list(compiled(PROBLEMS[::every], "implicit_gemm", target))
-    if options.timelines:
+    if options.part == "timelines":
         made = timeline_fit(found, target)
         print(made.text if made else f"{target.name} has no interleaved loops")
         return 0
@@ -252,12 +256,17 @@ def main() -> int:
     print(f"# {target.name}: an iteration of the main loop\n{loop.text}\n{means(found, target)}")
     if outside := outside_fit(found, target):
         print(f"\n# {target.name}: outside the main loop\n{outside.text}")
-    strips = list(compiled(DEPTHWISE_PROBLEMS[::every], "depthwise", target))
-    if made := depthwise_fit(strips, target):
-        print(f"\n# {target.name}: an iteration of the depthwise kernel\n{made.text}")
     if options.check and loop.table_error > CHECKED_ERROR:
         print(f"the table is off by more than {CHECKED_ERROR:.0%}")
         return 1
+    return 0
+
+
+def _depthwise(found: list[Compiled], target: Target) -> int:
+    """Print the fit of the depthwise kernel."""
+    made = depthwise_fit(found, target)
+    print(f"# {target.name}: an iteration of the depthwise kernel")
+    print(made.text if made else "no kernel of the list has a main loop")
     return 0
 
 

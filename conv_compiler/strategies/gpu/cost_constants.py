@@ -255,7 +255,9 @@ class DepthwiseInstructions:
     """Vector instructions of the depthwise kernel beyond its products."""
 
     source: ClassVar[Source] = Source(
-        kind=Kind.FITTED, text="machine code of depthwise kernels for gfx942", tool=GPU_COUNTS
+        kind=Kind.FITTED,
+        text="machine code of depthwise kernels for gfx942",
+        tool=f"{GPU_COUNTS} --part depthwise",
     )
 
     # To find a strip, to address a row, to mask a load at an edge.
