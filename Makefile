@@ -2,17 +2,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all check clean
+.PHONY: demo test test-cold test-all check clean
 
 # The whole way for every layer of ResNet-50, on the CPU and for gfx942.
 demo: .venv/.demo
 	$(BIN)/conv-compiler demo
 
-# Everything that needs no GPU and no patience.
+# Everything that needs no GPU and no patience. Kernels of the last run are executed again, and compiled
+# again where sources changed; `make test-cold` compiles all.
 test: .venv/.test
 	$(BIN)/lit -q tests/lit examples
 	$(BIN)/python -m pytest -q -n auto -m "not slow and not device and not timed"
 	$(BIN)/python -m pytest -q -m timed
+
+test-cold: .venv/.test
+	rm -rf .pytest_cache/d
+	$(MAKE) test
 
 # And what takes long or a GPU.
 test-all: .venv/.test

@@ -1,27 +1,41 @@
 """Composable Kernel's own test problems, and the layers of RetinaNet, on the CPU.
 
 By default each of Composable Kernel's typed tests meets every third of its problems, with one split
-factor, both in turn, and every third layer runs; the rest of the product is marked slow.
+factor, both in turn, at a batch for which the reference takes a moment; and every sixth layer runs.
+The whole product, at every problem's own batch, is marked slow.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
+from conv_compiler.problem.canonical import summed_products
 from conv_compiler.problem.conv_problem import ConvProblem
 from tests.checks import check
 
 DATA = Path(__file__).parent.parent / "data"
 CK = json.loads((DATA / "ck_bwd_weight.json").read_text())
-SAMPLE = 3  # one in so many is run by default
+SAMPLE, LAYER_SAMPLE = 3, 6  # one in so many is run by default
+MOST_FLOPS, MOST_ELEMENTS = 2**25, 2**23  # of a problem by default; elements of the image by taps
 RETINANET = json.loads((DATA / "retinanet_bwd_weight.json").read_text())
 
 
+def smaller(problem):
+    """A problem of fewer images, where its reference would take seconds."""
+    while problem.n > 1 and (
+        problem.flops > MOST_FLOPS
+        or math.prod(problem.input_shape) * math.prod(problem.filter) > MOST_ELEMENTS
+    ):
+        problem = problem.with_batch(problem.n // 2)
+    return problem
+
+
 def ck_cases():
-    """Every (type, problem, split factor); all but one factor of every third pair are slow."""
+    """Every (type, problem, split factor), slow; every third pair with one factor, made smaller."""
     turn, factors = 0, len(CK["split_k"])
     for typed in CK["types"]:
         types = {name: value for name, value in typed.items() if name != "ndim"}
@@ -29,9 +43,14 @@ def ck_cases():
             problem = ConvProblem.from_json({**values, **types})
             turn += 1
             for i, split_k in enumerate(CK["split_k"]):
-                chosen = turn % SAMPLE == 0 and i == turn // SAMPLE % factors
-                marks = [] if chosen else [pytest.mark.slow]
-                yield pytest.param(problem, split_k, id=f"{problem.name}-{split_k}", marks=marks)
+                quick = turn % SAMPLE == 0 and i == turn // SAMPLE % factors
+                few = smaller(problem)
+                if quick:
+                    parts = min(split_k, summed_products(few))
+                    yield pytest.param(few, parts, id=f"few-{few.name}-{parts}")
+                if few != problem or not quick:
+                    name = f"{problem.name}-{split_k}"
+                    yield pytest.param(problem, split_k, id=name, marks=[pytest.mark.slow])
 
 
 def retinanet_cases():
@@ -39,7 +58,7 @@ def retinanet_cases():
     for i, layer in enumerate(RETINANET["layers"]):
         sizes = {name: value for name, value in layer.items() if name not in ("name", "layer")}
         problem = ConvProblem.from_json({**sizes, "dtype": ("f16", "bf16")[i % 2]})
-        marks = [pytest.mark.slow] if i % SAMPLE else []
+        marks = [pytest.mark.slow] if i % LAYER_SAMPLE else []
         yield pytest.param(problem, id=f"{layer['name']}-{problem.name}", marks=marks)
 
 
