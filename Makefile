@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all check clean
+.PHONY: demo test test-all check docs clean
 
 # The whole way for every layer of ResNet-50, on the CPU and for gfx942.
 demo: .venv/.demo
@@ -25,6 +25,10 @@ check: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The pages and the API reference as a site, build/site/index.html; a warning is an error.
+docs: .venv/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html -d build/doctrees docs build/site
+
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
 
@@ -34,6 +38,10 @@ check: .venv/.test
 
 .venv/.test: .venv/bin/pip pyproject.toml
 	$(BIN)/pip install -q -e '.[test]'
+	touch $@ .venv/.demo
+
+.venv/.docs: .venv/bin/pip pyproject.toml
+	$(BIN)/pip install -q -e '.[docs]'
 	touch $@ .venv/.demo
 
 clean:
