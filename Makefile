@@ -40,9 +40,12 @@ docs: .venv/.docs
 	$(BIN)/pip install -q -e '.[test]'
 	touch $@ .venv/.demo
 
-.venv/.docs: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install -q -e '.[docs]'
-	touch $@ .venv/.demo
+# The packages of the extra alone: installing the extra would compile the package once more.
+.venv/.docs: .venv/.demo
+	$(BIN)/python -c 'import tomllib; \
+	  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*project["optional-dependencies"]["docs"])' | xargs $(BIN)/pip install -q
+	touch $@
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -27,12 +27,12 @@ html_title = "conv_compiler"
 # Links to headings, as the pages have them (`gpu.md#split-k`), and diagrams as GitHub writes them.
 myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
-myst_links_external_new_tab = False
-suppress_warnings = ["myst.strikethrough"]
-nitpicky = False
+# Single backticks in docstrings are code, as on these pages.
+default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"show-inheritance": False}
+# The diagram of docs/architecture.md is tall.
+mermaid_height = "1100px"
 
 
 class TableOf(SphinxDirective):

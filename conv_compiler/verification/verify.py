@@ -50,9 +50,23 @@ MOST_RUNS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `verify` found, on all of `batches` together.
+    """What `verify` found.
 
-    `drifting` counts elements whose bits differed between runs.
+    Args:
+        problem, target, device, strategy, split_k: What was run, and where.
+        data, seed, runs: On what, and how often.
+        tolerance: What an element may be off by.
+        comparison: How many elements are wrong, the largest error, and the worst element.
+        drifting: The number of elements whose bits differ between runs.
+        seconds: The median time of a call in seconds; 0 where no time was taken.
+        artifact: The compiled kernel.
+        batches: The batches it was run on; several for a dynamic batch.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> report = cc.verify(problem, target="cpu", data="random", budget=0)
+        >>> report.require().comparison.wrong
+        0
     """
 
     problem: ConvProblem
@@ -297,10 +311,33 @@ def verify(
     runs: int = 2,
     budget: float = 0.2,
 ) -> Report:
-    """Compile a problem, run it and compare it with the reference.
+    """Compile a problem, run it on known data and compare it with the reference.
 
-    The report tells a wrong kernel; `verify(...).require()` raises Mismatch for one. Raises what
-    `compile` and `load` raise.
+    Whole numbers must come out exactly. Random numbers must come out within a tolerance that
+    depends on the problem alone, whatever the target, strategy and split-K factor.
+
+    Args:
+        problem: What to compute.
+        target, strategy, split_k: As in `compile`.
+        data: The kind of inputs: `integers`, `random`, `special` (NaN, infinities, large numbers)
+            or `denormal`.
+        seed: The seed of the inputs.
+        device: The name of a device, as in `load`.
+        runs: How often the kernel runs, 1 to 1000; all runs must give the same bits.
+        budget: Seconds to spend on timing; 0 for none. A virtual device is never timed.
+
+    Returns:
+        The report. A wrong kernel is no exception; `report.require()` raises Mismatch for one.
+
+    Raises:
+        InvalidArray: `runs` is out of range, or the operands exceed the memory of this machine.
+        ConvError: What `compile` and `load` raise.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> report = cc.verify(problem, target="gfx942", budget=0)
+        >>> report.passed, report.verdict
+        (True, 'right (exact)')
     """
     from conv_compiler.compiler.compile import compile
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *(ROOT / folder / "README.md" for folder in ("tests", "examples")),
     *sorted(DOCS.rglob("*.md")),
 )
@@ -143,9 +143,7 @@ def test_paths_exist(page: Path) -> None:
     absent = [
         path
         for path in paths - {*THEIRS}
-        if not all(
-            any(fnmatch(file, f"*/{one}") for file in FILES) for one in _alternatives(path)
-        )
+        if not all(any(fnmatch(file, f"*/{one}") for file in FILES) for one in _alternatives(path))
     ]
     assert not absent
 
@@ -191,7 +189,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_the_checks_see_what_they_are_for() -> None:
     """Each check on a text that breaks its rule."""
-    text = "# Head\n\nOne two. Three `a b c` four:\n\n    code code\n    code\n\n| t | t |\n\n- five six\n"
+    text = "# Head\n\nOne two. Three `a b c` four:\n\n    code code\n\n| t | t |\n\n- five six\n"
     assert sentences(text) == ["One two.", "Three code four:", "five six"]
     assert PATH.fullmatch("gone/away.py")
     assert not any(fnmatch(file, "*/gone/away.py") for file in FILES)
