@@ -13,7 +13,8 @@ from conv_compiler.cli import main
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FIRST = re.search(r"```\npip install \.\n(conv-compiler .*)\n```", README)
-COMMANDS = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
+SHELL = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
+COMMANDS = [line for line in SHELL if not line.startswith("#")]
 
 
 @pytest.fixture(scope="module", autouse=True)
