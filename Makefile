@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-cold test-all check clean
+.PHONY: demo test test-cold test-all check docs clean
 
 # The whole way for every layer of ResNet-50, on the CPU and for gfx942.
 demo: .venv/.demo
@@ -30,6 +30,10 @@ check: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The pages and the API reference as a site, build/site/index.html; a warning is an error.
+docs: .venv/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html -d build/doctrees docs build/site
+
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
 
@@ -40,6 +44,13 @@ check: .venv/.test
 .venv/.test: .venv/bin/pip pyproject.toml
 	$(BIN)/pip install -q -e '.[test]'
 	touch $@ .venv/.demo
+
+# The packages of the extra alone: installing the extra would compile the package once more.
+.venv/.docs: .venv/.demo
+	$(BIN)/python -c 'import tomllib; \
+	  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*project["optional-dependencies"]["docs"])' | xargs $(BIN)/pip install -q
+	touch $@
 
 clean:
 	rm -rf .venv build dist *.egg-info

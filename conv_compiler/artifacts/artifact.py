@@ -21,12 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """A compiled problem: where its `.vmfb` lies and what its kernels are.
+    """A compiled problem: its `.vmfb` and the facts of its kernels.
 
-    `seconds` is what compiling took when it was compiled, None of a file that `save` wrote: equal
-    kernels make equal files. `cached` is whether it was found ready; `rejected` are the
-    better-ranked candidates whose machine code broke a promise, with the reason. `held` are the
-    bytes of a module from the cache, which does not keep its files for ever.
+    Args:
+        problem: The problem, with `compute` where the target decided it.
+        target: The target it was compiled for.
+        strategy: The strategy of its kernel.
+        vmfb: The file of the module.
+        kernels: The facts of each kernel, read from its machine code: registers, LDS, instructions.
+        seconds: How long compiling took; None for a file that `save` wrote, because equal kernels
+            make equal files.
+        rejected: The better-ranked candidates whose kernels broke a promise, each with the reason.
+        cached: Whether it was found in the cache.
+        held: The bytes of a module from the cache, which may remove its file.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> artifact = cc.compile(problem, target="cpu").save("wgrad.vmfb")
+        >>> cc.Artifact.load("wgrad.vmfb").problem == problem
+        True
     """
 
     problem: ConvProblem

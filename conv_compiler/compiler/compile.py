@@ -38,17 +38,38 @@ def compile(
     *,
     cache: Cache | None = None,
 ) -> Artifact:
-    """Compile a problem for a target, or find it compiled.
+    """Compile a problem for a target, or take it from the cache.
 
-    `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best; `split_k`
-    a number of parts or "auto". Where the choice is left open, a candidate whose kernel would use
-    scratch memory, spill, lose its software pipeline or the order of its main loop, or keep zeros
-    that were to go, gives way to the next, and the artifact has it among the rejected. Where
-    `compute` leaves to the chip what is multiplied, the artifact's problem names it. Where the
-    cache cannot be written, the artifact's file goes when this process ends, and a ConvWarning says
-    so. Raises UnsupportedTarget, UnsupportedStrategy, CompileFailed, CacheRefused where others may
-    write the cache's folder, or StrategyNotApplied when no machine code is what its strategy
-    promises.
+    Where the choice is left open, candidates are compiled in the order of their modelled times. A
+    candidate is rejected when its kernel spills, uses scratch memory, or lacks the software
+    pipeline, the interleaving or the tail masking it was ranked with. The next one takes its place;
+    `Artifact.rejected` lists them.
+
+    Args:
+        problem: What to compute.
+        target: A chip, `cpu` for this host, or a CPU by name (`conv-compiler list targets`).
+        strategy: The name of a strategy (`conv-compiler list strategies`), a `Wanted` with what to
+            fix, a whole `Strategy`, or None for the best.
+        split_k: The number of parts that gemm_k is cut into, 1 to 1024; `"auto"` for the model's
+            choice, `"occupancy"` for Composable Kernel's rule.
+        cache: Another cache than the default one (`$CONV_COMPILER_CACHE`).
+
+    Returns:
+        The artifact. Its problem names `compute` where that was left to the target. Where the cache
+        cannot be written, its file is removed when this process ends, and a ConvWarning says so.
+
+    Raises:
+        UnsupportedTarget: The target is unknown, or cannot compute the problem.
+        UnsupportedStrategy: The strategy, tile or split-K factor does not fit.
+        CompileFailed: iree-compile refused the module, or a file could not be written.
+        StrategyNotApplied: No kernel is what its strategy promises.
+        CacheRefused: Others may write the folder of the cache.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> artifact = cc.compile(problem, target="cpu", split_k=2)
+        >>> artifact.strategy.split_k
+        2
     """
     row = find_target(target)
     cache = cache or Cache.default()

@@ -17,39 +17,57 @@ from conv_compiler.problem.validate import check, check_texts, settings_of
 
 @dataclass(frozen=True, kw_only=True)
 class ConvProblem(Shapes):
-    """One grouped convolution, or one of its two gradients.
+    """One grouped convolution, or one of its two gradients, with all sizes.
 
     With i = o * stride + f * dilation - pad_low, and 0 for pixels i outside the image:
-    - `bwd_weight`: d_weight[g, k, f, c] = sum of d_output[n, o, g, k] * input[n, i, g, c];
-    - `bwd_data`: d_input[n, i, g, c] = sum of d_output[n, o, g, k] * weight[g, k, f, c];
-    - `fwd`: output[n, o, g, k] = sum of input[n, i, g, c] * weight[g, k, f, c].
-    Sizes are elements; `c` and `k` are channels per group; the spatial tuples run from the
-    outermost dimension (D, H, W) to the innermost. An int given for stride, dilation or a pad is
-    repeated over the dimensions; left out, strides and dilations are 1, pads are 0, and `pad_high`
-    is `pad_low`.
 
-    `dtype` is the type of both operands, `weight_dtype` that of the result, in every direction.
+    - `bwd_weight`: d_weight[g, k, f, c] = sum over n, o of
+      d_output[n, o, g, k] * input[n, i, g, c]
+    - `bwd_data`: d_input[n, i, g, c] = sum over k, f of
+      d_output[n, o, g, k] * weight[g, k, f, c]
+    - `fwd`: output[n, o, g, k] = sum over f, c of
+      input[n, i, g, c] * weight[g, k, f, c]
 
-    `elementwise` names an op of `conv_compiler.problem.elementwise`, as `bilinear(0.5,2)`, that is
-    applied to the sums before they are rounded to the result's type. Its tensor d, where it takes
-    one, has the result's shape and type, or f32 with `:f32` behind the op.
+    All sizes count elements. Spatial tuples run from the outermost dimension (D, H, W) to the
+    innermost; their length, 1 to 3, is the number of dimensions. An int for `stride`, `dilation`,
+    `pad_low` or `pad_high` stands for every dimension. The shapes of the three tensors are
+    `input_shape`, `weight_shape` and `output_shape`, in the order of `layout`.
 
-    `input_op`, `weight_op` and `output_op` name ops of OPERAND_OPS there, as `scale(0.5)`, that the
-    tensor of that name (or its gradient) goes through, where it is an operand, before it is
-    multiplied: computed in f32 and rounded to the type that is multiplied. Pads stay 0.
+    Args:
+        n: Images of the batch. 0 is allowed: all sums are then 0.
+        k: Output channels per group.
+        c: Input channels per group.
+        image: Extents of the input image.
+        filter: Extents of the filter.
+        g: Groups.
+        stride: Steps of the filter over the image; 1 by default.
+        dilation: Distance of neighbouring taps; 1 by default.
+        pad_low: Zeros in front of the image; 0 by default.
+        pad_high: Zeros behind the image; `pad_low` by default.
+        layout: Orders of the axes of input, weight and output (`conv-compiler list layouts`).
+        dtype: Type of both operands (`conv-compiler list dtypes`).
+        weight_dtype: Type of the result, in every direction; by default `dtype` (i32 for i8, f32
+            for 8-bit floats).
+        direction: `bwd_weight`, `bwd_data` or `fwd`.
+        elementwise: An op on the sums before they are rounded, such as `bilinear(0.5,2)`
+            (`conv-compiler list elementwise`). Its tensor d has the result's shape and type, or f32
+            with `:f32` behind the op.
+        compute: The type in which operands are multiplied, by default that of the data or what the
+            target needs. `bf16` or `f16` for f16 data; `bf16x3` for f32 data; two 8-bit floats,
+            such as `bf8,fp8`, of the output gradient and of the input.
+        input_op, weight_op, output_op: An op on the tensor of that name, or on its gradient, where
+            it is an operand, such as `relu`. It is computed in f32; padding stays 0.
+        dynamic_batch: Compile for a batch of any size, in chunks of `n` images. Shapes and counts
+            are those of `n` images. The batch must be the outermost axis of the layout.
 
-    `compute` names two 8-bit floats, of the output gradient and of the input (in other directions
-    of the weight and of the other operand), to which the data are converted before they are
-    multiplied: to the nearest even, saturated to the largest number. `bf8,fp8` are those that the
-    target has (`compute.for_target`). Or it is a row of CONVERSIONS: `bf16`, to which f16 data are
-    rounded, or `f16`, which they are; left out, it is the target's to say which. Or it is a name of
-    TERMS, by which f32 data are multiplied as sums of narrower numbers.
+    Raises:
+        UnsupportedProblem: A size is below its least value, the output would have no pixel, or the
+            layout, a type or an op is in no table.
 
-    `dynamic_batch` asks for a kernel that takes a batch of any size, `n` images at a time; shapes
-    and counts are those of `n` images. The batch must be the outermost axis of the layout.
-
-    Raises UnsupportedProblem when a size is below its least value, the output would have no size,
-    or the layout or the types are in no table. A batch of 0 is a problem: its sums are 0.
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> problem.input_shape, problem.weight_shape, problem.output_shape
+        ((2, 9, 9, 1, 8), (1, 16, 3, 3, 8), (2, 9, 9, 1, 16))
     """
 
     __hash__ = Fields.__hash__

@@ -240,13 +240,30 @@ forks.forget_in_child(_load.cache_clear)
 
 
 def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
-    """The kernel of an artifact or of a `.vmfb`, ready to be called.
+    """Load the kernel of an artifact or of a `.vmfb`, ready to be called.
 
-    `device` is a name of DEVICES, `hip://1` for the second of its kind; left out, it is the one the
-    file was built for, and for AMD chips the virtual GPU where no real one can be opened. A file
-    loaded before and unchanged since is not loaded again. Raises InvalidArtifact (missing, corrupt,
-    built for another chip, or for a CPU with extensions that this host lacks) and
-    DeviceUnavailable (also where Linux forbids the tile registers that the file uses).
+    A file that was loaded before and has not changed is not loaded again. The kernel takes its
+    operands in the order of `run`, as numpy or device arrays.
+
+    Args:
+        artifact: An artifact, or the path of a `.vmfb`, also of one by plain `iree-compile`.
+        device: The name of a device, such as `cpu`, `hip`, `hip://1` for the second card, `cuda`,
+            `vgpu` or `vgpu-checked`. By default the one the file was built for. For AMD chips that
+            is the virtual GPU where no card can be opened.
+
+    Returns:
+        The kernel; `kernel(input, d_output)` computes, `kernel.put(array)` makes a device array.
+
+    Raises:
+        InvalidArtifact: The file is missing, damaged, built for another chip, or for a CPU with
+            extensions that this host lacks.
+        DeviceUnavailable: There is no such device, or Linux forbids the AMX tiles of the kernel.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> kernel = cc.load(cc.compile(problem, target="cpu"))
+        >>> [operand.name for operand in kernel.operands]
+        ['input', 'd_output']
     """
     if not isinstance(artifact, str | os.PathLike):
         if artifact.held:
@@ -271,10 +288,30 @@ def run(
     *,
     d: Any = None,
 ) -> Any:
-    """The result of one call, such as d_weight of input and d_output.
+    """Call a kernel once and return its result.
 
-    See `load` and `Kernel` for devices, arrays and errors.
+    Args:
+        artifact: An artifact, or the path of a `.vmfb`.
+        first: The first operand: `input`, for `bwd_data` `d_output`. Its shape and type are those
+            that the problem states, such as `problem.input_shape`.
+        second: The second operand: `d_output` for `bwd_weight`, else `weight`.
+        device: The name of a device, as in `load`.
+        d: The tensor of the problem's elementwise op, if that takes one.
 
-    `d` is the tensor that the problem's elementwise op takes, if it does.
+    Returns:
+        The result: `d_weight`, `d_input` or `output`. It is a numpy array, or a device array if an
+        operand is one.
+
+    Raises:
+        InvalidArray: A shape, a type or a device is not that of the kernel.
+        LaunchFailed: The device stopped the kernel.
+        InvalidArtifact, DeviceUnavailable: As in `load`.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> image = np.ones(problem.input_shape, np.float16)
+        >>> gradient = np.ones(problem.output_shape, np.float16)
+        >>> cc.run(cc.compile(problem, target="cpu"), image, gradient).shape
+        (1, 16, 3, 3, 8)
     """
     return load(artifact, device)(first, second, *(() if d is None else (d,)))

@@ -83,10 +83,21 @@ class CpuTiling:
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
-    """A row of STRATEGIES with its numbers; `split_k` parts of gemm_k are summed in fixed order.
+    """How a problem is computed: a named schedule with its numbers.
 
-    A candidate that leaves the split open has `split_k` 0. `script` is the text of a user's own
-    transform-dialect module; its sequences replace those of the row's script by name.
+    Args:
+        name: A name of `conv-compiler list strategies`.
+        tiling: The numbers of the schedule, of its kind: GPU, depthwise or CPU.
+        split_k: The number of parts of gemm_k, whose partial sums are added in order; 0 of a
+            candidate whose factor is not chosen yet.
+        script: The text of a user's transform-dialect module; its sequences replace ours by name.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> strategy = cc.compile(problem, target="cpu", split_k=1).strategy
+        >>> again = cc.compile(problem, target="cpu", strategy=strategy.with_split_k(2))
+        >>> again.strategy.name == strategy.name, again.strategy.split_k
+        (True, 2)
     """
 
     name: str
@@ -158,9 +169,19 @@ class Strategy:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What a user fixes of a strategy; what is left empty is chosen.
+    """What a user fixes of a strategy; the compiler chooses what is left empty.
 
-    `tile` is compared with `Strategy.tile`, `script` becomes `Strategy.script`.
+    Args:
+        name: A name of `conv-compiler list strategies`.
+        tile: The tile, as `Strategy.tile` has it: m, n and gemm_k of a GPU workgroup, columns, rows
+            and groups of `depthwise`, or the register tile of a CPU.
+        script: The text of a transform-dialect module of your own.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=4, k=64, c=64, image=(14, 14), filter=(3, 3))
+        >>> wanted = cc.Wanted(name="implicit_gemm", tile=(64, 64, 32))
+        >>> cc.compile(problem, target="gfx942", strategy=wanted).strategy.tile
+        (64, 64, 32)
     """
 
     name: str = ""

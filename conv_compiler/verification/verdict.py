@@ -17,9 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `verify` found, on all of `batches` together.
+    """What `verify` found.
 
-    `drifting` counts elements whose bits differed between runs.
+    Args:
+        problem, target, device, strategy, split_k: What was run, and where.
+        data, seed, runs: On what, and how often.
+        tolerance: What an element may be off by.
+        comparison: How many elements are wrong, the largest error, and the worst element.
+        drifting: The number of elements whose bits differ between runs.
+        seconds: The median time of a call in seconds; 0 where no time was taken.
+        artifact: The compiled kernel.
+        batches: The batches it was run on; several for a dynamic batch.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> report = cc.verify(problem, target="cpu", data="random", budget=0)
+        >>> report.require().comparison.wrong
+        0
     """
 
     problem: ConvProblem

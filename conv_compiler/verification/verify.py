@@ -202,10 +202,33 @@ def verify(
     runs: int = 2,
     budget: float = 0.2,
 ) -> Report:
-    """Compile a problem, run it and compare it with the reference.
+    """Compile a problem, run it on known data and compare it with the reference.
 
-    The report tells a wrong kernel; `verify(...).require()` raises Mismatch for one. Raises what
-    `compile` and `load` raise.
+    Whole numbers must come out exactly. Random numbers must come out within a tolerance that
+    depends on the problem alone, whatever the target, strategy and split-K factor.
+
+    Args:
+        problem: What to compute.
+        target, strategy, split_k: As in `compile`.
+        data: The kind of inputs: `integers`, `random`, `special` (NaN, infinities, large numbers)
+            or `denormal`.
+        seed: The seed of the inputs.
+        device: The name of a device, as in `load`.
+        runs: How often the kernel runs, 1 to 1000; all runs must give the same bits.
+        budget: Seconds to spend on timing; 0 for none. A virtual device is never timed.
+
+    Returns:
+        The report. A wrong kernel is no exception; `report.require()` raises Mismatch for one.
+
+    Raises:
+        InvalidArray: `runs` is out of range, or the operands exceed the memory of this machine.
+        ConvError: What `compile` and `load` raise.
+
+    Example:
+        >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
+        >>> report = cc.verify(problem, target="gfx942", budget=0)
+        >>> report.passed, report.verdict
+        (True, 'right (exact)')
     """
     from conv_compiler.compiler.compile import compile
 

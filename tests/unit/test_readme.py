@@ -12,7 +12,9 @@ from conv_compiler.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-COMMANDS = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
+FIRST = re.search(r"```\npip install \.\n(conv-compiler .*)\n```", README)
+SHELL = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
+COMMANDS = [line for line in SHELL if not line.startswith("#")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -22,6 +24,20 @@ def _place(tmp_path_factory: pytest.TempPathFactory):
         patch.setenv("CONV_COMPILER_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.chdir(tmp_path_factory.mktemp("readme"))
         yield
+
+
+def test_the_first_result(capfd: pytest.CaptureFixture[str]) -> None:
+    """What it is, how to install it and a first result stand in the first 20 lines, as printed."""
+    shown = re.search(r"^    (target .*)\n    (.*)$", README, re.MULTILINE)
+    assert README[: shown.end()].count("\n") < 20
+    program, *words = shlex.split(FIRST[1])
+    assert program == "conv-compiler"
+    assert main(words) == 0
+    head, row = (re.split(r"  +", line) for line in capfd.readouterr().out.splitlines())
+    printed = dict(zip(head, row, strict=True))
+    told = dict(zip(*(re.split(r"  +", text) for text in shown.groups()), strict=True))
+    del told["device"]  # a card, where there is one
+    assert {name: printed[name] for name in told} == told
 
 
 def test_the_python_example() -> None:

@@ -6,6 +6,7 @@ All imports count: those at the top, those inside functions and those for type c
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "conv_compiler"
+PICTURE = (ROOT / "docs" / "architecture.md").read_text()
 # Rooms and single files from the ground up: each imports only what stands before it.
 FLOORS = (
     "errors",
@@ -78,17 +80,33 @@ def _module(dotted: str) -> str:
 IMPORTS = {name: _imports(path) - {name} for name, path in MODULES.items() if name != "__init__"}
 
 
+def _room(module: str) -> str:
+    return module.partition(".")[0]
+
+
+ROOMS = {
+    room: {
+        _room(other)
+        for name, imported in IMPORTS.items()
+        if _room(name) == room
+        for other in imported
+    }
+    - {room}
+    for room in FLOORS
+}
+
+
 def test_every_room_has_a_floor() -> None:
-    rooms = {name.partition(".")[0] for name in IMPORTS}
+    rooms = set(map(_room, IMPORTS))
     assert rooms == set(FLOORS)
 
 
 def test_imports_point_down() -> None:
     upward = []
     for name, imported in IMPORTS.items():
-        room = name.partition(".")[0]
+        room = _room(name)
         for other in imported:
-            below = other.partition(".")[0]
+            below = _room(other)
             if below != room and FLOORS.index(below) > FLOORS.index(room):
                 upward.append(f"{name} imports {other}")
     assert not upward
@@ -96,13 +114,7 @@ def test_imports_point_down() -> None:
 
 @pytest.mark.parametrize("room", APART)
 def test_what_stands_apart(room: str) -> None:
-    reached = {
-        other.partition(".")[0]
-        for name, imported in IMPORTS.items()
-        if name.partition(".")[0] == room
-        for other in imported
-    }
-    assert not reached & APART[room]
+    assert not ROOMS[room] & APART[room]
 
 
 def test_no_files_import_one_another_in_a_circle() -> None:
@@ -134,6 +146,47 @@ def test_no_module_is_long() -> None:
         if (lines := len(path.read_text().splitlines())) > MOST_LINES and not _is_table(path)
     }
     assert not long
+
+
+def _drawn(picture: str) -> tuple[set[str], set[tuple[str, str]], set[tuple[str, str]]]:
+    """Rooms, arrows and dotted arrows of a page's diagram; a node's label begins with its room."""
+    (text,) = re.findall(r"```mermaid\n(.*?)```", picture, re.DOTALL)
+    rooms = {node: label for node, label in re.findall(r'(\w+)\["(\w+)', text)}
+    plain = re.sub(r'\["[^"]*"\]', "", text)
+    arrows = [
+        {(rooms[a], rooms[b]) for a, b in re.findall(rf"(\w+) {arrow} (\w+)", plain)}
+        for arrow in ("-->", r"-\. [\w ]+ \.->")
+    ]
+    return {*rooms.values()}, arrows[0], arrows[1]
+
+
+def _reached(room: str, arrows: set[tuple[str, str]]) -> set[str]:
+    """The rooms to which arrows lead, one behind the other."""
+    beside = {b for a, b in arrows if a == room}
+    return beside.union(*(_reached(other, arrows) for other in beside))
+
+
+def test_the_picture_is_the_code() -> None:
+    """Each room is drawn, each arrow is an import, and each import an arrow or a way of arrows."""
+    rooms, arrows, by_name = _drawn(PICTURE)
+    assert rooms == set(FLOORS)
+    assert not [(a, b) for a, b in arrows if b not in ROOMS[a]]
+    missing = {room: ROOMS[room] - _reached(room, arrows) for room in FLOORS}
+    assert not {room: others for room, others in missing.items() if others}
+    assert by_name == {("cli", "commands")}  # COMMANDS of cli.py
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_the_table_is_the_code(room: str) -> None:
+    """A room's row of the table in docs/architecture.md names what it imports, from the ground."""
+    imported = ", ".join(other for other in FLOORS if other in ROOMS[room]) or "-"
+    assert re.search(rf"^\| `{room}` \| [^|]+ \| {imported} \|$", PICTURE, re.MULTILINE), imported
+
+
+def test_the_picture_check_sees_what_is_wrong() -> None:
+    drawn = _drawn('```mermaid\na["one<br/>x"] --> b["two"]\na -. by name .-> b\n```')
+    assert drawn == ({"one", "two"}, {("one", "two")}, {("one", "two")})
+    assert _reached("a", {("a", "b"), ("b", "c"), ("d", "e")}) == {"b", "c"}
 
 
 def test_the_checks_see_a_circle_and_a_climb(tmp_path: Path) -> None:
