@@ -11,10 +11,11 @@ from types import MappingProxyType
 from conv_compiler.errors import UnsupportedTarget, did_you_mean
 from conv_compiler.targets.aliases import ALIASES
 from conv_compiler.targets.amd import AMD
+from conv_compiler.targets.backends import BACKENDS, Backend
 from conv_compiler.targets.cpu import CPUS
 from conv_compiler.targets.mma import Mma
 from conv_compiler.targets.nvidia import NVIDIA
-from conv_compiler.targets.target import BACKENDS, Backend, Isa, Target
+from conv_compiler.targets.target import Isa, Target
 
 __all__ = [
     "ALIASES",

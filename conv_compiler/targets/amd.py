@@ -28,7 +28,7 @@ from conv_compiler.targets.pipes import (
 from conv_compiler.targets.target import Isa, Target
 
 # D of `vgpr_encoding`: LLVM `AMDGPUBaseInfo.cpp`, getVGPREncodingGranule; of `packed_ids`: LLVM's
-# AMDGPU usage guide, "Initial Kernel Execution State".
+# AMDGPU usage guide, "Initial Kernel Execution State". R of both on CDNA1.
 CDNA1 = Isa(name="CDNA1", encoding="cdna", generation=9, cdna=1, vgpr_encoding=4, packed_ids=False)
 CDNA2 = Isa(name="CDNA2", encoding="cdna", generation=9, cdna=2)
 CDNA3 = Isa(name="CDNA3", encoding="cdna", generation=9, cdna=3)
@@ -56,22 +56,23 @@ AMD = (
         lds_bytes=65536,  # D
         compute_units=120,  # D: MI100
         simds_per_unit=4,  # D
-        vgprs_per_lane=512,  # D
+        vgprs_per_lane=512,  # R
         clock_ghz=1.502,  # C: of 184.6 TFLOP/s of f16 (D)
         memory_gb_per_s=1230,  # D
-        vector_flops_per_clock=128,  # D
+        vector_flops_per_clock=128,  # R
         mma=mma.CDNA1_MMA,
         cycles=mma.CDNA1_CYCLES,
+        # R: it flushes no denormals; AMD's page on MI200 names MI200 alone.
         pipes=cdna_pipes(
             dies=1,  # D
             lds_read_cycles=GFX9_READ,  # U: as gfx942
             last_level_gb_per_s=None,  # R: has none
             last_level_bytes=8 * MIB,  # R: the L2
             l2_channels=32,  # R
-            waves_per_simd=10,  # D
-            vgprs_per_simd=256,  # D
-            vgpr_granule=4,  # D
-            accumulators_apart=True,  # D
+            waves_per_simd=10,  # R
+            vgprs_per_simd=256,  # R
+            vgpr_granule=4,  # R
+            accumulators_apart=True,  # R
         ),
     ),
     Target(
@@ -204,7 +205,7 @@ AMD = (
         vector_flops_per_clock=256,  # D
         mma=mma.RDNA3_MMA,
         cycles=mma.RDNA3_CYCLES,
-        pipes=rdna_pipes(last_level_bytes=2 * MIB, vgprs_per_simd=1024),  # R: its L2; D: registers
+        pipes=rdna_pipes(last_level_bytes=2 * MIB, vgprs_per_simd=1024),  # R
     ),
     Target(
         name="gfx1150",
@@ -222,7 +223,7 @@ AMD = (
         vector_flops_per_clock=256,  # D
         mma=mma.RDNA3_MMA,
         cycles=mma.RDNA3_CYCLES,
-        pipes=rdna_pipes(last_level_bytes=2 * MIB, vgprs_per_simd=1024),  # R: its L2; D: registers
+        pipes=rdna_pipes(last_level_bytes=2 * MIB, vgprs_per_simd=1024),  # R
     ),
     Target(
         name="gfx1151",

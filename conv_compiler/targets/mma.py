@@ -1,7 +1,7 @@
 """Matrix instructions: how long each keeps a matrix unit, and the rows that targets list.
 
 Cycles of AMD's instructions are those of ROCm/amd_matrix_instruction_calculator (commit 2ef9189:
-gfx908, gfx90a, gfx942, gfx1100, gfx1201). Those of gfx950 give the published peaks (LLVM:
+gfx90a, gfx942, gfx1100, gfx1201). Those of gfx950 give the published peaks (LLVM:
 `SIDPGFX950FullSpeedModel`). A row takes its cycles from the table of its chip.
 """
 
@@ -96,6 +96,7 @@ def _cycles(rows: tuple[tuple[int, int, int], ...], *kinds: str) -> Cycles:
     return tuple(Busy(kind, *row) for kind in kinds for row in rows)
 
 
+# R: as CDNA2, whose bf16 instructions of its own have twice the products.
 CDNA1_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32")
 CDNA2_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32") + _cycles(_F64, "f64")
 # The published peaks of CDNA4 follow from longer instructions of the same cycles.

@@ -69,7 +69,7 @@ def rdna_pipes(*, last_level_bytes: int, vgprs_per_simd: int = 1536) -> Pipes:
         waves_per_simd=16,  # D
         workgroups=32,  # D: in WGP mode
         vgprs_per_simd=vgprs_per_simd,
-        vgpr_granule=vgprs_per_simd // 64,  # D: 24 of 1536, 16 of 1024
+        vgpr_granule=vgprs_per_simd // 64,  # D: 24 of 1536; R: 16 of 1024
         accumulators_apart=False,  # D
         valu_cycles=1,  # R: wave32
         matrix_beside_valu=False,  # D
@@ -97,7 +97,7 @@ def gfx125_pipes() -> Pipes:
         vgpr_granule=16,  # U
         accumulators_apart=False,  # D
         valu_cycles=1,  # U: wave32, as RDNA
-        matrix_beside_valu=True,  # D: LLVM `GCNHazardRecognizer.cpp`, WMMA co-execution
+        matrix_beside_valu=True,  # R: LLVM knows hazards of what runs beside WMMA
         scalar_cycles=1,  # U: as RDNA
         lds_read_cycles=GFX950_READ,  # U: as gfx950
         lds_write_cycles=GFX9_WRITE,  # U: as gfx950

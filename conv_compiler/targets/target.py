@@ -7,60 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.targets.backends import BACKENDS
 from conv_compiler.targets.limits import ACCUMULATOR_SHARE, K_TILE_BYTES, MMA_TILES
 from conv_compiler.targets.mma import Cycles, Mma, cycles_of
 from conv_compiler.targets.processors import Processor, host_processor
-
-
-@dataclass(frozen=True, kw_only=True)
-class Backend:
-    """How a family of targets is compiled for and run.
-
-    `{chip}` stands for the row's chip in `flags`; `driver` is the runtime's name for it; `assembly`
-    is the suffix of the dumped machine-code text; `object` that of the code object. `unmodelled`
-    says why the performance model has no times of its kernels; it is empty where it has.
-    """
-
-    flags: tuple[str, ...]
-    driver: str
-    assembly: str
-    object: str
-    unmodelled: str = ""
-
-
-BACKENDS = MappingProxyType(
-    {
-        "llvm-cpu": Backend(
-            flags=(
-                "--iree-hal-target-device=local",
-                "--iree-hal-local-target-device-backends=llvm-cpu",
-                "--iree-llvmcpu-target-cpu={chip}",
-                # By default IREE 3.13 makes f32 of f64, and crashes on our payload as it does.
-                "--iree-input-demote-f64-to-f32=false",
-            ),
-            driver="local-task",
-            assembly="s",
-            object="o",
-            unmodelled="it is no GPU",
-        ),
-        "rocm": Backend(
-            flags=("--iree-hal-target-device=hip", "--iree-rocm-target={chip}"),
-            driver="hip",
-            assembly="rocmasm",
-            object="hsaco",
-        ),
-        "cuda": Backend(
-            flags=("--iree-hal-target-device=cuda", "--iree-cuda-target={chip}"),
-            driver="cuda",
-            assembly="ptx",
-            object="ptx",
-            unmodelled="its kernels are PTX, which the driver compiles again",
-        ),
-    }
-)
 
 # Tables of instruction words that the virtual GPU has, and generations whose rules of memory and
 # waiting it knows (gfx9, gfx11, gfx12).

@@ -116,7 +116,7 @@ _CDNA2: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 108): _mfma("v_mfma_f32_32x32x4bf16", 16, 1),
     ("VOP3P", 109): _mfma("v_mfma_f32_16x16x8bf16", 4, 1),
 }
-# What CDNA2 added to CDNA1 is left out: "AMD Instinct MI100" ISA guide, the same tables.
+# CDNA1 has what CDNA2 has but for the latter's own bf16; source: LLVM's assembler for gfx908.
 _CDNA1 = {place: row for place, row in _CDNA2.items() if not row.name.endswith("bf16_1k")}
 # CDNA4 has no xf32; source: the MI300 ISA guide.
 _CDNA3: dict[tuple[str, int], Renamed] = {

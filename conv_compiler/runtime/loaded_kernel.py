@@ -1,0 +1,193 @@
+"""A loaded kernel: what it takes and gives, how it is called, and how it is timed."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import iree.runtime as iree
+import numpy as np
+
+from conv_compiler.errors import (
+    InvalidArray,
+    InvalidArtifact,
+    LaunchFailed,
+)
+from conv_compiler.problem.directions import DIRECTIONS, STATED_DIRECTION
+from conv_compiler.runtime import forks
+from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
+from conv_compiler.runtime.arrays import to_numpy as to_numpy
+from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
+from conv_compiler.runtime.devices import find_device, open_device, reason, targets_of
+
+if TYPE_CHECKING:
+    pass
+
+# What IREE's bindings raise for a module they do not take, and what a module without a function of
+# ours comes out as.
+_REFUSALS = (RuntimeError, ValueError, LookupError, AttributeError, TypeError)
+
+
+# What to forget when a launch failed: a device on which one did stays failed, and the next load
+# opens a fresh one.
+AFTER_FAILURE: list[Callable[[], None]] = []
+
+
+def _drop_devices() -> None:
+    try:
+        open_device.cache_clear()
+    finally:  # a signal's handler may raise after that call
+        for forget in AFTER_FAILURE:
+            forget()
+
+
+def _launch_reason(error: Exception) -> str:
+    """What stopped a kernel, whole, on one line: a driver's text, or a virtual GPU's finding."""
+    text = " ".join(str(error).split(" [ ")[0].split())
+    return text.partition("driver error ")[2] or text
+
+
+class Kernel:
+    """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
+
+    Operands and result are those of the problem's direction (`problem.DIRECTIONS`). A kernel whose
+    elementwise op takes a tensor d has it as third operand.
+
+    numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
+    result. Calls return when the device is done; on the CPU the calling thread waits as a batch
+    thread (`batch_scheduling.py`). In a child made by fork the kernel is loaded again at its next
+    use.
+    """
+
+    __slots__ = (
+        "_batches",
+        "_config",
+        "_generation",
+        "_invoke",
+        "_made_of",
+        "_waiting",
+        "device",
+        "operands",
+        "path",
+        "result",
+    )
+
+    def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
+        self.path, self.device = path, device
+        self._made_of, self._generation = (path, data, device, built_for), forks.generation()
+        self._config = config = open_device(device, built_for)
+        find_device(device).prepare(data, built_for)
+        try:
+            module = iree.VmModule.copy_buffer(config.vm_instance, data)
+            context = iree.VmContext(
+                instance=config.vm_instance, modules=[*config.default_vm_modules, module]
+            )
+            function = module.lookup_function("main")
+            declaration = function.reflection["iree.abi.declaration"]
+            arguments, results = declaration.split("->")
+            operands, (result,) = (
+                re.findall(r"tensor<([^>]*)>", part) for part in (arguments, results)
+            )
+            # A module of plain iree-compile states none, and is taken for a weight gradient.
+            stated = function.reflection.get(STATED_DIRECTION)
+            names, made = DIRECTIONS[stated or "bwd_weight"]
+            more = (f"operand {i}" for i in range(3, len(operands)))
+            self.operands = tuple(map(Tensor.parse, (*names, "d", *more), operands))
+            self.result = Tensor.parse(made, result)
+            # Of ours nothing but a batch is dynamic.
+            self._batches = [
+                (number, tensor.shape.index(None))
+                for number, tensor in enumerate(self.operands)
+                if stated and None in tensor.shape
+            ]
+        except _REFUSALS as error:
+            raise InvalidArtifact(
+                f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
+                f"({reason(error)}); compile it for {targets_of(device)}"
+            ) from error
+        self._invoke = iree.FunctionInvoker(context, config.device, function)
+        workers = find_device(device).has_workers
+        self._waiting = batch_wait if workers and may_wait_as_batch() else nullcontext
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the device executes the chip's code on the host."""
+        return find_device(self.device).virtual
+
+    def __call__(self, *operands: Any) -> Any:
+        """Run once. Raises InvalidArray when a shape, type or device is not the kernel's."""
+        self._follow_fork()
+        if len(operands) != len(self.operands):
+            names = ", ".join(tensor.name for tensor in self.operands)
+            raise InvalidArray(
+                f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
+            )
+        on_device = False
+        for tensor, array in zip(self.operands, operands, strict=True):
+            if isinstance(array, iree.DeviceArray):
+                on_device = True
+                check_device(tensor.name, array, self._config.device, self.device)
+            elif not isinstance(array, np.ndarray):
+                raise InvalidArray(
+                    f"{tensor.name} {type(array).__name__}: not a numpy or device array; "
+                    "convert it with numpy.asarray"
+                )
+            tensor.check(array)
+        images = self._images(operands)
+        if self.result.is_empty(images):  # nothing to compute, and no device can hold it
+            nothing = self.result.empty(images)
+            return self.put(nothing) if on_device else nothing
+        try:
+            with self._waiting():
+                result = self._invoke(*operands)
+        except RuntimeError as error:
+            _drop_devices()
+            raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
+        except BaseException:  # Ctrl-C, say: it has stopped the kernel
+            _drop_devices()
+            raise
+        return keeping(result, self._config) if on_device else to_numpy(result)
+
+    def _images(self, operands: tuple[Any, ...]) -> int | None:
+        """The images of operands with a dynamic batch, None without; InvalidArray where they
+        differ."""
+        images = None
+        for number, axis in self._batches:
+            name, shape = self.operands[number].name, tuple(operands[number].shape)
+            images = shape[axis] if images is None else images
+            if images != shape[axis]:
+                raise InvalidArray(
+                    f"{name} {shape}: a batch of {shape[axis]}; give all operands {images}"
+                )
+        return images
+
+    def _follow_fork(self) -> None:
+        """Load the kernel again where this process was forked from the one that loaded it."""
+        if self._generation != forks.generation():
+            Kernel.__init__(self, *self._made_of)
+
+    def put(self, array: Any) -> Any:
+        """A device array holding a copy of a numpy array, or of an array of another device."""
+        self._follow_fork()
+        return place(array, self._config, self.device)
+
+    def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:
+        """Median time of one call with its operands on the device.
+
+        Calls at least `least` times after a warm-up, and on until `budget` seconds are spent.
+        """
+        placed = [
+            array if isinstance(array, iree.DeviceArray) else self.put(array) for array in operands
+        ]
+        self(*placed)
+        times: list[float] = []
+        while len(times) < least or sum(times) < budget:
+            start = time.perf_counter()
+            self(*placed)
+            times.append(time.perf_counter() - start)
+        return statistics.median(times)
