@@ -266,7 +266,7 @@ def test_the_default_device_of_an_amd_kernel(card, expected, monkeypatch, vmfb):
         assert (name, chip) == (expected, "gfx942")
         raise Stop
 
-    monkeypatch.setattr("conv_compiler.runtime.loaded_kernel.open_device", opened)
+    monkeypatch.setattr(runtime, "open_device", opened)
     monkeypatch.setattr(runtime, "Kernel", kernel)
     runtime._load.cache_clear()
     with pytest.raises(Stop):
