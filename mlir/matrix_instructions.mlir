@@ -78,6 +78,34 @@ transform.named_sequence @pack_16x16xqx64(
       : (!transform.any_op) -> !transform.op<"linalg.generic">
   transform.yield %packed : !transform.op<"linalg.generic">
 }
+transform.named_sequence @pack_16x16x8(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [16, 16, 8]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
+transform.named_sequence @pack_16x16xqx8(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [16, 16, 0, 8]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
+transform.named_sequence @pack_32x32x4(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [32, 32, 4]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
+transform.named_sequence @pack_32x32xqx4(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [32, 32, 0, 4]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
 transform.named_sequence @pack_32x32x8(
     %func: !transform.any_op {transform.readonly},
     %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
@@ -464,6 +492,94 @@ transform.named_sequence @to_nv_mma_sync_f32_16x8x16_bf16(
     %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
   %mma = transform.iree.convert_to_multi_mma %packed,
       kind(#iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_BF16>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x8_bf16(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x8_BF16>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x4_bf16(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x4_BF16>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_i32_32x32x8_i8(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_I32_32x32x8_I8>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x32_f16(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x32_F16>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x32_bf16(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x32_BF16>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x4_f32(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x4_F32>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_i32_16x16x64_i8(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_I32_16x16x64_I8>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e4m3fn(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E4M3FN>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e4m3fn_f8e5m2(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E4M3FN_F8E5M2>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e5m2_f8e4m3fn(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E5M2_F8E4M3FN>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e5m2(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E5M2>)
       : (!transform.op<"linalg.generic">) -> !transform.any_op
   transform.yield %mma : !transform.any_op
 }

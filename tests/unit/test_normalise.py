@@ -18,11 +18,11 @@ from conv_compiler.passes import PASSES, find_pass
 from conv_compiler.passes.drop_unit_loops import DropUnitLoops
 from conv_compiler.passes.order_loops import OrderLoops
 from conv_compiler.passes.pad_loops import PadLoops
-from conv_compiler.problem.canonical import roles
+from conv_compiler.strategies.registry import STRATEGIES, find_strategy
 from conv_compiler.strategies.schedule import SCRIPTS
-from conv_compiler.strategies.select import STRATEGIES, choose, find_strategy
+from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
-from conv_compiler.targets.compute import for_target
+from conv_compiler.targets.resolve import resolve
 
 NAMES = sorted(path.stem for path in (SCRIPTS / "normalise").glob("*.mlir"))
 PROBLEM = ConvProblem(n=1, k=8, c=8, image=(6, 5), filter=(3, 3))
@@ -68,15 +68,15 @@ def test_a_script_does_what_the_passes_do(chip, changes):
     target = find_target(chip)
     problem = ConvProblem(**{"n": 4, "k": 64, "c": 32, "image": (9, 8), "filter": (3, 3)} | changes)
     strategy = choose(problem, target)[0]
-    problem, row = for_target(problem, target, strategy.mma), find_strategy(strategy.name)
+    settled, kind = resolve(problem, target, strategy.mma), find_strategy(strategy.name)
     texts = []
     for by_script in (False, True):
         with ir.Context(), ir.Location.unknown():
-            module = build(problem)
+            module = build(settled.asked)
             before = str(module)
-            steps = row.passes(roles(problem), target, strategy)
+            steps = kind.lower(settled.wgrad, target, strategy).passes
             if by_script:
-                normalise(module, row.normalise, steps)
+                normalise(module, kind.normalise, steps)
             else:
                 for step in steps:
                     step.apply(module)

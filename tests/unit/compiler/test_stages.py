@@ -13,6 +13,7 @@ from conv_compiler.artifacts.kernel_facts import KernelFacts
 from conv_compiler.compiler import stages
 from conv_compiler.compiler.dumps import kernel_facts
 from conv_compiler.compiler.proofs import check_applied, prove
+from conv_compiler.compiler.stage_names import STAGES
 from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.errors import (
     CompileFailed,
@@ -229,10 +230,10 @@ def test_vector_code_promises_no_instruction():
     prove(resolve(PROBLEM, TARGET, vector.mma), vector, [replace(MAIN, mma={})])
 
 
-@pytest.mark.parametrize("last", stages.STAGES[:3])
+@pytest.mark.parametrize("last", STAGES[:3])
 def test_stages_before_the_compiler_stop_where_asked(tmp_path, last):
     texts = stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path, last)
-    assert tuple(texts) == stages.STAGES[: stages.STAGES.index(last) + 1]
+    assert tuple(texts) == STAGES[: STAGES.index(last) + 1]
     assert not (tmp_path / "module.vmfb").exists()
 
 

@@ -77,7 +77,7 @@ def test_parameters_are_the_f32_that_kernels_hold(value):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gelu", r"elementwise gelu: not in the table; known: scale\(s\), "),
+        ("gelu", r"elementwise gelu: not in the table; did you mean relu\? known: scale\(s\), "),
         ("scale(", r"elementwise scale\(: not in the table"),
         ("scale", r"elementwise scale: not 1 finite f32 numbers; write scale\(s\)"),
         ("scale(1,2)", "not 1 finite f32 numbers"),

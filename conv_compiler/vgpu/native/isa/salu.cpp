@@ -8,6 +8,8 @@ namespace VGPU_ISA {
 
 namespace {
 
+VGPU_INLINE float low_f16(u32 a) { return from_f16(a & 0xffff); }
+
 VGPU_INLINE float single_precision(const Wave& w, float x) {
   return w.flush_f32 && !(bits(x) & 0x7f800000) ? f32(bits(x) & 0x80000000u) : x;
 }
@@ -314,6 +316,21 @@ void salu(const Table& add) {
   SOP1("s_cvt_i32_f32", i32, float, d = to_i32(a))
   SOP1("s_cvt_f16_f32", u32, float, d = to_f16(a))
   SOP1("s_cvt_f32_f16", float, u32, d = from_f16(a & 0xffff))
+  SOP1("s_cvt_hi_f32_f16", float, u32, d = from_f16(a >> 16))
+  SOP2("s_maximum_f32", float, float, float, d = maximum(a, b))
+  SOP2("s_minimum_f32", float, float, float, d = minimum(a, b))
+  // Results of f16 clear bits 31:16. Sums and products of two are exact enough in f32 to be rounded once.
+  SOP2("s_add_f16", u32, u32, u32, d = to_f16(low_f16(a) + low_f16(b)))
+  SOP2("s_sub_f16", u32, u32, u32, d = to_f16(low_f16(a) - low_f16(b)))
+  SOP2("s_mul_f16", u32, u32, u32, d = to_f16(low_f16(a) * low_f16(b)))
+  SOP2("s_max_f16|s_max_num_f16", u32, u32, u32, d = to_f16(max_num(low_f16(a), low_f16(b))))
+  SOP2("s_min_f16|s_min_num_f16", u32, u32, u32, d = to_f16(min_num(low_f16(a), low_f16(b))))
+  SOP2("s_maximum_f16", u32, u32, u32, d = to_f16(maximum(low_f16(a), low_f16(b))))
+  SOP2("s_minimum_f16", u32, u32, u32, d = to_f16(minimum(low_f16(a), low_f16(b))))
+  SOP1("s_trunc_f16", u32, u32, d = to_f16(__builtin_truncf(low_f16(a))))
+  SOP1("s_floor_f16", u32, u32, d = to_f16(__builtin_floorf(low_f16(a))))
+  SOP1("s_ceil_f16", u32, u32, d = to_f16(__builtin_ceilf(low_f16(a))))
+  SOP1("s_rndne_f16", u32, u32, d = to_f16(__builtin_rintf(low_f16(a))))
   SOP1("v_s_rcp_f32", float, float, d = 1.f / a)
   SOP1("v_s_sqrt_f32", float, float, d = __builtin_sqrtf(a))
   SOP1("v_s_rsq_f32", float, float, d = static_cast<float>(1.0 / std::sqrt(static_cast<double>(a))))
