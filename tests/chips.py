@@ -24,11 +24,11 @@ def _stands_for_others(row: Target) -> bool:
     return row.isa is None or max(alike, key=lambda other: other.compute_units) is row
 
 
+def marks_of(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Slow for a target that another chip stands for."""
+    return () if _stands_for_others(TARGETS[name]) else (pytest.mark.slow,)
+
+
 def each(names: Iterable[str]) -> list[Any]:
     """Parameters of a test: each target, slow where another chip stands for it."""
-    return [
-        pytest.param(
-            name, id=name, marks=() if _stands_for_others(TARGETS[name]) else pytest.mark.slow
-        )
-        for name in names
-    ]
+    return [pytest.param(name, id=name, marks=marks_of(name)) for name in names]

@@ -23,10 +23,11 @@ from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS
 from conv_compiler.problem.elementwise import ELEMENTWISE
 from conv_compiler.problem.layouts import LAYOUTS
-from conv_compiler.targets import TARGETS
+from tests.chips import EXECUTED
 from tests.problems import F8_TYPES, KINDS, TYPES, elementwise_texts, independent, problems
 
-CHIPS = tuple(name for name, row in TARGETS.items() if row.backend == "rocm")
+# Those that the virtual GPU executes.
+CHIPS = EXECUTED
 # Draws of a target in every test run: each arithmetic once, on the CPU in each dimension. With the
 # slow tests, blocks of so many draws besides.
 DRAWS = MappingProxyType({"cpu": 51, **dict.fromkeys(CHIPS, 16)})

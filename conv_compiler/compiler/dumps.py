@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conv_compiler.artifacts.kernel_facts import KernelFacts, amd_facts, text_facts
 from conv_compiler.targets import BACKENDS, Target
-
-if TYPE_CHECKING:
-    pass
 
 
 def dumped_texts(target: Target, work: Path) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conv_compiler.artifacts.kernel_facts import DRIVER_FAULT, KernelFacts
 from conv_compiler.errors import (
@@ -17,14 +16,10 @@ from conv_compiler.errors import (
 )
 from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED
 from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES
-from conv_compiler.strategies.schedule import CompilationInfo
-from conv_compiler.strategies.strategy import Strategy
-
-if TYPE_CHECKING:
-    pass
-
 from conv_compiler.strategies.kind import Promises
 from conv_compiler.strategies.registry import find_strategy
+from conv_compiler.strategies.schedule import CompilationInfo
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets.resolve import Resolved
 
 # Main-loop trips of which LLVM may leave no loop: it unrolls to 2700 instructions at most, and no

@@ -14,6 +14,7 @@ from conv_compiler.problem.elementwise import ELEMENTWISE
 from conv_compiler.problem.layouts import LAYOUTS
 from conv_compiler.targets import TARGETS
 from tests.checks import check, check_special
+from tests.chips import marks_of
 from tests.drawn import (
     BLOCK,
     DRAWS,
@@ -52,7 +53,12 @@ def check_promises(artifact, target):
 
 
 @pytest.mark.parametrize(
-    ("target", "number"), [(target, i) for target, count in DRAWS.items() for i in range(count)]
+    ("target", "number"),
+    [
+        pytest.param(target, number, id=f"{target}-{number}", marks=marks_of(target))
+        for target, count in DRAWS.items()
+        for number in range(count)
+    ],
 )
 def test_a_drawn_problem(target, number):
     check_drawn(target, number, target in SPECIAL)

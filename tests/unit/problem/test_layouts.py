@@ -27,9 +27,7 @@ def test_every_name_is_one_row():
 
 
 def test_an_unknown_name_is_told_the_known_ones():
-    with pytest.raises(
-        UnsupportedProblem, match=r"layout NHWX: .*; did you mean NHWC\? known: NHWGC_"
-    ):
+    with pytest.raises(UnsupportedProblem, match=r"did you mean NHWC\? known: NHWGC_"):
         find_layout("NHWX", 2)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 
-import code_objects
 import numpy as np
 import pytest
-from bare_kernels import WAIT, Hip, with_code
-from running import CompileFor
+
+from tests.vgpu.support import code_objects
+from tests.vgpu.support.bare_kernels import WAIT, Hip, with_code
+from tests.vgpu.support.running import CompileFor
 
 # A workgroup of 4x4x4; its code is replaced.
 CUBE = """
