@@ -76,6 +76,12 @@ ELEMENTWISE = MappingProxyType(
             _row("add", "x + d", lambda x, d: x + d),
             _row("scale_add", "s x + d", lambda x, d, s: x * s + d),
             _row("relu", "max(x, 0)", lambda x: maximum(x, 0.0)),
+            # The smaller of two is the larger of their negatives. As in PyTorch, high wins over low.
+            _row(
+                "clamp",
+                "min(max(x, low), high)",
+                lambda x, low, high: -maximum(-maximum(x, low), -high),
+            ),
             _row("sigmoid", "1 / (1 + exp(-x))", lambda x: 1.0 / (1.0 + exp(-x))),
         )
     }

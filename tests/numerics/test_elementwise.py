@@ -16,7 +16,7 @@ from tests.checks import check, configured_roles
 from tests.problems import for_drawn, of_any_kind
 
 # On small integers with the parameters of `test_every_op`.
-EXACT = ("scale", "bilinear", "add", "scale_add", "relu")
+EXACT = ("scale", "bilinear", "add", "scale_add", "relu", "clamp")
 # CK's example of MultipleD, smaller: 3D, grouped, padded.
 PROBLEM = ConvProblem(
     n=2, g=2, k=24, c=16, image=(3, 5, 4), filter=(3, 3, 3), pad_low=(1, 1, 1), dtype="bf16"

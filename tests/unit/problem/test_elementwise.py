@@ -35,6 +35,7 @@ BY_HAND = {
     "add": lambda x, d: d + x,
     "scale_add": lambda x, d, s: d + s * x,
     "relu": lambda x: x if x > 0 else 0.0,
+    "clamp": lambda x, low, high: min(max(x, low), high),
     "sigmoid": lambda x: math.exp(x) / (math.exp(x) + 1),
 }
 NUMBERS = st.floats(-100, 100, width=32)
