@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What a message says of a name that is like one of a table: `did you mean gfx942? `.
+    """The hint at a name that is like one of a table, as in "did you mean gfx942?", and a blank.
 
-    Letters' case does not count. The text is empty where no name is near.
+    The case of letters does not count. The text is empty where no name is near.
     """
     from difflib import get_close_matches
 

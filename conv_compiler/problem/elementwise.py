@@ -76,7 +76,7 @@ ELEMENTWISE = MappingProxyType(
             _row("add", "x + d", lambda x, d: x + d),
             _row("scale_add", "s x + d", lambda x, d, s: x * s + d),
             _row("relu", "max(x, 0)", lambda x: maximum(x, 0.0)),
-            # The smaller of two is the larger of their negatives. As in PyTorch, high wins over low.
+            # The smaller of two is the larger of their negatives. As in PyTorch, high wins.
             _row(
                 "clamp",
                 "min(max(x, low), high)",
