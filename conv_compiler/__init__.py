@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compile, run and verify gradients of grouped convolutions.
 
 The names below are the public API. Each is imported when it is first used, so that importing the

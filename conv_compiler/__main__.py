@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m conv_compiler` is the command `conv-compiler`."""
 
 import sys

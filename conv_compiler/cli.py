@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command `conv-compiler`: finds the subcommand, turns every refusal into one line."""
 
 from __future__ import annotations

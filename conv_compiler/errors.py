@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every way a user can be refused: one type per kind, all with exit code 2 at the command line.
 
 A message reads `<what> <value>: <rule broken>; <what would do>`.

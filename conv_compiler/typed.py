@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The one decoder of what comes from outside as JSON: values of the types they are declared with.
 
 A value of another type, text that is no JSON and nesting without end are refused here, in one line;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What every schedule shares.
 module attributes { transform.with_named_sequence } {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Implicit GEMM on matrix units: P[s, g, m, n] += A[g, s, k, m] * B[g, s, k, n].
 //
 // Before, per kernel:             After:

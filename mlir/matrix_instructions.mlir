@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Steps 2a and 2b of implicit_gemm.mlir: loops packed to the shape of an instruction, and the
 // packed contraction as matrix instructions.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // GEMM on vector units, for types and shapes no matrix instruction serves.
 //
 // Before, per kernel:             After:

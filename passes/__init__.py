@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Python passes over the payload: one frozen dataclass a file, listed here by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rewrite a depthwise contraction as a kernel of vectors: sums of all taps in registers.
 
 Before: one linalg.generic with the loops (g, k = 1, taps, c = 1 | n, pixels).

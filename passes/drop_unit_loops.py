@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Take loops of one trip out of the contraction: IREE drops the tag of an op that has any."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """8-bit floats on targets without instructions for them: bf16 operands, integer conversions."""
 
 from __future__ import annotations

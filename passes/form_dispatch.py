@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Give the contraction a dispatch of its own, in which it stays the op its tiles were made for."""
 
 from __future__ import annotations

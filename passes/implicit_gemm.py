@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rewrite a tagged convolution contraction as a batched GEMM on whole tiles, split over gemm_k.
 
 Before: one linalg.generic with the loops (g, k, taps, c | n, pixels).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Put the operations of a kernel's main loop in the order in which the machine is to run them.
 
 Runs on a kernel after our scripts and IREE's passes, its loop software pipelined in three stages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Order the parallel loops of the contraction, the last of them innermost in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lengthen loops of the contraction with zeros, so that tiles and split factors divide them."""
 
 from __future__ import annotations

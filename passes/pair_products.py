@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Cut a summed loop into halves or quarters: a loop `pair` of 2 or 4 trips, which one instruction
 multiplies."""
 

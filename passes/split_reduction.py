@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Cut one summed loop into parts: partial sums in parallel, then their sum in a fixed order."""
 
 from __future__ import annotations

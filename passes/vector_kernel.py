@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Write a contraction as a kernel of vectors for the CPU: sums of a tile in registers.
 
 Before: one linalg.generic with the loops (parallel..., lanes | summed...).

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compile the known problem lists for every AMD chip and tell what came out.
 
     tools/chip_sweep.py [--chips gfx942,...] [--lists ck,retinanet] [--every N] [--markdown FILE]

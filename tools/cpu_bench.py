@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Our CPU kernels beside PyTorch's (oneDNN), layer by layer: needs the extra [torch].
 
     tools/cpu_bench.py                    one core, by processor time: holds on a busy machine

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run kernels of a CPU by name on such a CPU: compile them where the compiler is, run them there.
 
     tools/cpu_check.py compile FOLDER [--chip cpu-sapphirerapids@2]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The layers that tools/cpu_bench.py measures, one a row: a few known shapes, and real models."""
 
 from __future__ import annotations

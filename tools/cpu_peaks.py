@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What this machine can do at most: f32 multiply-adds in registers, copies beyond the caches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tools/cpu_bench.py found: a line and plain values a layer, means, and the file."""
 
 from __future__ import annotations

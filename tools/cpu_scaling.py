@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How many times faster our CPU kernels are on several threads than on one, layer by layer.
 
     tools/cpu_scaling.py                          the facts' layers in f32, all cores

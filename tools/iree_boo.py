@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """IREE as its users run it: a weight gradient compiled by iree-compile with BOO's flags.
 
 BOO is iree-turbine's `iree.turbine.kernel.boo`; the flags are those of its driver with IREE 3.13.

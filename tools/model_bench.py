@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modelled times of our kernels beside IREE's as BOO drives it, over named sets of problems.
 
     tools/model_bench.py [--sets wavelet,retinanet] [--chips gfx942,...] [--types f16,bf16,f32,i8]

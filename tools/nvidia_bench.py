@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernel times of our CUDA code, of IREE's own and of cuDNN's on an NVIDIA GPU.
 
     tools/nvidia_bench.py compile FOLDER   on any machine with iree-base-compiler

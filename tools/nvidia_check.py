@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run our CUDA artifacts on an NVIDIA GPU: compile them where the compiler is, run them there.
 
     tools/nvidia_check.py compile FOLDER     on any machine with iree-base-compiler

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How fast the virtual AMD GPU executes: wave-instructions a second, without and with checks.
 
     tools/vgpu_bench.py [--chip gfx942] [--runs 3] [--json]

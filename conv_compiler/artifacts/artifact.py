@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a compilation leaves: a `.vmfb`, and the record of what it is that lies in it."""
 
 from __future__ import annotations

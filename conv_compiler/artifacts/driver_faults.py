@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX that a driver's compiler is known to turn into wrong machine code.
 
 A kernel with such a passage is not handed out: its numbers would be wrong on some cards. Each row

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The record inside a `.vmfb`: one more file of the archive that iree-compile writes.
 
 Such a module is a zip archive whose first file is what the runtime reads; it looks at nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a kernel turned out to be: registers, LDS, spills and matrix instructions."""
 
 from __future__ import annotations

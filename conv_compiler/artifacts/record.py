@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The record of an artifact: what it says, checked before anybody reads it.
 
 A record states a SHA-256 over itself and its module, so that neither is taken for what it is not.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The metadata note of an AMD code object (LLVM AMDGPU usage, code object V5), by type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The one door to a `.vmfb`: read once, checked, and only then looked into or handed to IREE.
 
 A `.vmfb` is a zip archive of stored entries (IREE's writer), so what an entry holds is where the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Problem to payload: linalg on tensors, the same for every target."""
 
 from __future__ import annotations

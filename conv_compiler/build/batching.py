@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The host program of a problem in rounds: slices of the tensors, one call of `@round` for each.
 
     images, weight gradients    sums = round(slices of the operands, sums); result from the sums

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The payload of a data gradient: arrange the weight by phases, contract, put the phases in place.
 
 `conv_compiler/problem/canonical.py` says what phases are.

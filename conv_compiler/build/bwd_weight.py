@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The payload of a weight gradient: pad the input, contract it with the output gradient."""
 
 from __future__ import annotations

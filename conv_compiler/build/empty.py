@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The payload of a batch of 0: sums of no products."""
 
 from __future__ import annotations

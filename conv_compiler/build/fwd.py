@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The payload of a convolution: the contraction of a weight gradient with other roles."""
 
 from __future__ import annotations

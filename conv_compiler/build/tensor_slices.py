@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Slices of a caller's tensor along its batch or its groups, read and written by the host program.
 
 A slice that starts where kernels may take operands to start is read where it lies (a span of the

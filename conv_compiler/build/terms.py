@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Numbers as sums of narrower ones: the terms of all products, stacked along the batch.
 
 A sum over images of a * b, with a = high + low and b likewise, is the sum over three times as many

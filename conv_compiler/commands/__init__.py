@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The subcommands of `conv-compiler`: one module each, with `configure(parser)` and `run(args)`."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arguments that several commands share: problems, targets, strategy, split-K, output."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One thing done for many jobs: a row each, also for those that are refused."""
 
 from __future__ import annotations

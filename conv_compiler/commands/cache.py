@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler cache`: what the cache holds, and how to empty it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler compile`: problems to `.vmfb` files that any IREE runtime can run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler demo`: the whole way for every layer of ResNet-50, on the CPU and for a GPU.
 
 Every layer is compiled for the CPU, run there, held against the float64 reference on two kinds of

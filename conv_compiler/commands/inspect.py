@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler inspect`: the stages of a problem as text, and the facts of its kernels."""
 
 from __future__ import annotations

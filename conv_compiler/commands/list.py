@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler list`: the rows of the tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What `inspect --model` prints: a row a kernel, the pipes of the main one, its main loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How results are shown: a table, the same rows as JSON, and progress on stderr.
 
 rich is imported only when there is a terminal to draw on; elsewhere tables are aligned plain text

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler run`: one convolution or gradient from `.npy` files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler sweep`: every admissible strategy and split of a problem, timed and checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tables say of an artifact: its problem, its strategy and the facts of its main kernel."""
 
 from __future__ import annotations

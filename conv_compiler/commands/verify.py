@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`conv-compiler verify`: run problems and hold every weight against the float64 reference."""
 
 from __future__ import annotations

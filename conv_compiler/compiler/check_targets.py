@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Are the rows of TARGETS true? Compares them with what the compiler reports of chips and CPUs.
 
 The compiler tells of a chip in the target attribute of a kernel, which is there once a module has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Problem to artifact: choose, compile or find in the cache, prove."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the compiler dumped while it compiled: texts by stage, and the facts of kernels."""
 
 from __future__ import annotations

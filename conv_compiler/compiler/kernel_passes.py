@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Passes of ours over configured kernels, between the two halves of a compilation.
 
 `compiler/stages.py` runs `main` in a process of its own (`compiler/warm_process.py`): a crash in a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The scripts of `mlir/normalise/`: transform sequences that call passes of ours, run in process.
 
 No op of the transform dialect makes a GEMM of a weight gradient, and the compiler's Python bindings

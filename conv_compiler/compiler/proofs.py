@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The proof that machine code is what its strategy promises."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The stages from problem to machine code, in order, and the proof of what came out."""
 
 from __future__ import annotations

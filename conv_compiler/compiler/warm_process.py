@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Processes that have imported a module already and fork for each job.
 
     python -m conv_compiler.compiler.warm_process MODULE

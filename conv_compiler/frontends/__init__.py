@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Problems as users write them: MIOpenDriver lines, ckProfiler lines, our flags, files and JSON."""
 
 from conv_compiler.frontends.files import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Composable Kernel's example programs: `example_convnd_bwd_data_xdl_fp16 1 1 0 2 1 32 64 64 ...`.
 
 Names are those of its CMakeLists, or as its documents have them: `./grouped_conv_bwd_weight_xdl`.

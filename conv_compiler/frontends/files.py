@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Problems in files and in JSON: one line a problem, or JSON objects with ConvProblem's fields."""
 
 from __future__ import annotations

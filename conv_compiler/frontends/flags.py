@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Our own flags: `--image 56x56 --filter 3x3 -n 32 -g 1 -k 64 -c 64 --layout ... --dtype f16`."""
 
 from __future__ import annotations

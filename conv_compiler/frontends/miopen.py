@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MIOpenDriver lines: `MIOpenDriver convfp16 -n 32 -c 256 -H 14 -W 14 -k 256 -y 3 ... -F 4`.
 
 Flags, their short forms and their defaults are those of MIOpen's driver/conv_driver.hpp. Channels

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a user asks for: a problem and the split-K values to build it with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Attributes of ours on ops: the role of an op, and what a pass did to a kernel."""
 
 from __future__ import annotations

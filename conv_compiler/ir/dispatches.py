@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Dispatch regions, which IREE makes one kernel each, and operations that get one of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tagged contraction of a payload, read as named loops, and written back in another form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small MLIR builders the payloads and the passes share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Scalars of a kernel that is being built, with the operators formulas are written in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which pipe an instruction goes to, and what it counts there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernels of a code object: their machine code, registers and LDS, from the ELF itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The fitted constants of the performance model; facts of a chip are in `facts.py`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What one wave of a kernel executes, by pipe."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a `.vmfb` launches, in order: read from the disassembly of its host program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts of a kernel from its machine code and a run, or a first look, on the virtual GPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How long a kernel takes by the model: the busiest pipe, and what latency it does not hide."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the model knows of a chip, derived from its row in `conv_compiler.targets`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Instructions of AMD machine code as the model sees them: name, operands, where a branch goes."""
 
 from __future__ import annotations

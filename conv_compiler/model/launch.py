@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A dispatch: its grid, the registers and LDS of its kernel, and how many share a compute unit."""
 
 from __future__ import annotations

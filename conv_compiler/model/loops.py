@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Basic blocks and loops of a kernel, and which loop is its main one."""
 
 from __future__ import annotations

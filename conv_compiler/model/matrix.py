@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Cycles and arithmetic of matrix instructions, from their mnemonics and the row of the chip."""
 
 from __future__ import annotations

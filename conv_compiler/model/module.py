@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The model of a whole `.vmfb`: every launch of its host program, one after another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where a constant of a cost model comes from, and how its value is found anew.
 
 The tables are `model/constants.py` and `strategies/{gpu,cpu}/cost_constants.py`. A group of

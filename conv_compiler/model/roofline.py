@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The least time a problem can take on a chip, whatever the kernel."""
 
 from __future__ import annotations

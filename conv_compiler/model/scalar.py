@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How often each block of a kernel runs: its scalar instructions, executed for one wave.
 
 Trip counts of compiled kernels are decided by scalar registers that hold constants, so executing

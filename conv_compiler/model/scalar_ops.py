@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What scalar instructions compute: result and SCC, from two operands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How long one workgroup takes alone on a unit: its instructions, one after another.
 
 A wave issues in order. Each instruction takes an issue slot and keeps its pipe; loads come back

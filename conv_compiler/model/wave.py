@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The scalar state of one wave, and what each instruction does to it.
 
 What comes from vector registers or memory is unknown; lanes are taken as active.

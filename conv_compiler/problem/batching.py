@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Problems computed in rounds of some images or groups: any batch, tensors of 2 GiB and more.
 
 A round is a problem of its own, over a slice of the batch or of the groups, and all that a schedule

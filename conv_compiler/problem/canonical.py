@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What each direction is to the schedules: a weight gradient with other roles.
 
 A weight gradient sums windows of one operand (the image) against pixels of the other (the

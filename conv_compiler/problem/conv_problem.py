@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is to be computed: one grouped convolution or one of its gradients, checked when made."""
 
 from __future__ import annotations

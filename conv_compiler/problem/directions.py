@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The three directions of a convolution: what each computes from what."""
 
 from types import MappingProxyType

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which number types a problem may use: one row each, with its accumulator and its precision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Elementwise ops on a weight gradient, applied to its sums before they are rounded: a row each.
 
 Composable Kernel has `scale` and `bilinear` of these, for 3D NDHWGC only (MultipleD). The kernel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The fields of a problem, before anything is checked or derived."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the three tensors lie in memory: a layout is a row of letters, `*` standing for space.
 
 Letters are those of Composable Kernel: N batch, G group, C input channel and K output channel per

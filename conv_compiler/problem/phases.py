@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which output pixels the input pixels of a strided data gradient meet, in one dimension.
 
 Tap f joins input pixel j * stride + a, of phase a, and output pixel j + q, of offset q, where

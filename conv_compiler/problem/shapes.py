@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What follows from the fields of a problem: shapes, data types and sizes of its GEMM."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A problem as text: its name, and what a JSON object states of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a problem's fields must hold, and what the ones left out stand for."""
 
 from __future__ import annotations

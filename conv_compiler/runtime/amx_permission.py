@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Leave of Linux to use the tile registers of AMX, which a process must ask for.
 
 Without it the first of their instructions ends the process (SIGILL). Linux's

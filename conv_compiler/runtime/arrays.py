@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays on devices and on the host, the ways between them, and what a kernel takes."""
 
 from __future__ import annotations

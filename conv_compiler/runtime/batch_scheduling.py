@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a thread that calls a kernel on the CPU waits for the threads that compute it.
 
 IREE's `local-task` device has a worker a core. The thread that invokes it wakes now and then while

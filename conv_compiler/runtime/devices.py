@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where a kernel can be run: the device names users write, and how each is opened."""
 
 from __future__ import annotations

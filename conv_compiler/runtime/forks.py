@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Devices and forked processes: a child opens its own, for its parent's would wait for ever.
 
 A device computes with threads, and a child made by fork has none of its parent's. So the child

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Load compiled kernels, call them with numpy or device arrays, and time them.
 
 Imports the IREE runtime only. A `.vmfb` is judged by itself: it states the device it was built for

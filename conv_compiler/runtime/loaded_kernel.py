@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A loaded kernel: what it takes and gives, how it is called, and how it is timed."""
 
 from __future__ import annotations

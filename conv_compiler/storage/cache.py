@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Artifacts by content: compiled once, checked when read, safe between processes."""
 
 from __future__ import annotations

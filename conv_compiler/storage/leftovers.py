@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Folders for work in progress, and the removal of those whose process was killed.
 
 A process holds a lock (flock) on each such folder as long as it lives, and the system gives it back

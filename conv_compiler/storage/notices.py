@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a user should know and that stops nothing: warnings of Python's, each said once."""
 
 from __future__ import annotations

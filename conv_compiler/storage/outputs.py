@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where results may be written: in place of results of their kind, never of anything else."""
 
 from __future__ import annotations

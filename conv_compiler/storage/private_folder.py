@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Folders and files that nobody else may write: what lies in a cache is run as code.
 
 A path is private where its owner is this process's user or root, and neither its group nor every

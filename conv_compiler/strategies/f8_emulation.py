@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The passes that make a payload multiply bf16 where a target has no 8-bit floats."""
 
 from __future__ import annotations

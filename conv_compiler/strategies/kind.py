@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The protocol of a strategy: which tilings fit, what one costs, what it lowers to and promises.
 
 A kind of strategy is a value of a class derived from `StrategyKind`, one file each; the table of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A user's own schedule: what it replaced, and the check that it kept the main loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pipeline files of `mlir/`: the passes of a kernel and the entries between them, one a line.
 
 A line is a pass as the compiler writes it, an entry `@name`, `include` and another file's name, or

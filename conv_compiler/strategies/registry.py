@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The table of strategies, in order of preference where no model ranks them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What rides on the ops: configuration, pass pipeline and the transform library it enters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which strategy computes a problem: the choice among the candidates of all kinds."""
 
 from __future__ import annotations

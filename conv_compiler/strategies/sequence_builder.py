@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An entry sequence of a schedule, which holds the numbers: constants and `transform.include`s.
 
 The scripts of mlir/ say which step follows which.

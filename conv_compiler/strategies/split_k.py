@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How many parts gemm_k is cut into, so that a small grid still fills the chip."""
 
 from __future__ import annotations

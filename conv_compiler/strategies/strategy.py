@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a problem is computed: a named schedule, its tile and its split of gemm_k."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The transform library of a schedule: scripts of mlir/, a user's own, and the entry sequences."""
 
 from __future__ import annotations

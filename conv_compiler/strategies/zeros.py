@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `zeros`: a batch of 0 has no products, and its result is zeros."""
 
 from __future__ import annotations

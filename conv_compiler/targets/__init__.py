@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where a kernel can run: one row a chip (`amd.py`, `nvidia.py`) and one a CPU (`cpu.py`).
 
 Importing this imports neither numpy nor IREE.

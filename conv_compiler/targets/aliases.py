@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Other names of targets: what a product is called. A target's own name is that of its chip.
 
 Sources: IREE's `KnownTargets.cpp` (`normalizeAMDGPUTarget`) for AMD, NVIDIA's list of compute

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """AMD's chips, one row each. The model, the virtual GPU and its native table derive from the row.
 
 Marks in the comments: D a vendor's document, LLVM's or IREE's source, M measured by others, C

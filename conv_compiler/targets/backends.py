@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How each family of targets is compiled for and run."""
 
 from __future__ import annotations

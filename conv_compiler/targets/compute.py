@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a target makes of what a problem's `compute` leaves open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The CPUs: the host, and one row for each CPU of `processors.py`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the code of a `.vmfb` needs of a CPU, and whether this host has it.
 
 A module names the CPU and the extensions it was compiled for; on a host without one of them its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What this host computes with: vectors, one row an extension, and cores.
 
 Sizes are those of Intel's Software Developer's Manual (volume 1, chapters 13 to 15) and of the Arm

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Limits that several rooms share: a cost model counts what a pass writes, and the row of a chip is
 checked against the largest tile."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix instructions: how long each keeps a matrix unit, and the rows that targets list.
 
 Cycles of AMD's instructions are those of ROCm/amd_matrix_instruction_calculator (commit 2ef9189:

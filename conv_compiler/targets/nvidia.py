@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NVIDIA's chips, one row each; marks of source as in `amd.py`.
 
 Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). The pipes are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the pipes of several chips have in common; marks of source as in `amd.py`.
 
 - D: AMD "CDNA3 ISA", ROCm Compute Profiler "Pipeline descriptions" and "L2 cache"; LLVM

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a CPU computes with: this host, or one row a CPU that can be compiled for by name.
 
 A row's extensions are those of LLVM's model of the CPU (`llvm/lib/Target/X86/X86.td`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A problem as a target computes it: settled once, then handed from stage to stage."""
 
 from __future__ import annotations

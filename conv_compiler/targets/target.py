@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The row of a target: what it is compiled by, its instructions and its pipes.
 
 A row checks itself when it is made. The rows themselves are in `amd.py`, `nvidia.py` and `cpu.py`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every admissible strategy and split of a problem on a target, and the time one takes."""
 
 from __future__ import annotations

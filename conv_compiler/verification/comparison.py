@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a result differs from the reference, element by element."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which data a kernel is tried on: integers that must come out exactly, random floats, tiny ones,
 and integers among which one number is none."""
 

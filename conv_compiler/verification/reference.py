@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the right answer is: each direction by definition, in float64 or int64.
 
 Two forms that are tested against each other: `plain` walks filter taps and output pixels as the

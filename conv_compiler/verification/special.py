@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What NaN, infinities and numbers too large may do to a result, and whether that is all they did.
 
 The definition says which elements become none of the type's finite numbers. Kernels may make NaN of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How far a right kernel may be from the reference, from the problem alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a verification found: the verdict on a kernel, in words and as plain values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Is a kernel right? Runs it on known data and holds the result against the reference.
 
 Integer-valued data must come out exactly: `inputs` keeps it so small that every partial sum, in any

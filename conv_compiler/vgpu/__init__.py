@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The virtual AMD GPU: devices for IREE's `hip` driver that run gfx machine code on the host.
 
 >>> import iree.runtime as rt

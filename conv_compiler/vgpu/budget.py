@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How long a kernel may run before it counts as one that does not end."""
 
 from collections.abc import Iterator

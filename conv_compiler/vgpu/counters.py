@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Dynamic counts of what the kernels of this process did on virtual devices."""
 
 from collections.abc import Iterator, Mapping

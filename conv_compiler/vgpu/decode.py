@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decode the machine code of a code object once: `python -m conv_compiler.vgpu.decode CHIP IN OUT`.
 
 IN is an ELF for `CHIP`, OUT an entry of `conv_compiler.vgpu.programs`, written whole or not at all.

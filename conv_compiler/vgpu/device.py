@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Virtual devices through IREE's own hip driver."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Readable text of a record, close to what LLVM prints; used in findings and cross-checks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The fields of one decoded instruction in the executor's terms, the same for all families."""
 
 from __future__ import annotations

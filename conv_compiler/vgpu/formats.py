@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which encoding an instruction word has, for each instruction set that the executor knows.
 
 The machine-readable encodings are those of the `tinygrad` package. Three things are added here:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which decoder this interpreter has: `python -m conv_compiler.vgpu.identity` prints its digest.
 
 A decoded program is kept under it, so that one written by other sources, or from other tables of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the native library is, and how Python calls the few functions it has besides HIP's."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One decoded instruction word to the executor's records: which rule each encoding follows."""
 
 from __future__ import annotations

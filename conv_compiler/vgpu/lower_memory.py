@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Scalar and memory instructions as records."""
 
 from __future__ import annotations

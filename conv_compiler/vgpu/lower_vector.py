@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Vector, matrix and dual-issue instructions as records.
 
 Accumulating forms become their three-source twins, 16-bit halves and SDWA selections operand

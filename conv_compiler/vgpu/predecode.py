@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decode the code objects of a module in this process, before the library starts one for it.
 
 A process of its own takes most of its time to start. The library finds the entry that is left here

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The flat binary form of a decoded code object, as the native executor reads it.
 
 Little-endian. A header, the mnemonics joined by newlines, the fixed-size records in address order,

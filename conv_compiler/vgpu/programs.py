@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decoded programs on disk: `<cache>/vgpu/<digest of the code object>-<chip>-<decoder>.prog`.
 
 An entry is what `sealed` makes. The native library reads it (`native/decode_cache.cpp`): one with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Instructions that add to their destination or hold a literal, as plain three-source ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From the convolution to a contraction that cpu_lin.pipeline tiles and vectorises: cpu_lin,
 // cpu_grouped, and cpu_loops, which leaves the rest to the compiler.
 //

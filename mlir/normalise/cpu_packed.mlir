@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From the convolution to a kernel of loops and vectors that copies its operands as they are
 // multiplied, which cpu_vector.pipeline brings to buffers: cpu_packed, cpu_dot and cpu_amx.
 //

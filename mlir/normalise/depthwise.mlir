@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From a depthwise convolution to a kernel of vectors, which gpu_depthwise.pipeline brings to
 // instructions.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From the convolution to a batched GEMM on whole tiles: step 0 of implicit_gemm.mlir, and of
 // vector_gemm.mlir.
 //

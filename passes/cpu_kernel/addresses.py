@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where elements of tensors will lie in memory, for instructions that take addresses.
 
 The kernel's buffers must have no memory space by then: `mlir/cpu_vector.pipeline` sees to it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tile registers of AMX: blocks of 16 rows by 16 lanes that one instruction multiplies.
 
 They are values of LLVM's type x86_amx. LLVM configures the registers, hands them out and releases

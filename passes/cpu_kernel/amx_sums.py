@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where tiles of sums wait between two chunks: on the stack, or where the result will be.
 
 Only instructions of tiles know them until the last chunk; what they need are an address and how

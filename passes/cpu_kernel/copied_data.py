@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a workgroup reads of an operand's tensor for a chunk, and whether it must be copied."""
 
 from __future__ import annotations

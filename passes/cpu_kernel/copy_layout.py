@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the elements of an operand's copy lie: strides, blocks and the order of its axes.
 
 What one register tile reads of a copy lies together: the innermost axis is cut into blocks as long

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the data of a copy come from: tensors behind zero pads, with rows as long as possible."""
 
 from __future__ import annotations

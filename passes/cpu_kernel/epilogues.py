@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An elementwise op behind a contraction, taken into the contraction's kernel.
 
 Where the result is rounded, another kernel reads the sums anyway, and IREE puts the op there. A

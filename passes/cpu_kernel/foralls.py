@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops over workgroups and threads; each iteration makes a piece of the result."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Index arithmetic and nested loops, for kernels that a pass writes; constants are folded."""
 
 from __future__ import annotations

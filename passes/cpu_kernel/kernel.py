@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernel of `vector-kernel` while it is written: workgroups, chunks and register tiles.
 
 `kernel_sums.py` keeps its sums. `tile_kernel.py` says what differs where sums are AMX tiles, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The sums of a workgroup: register tiles of vectors, kept in the result between chunks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fill the copies of a kernel's operands: pads as zeros, pairs in one element, lanes innermost.
 
 Elements are widened, or those of a pair, or of four, made one element of 32 bits, the first in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operands of a kernel of vectors: copies of what a workgroup reads next, made ready to multiply.
 
 A copy has the axes of the tensor, that of the vector lanes last, as long as the tiles of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operands that kernels of their own pack, because workgroups would copy the same again and again.
 
 A workgroup of such a kernel fills the copy that all workgroups of one share read for one chunk

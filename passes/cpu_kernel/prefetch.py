@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ask the caches for what will be copied next, while sums of what was copied before are made.
 
 A copy reads its operand once, from memory or a cache that cores share, and nothing is multiplied

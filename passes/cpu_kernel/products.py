@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Multiply-adds of vectors on the CPU, one row an instruction."""
 
 from __future__ import annotations

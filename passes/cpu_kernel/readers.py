@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Who reads a copy of an operand, and what that asks of its layout."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Read a row of an operand's tensor in vectors: zeros for its pads, pairs in one element."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rows of vectors put together and taken apart in registers, by shuffles of two vectors each."""
 
 from __future__ import annotations

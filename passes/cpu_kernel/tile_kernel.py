@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernel of `vector-kernel` with sums in tile registers (`amx_ops.py`).
 
     for tiles of `tile`, e.g. 32 k, 1 y, 1 x, 32 c           four tiles of sums

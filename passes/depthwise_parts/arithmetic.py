@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Addresses in 32 bits, for kernels a pass writes itself: half the registers of an index."""
 
 from __future__ import annotations

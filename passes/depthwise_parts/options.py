@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The options of the pass `depthwise`, which its parts read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A thread of the depthwise kernel: its sums over strips of output pixels, window in registers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Read a tagged convolution contraction back from its IR: sizes, axes, strides, dilations, pads."""
 
 from __future__ import annotations

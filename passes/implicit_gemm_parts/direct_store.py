@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How an implicit GEMM's kernel stores the result itself, from sums in registers.
 
 One op behind the contraction, over P's axes [s, g, m, t, n]: its body is the epilogue's, its result

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where an operand of an implicit GEMM is read: a tensor, and what its axes stand for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operands of an implicit GEMM: `iree_linalg_ext.im2col` of a tensor, read where it lies.
 
 An operand has the axes [g, summed..., columns...]: groups, one or two axes of pixels, and one or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the operands of an implicit GEMM are read from: image and gradient, pixels or windows."""
 
 from __future__ import annotations

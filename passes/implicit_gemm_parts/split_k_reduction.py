@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From the partial sums of an implicit GEMM to the weight: their sum, axis order and epilogue."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the operations of a kernel's main loop are, behind IREE's passes and ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operations of a loop's next trip, run in this one.
 
     for i = lower to upper                     x = f(lower)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads of LDS a fragment at a time, in a kernel's main loop."""
 
 from __future__ import annotations

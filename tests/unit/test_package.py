@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from types import FunctionType, ModuleType
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 HOMES = {"compile": "compiler.compile", "verify": "verification.verify"}
 
@@ -57,3 +60,14 @@ def test_importing_the_package_touches_neither_numpy_nor_iree() -> None:
         "assert not {name.partition('.')[0] for name in sys.modules} & {'numpy', 'iree', 'rich'}"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+SUFFIXES = (".py", ".cpp", ".h", ".mlir", ".pipeline")
+
+
+@pytest.mark.parametrize("folder", ["conv_compiler", "passes", "mlir", "tools"])
+def test_every_source_states_its_licence(folder: str) -> None:
+    sources = [path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
+    assert sources
+    tag = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+    assert not [str(path) for path in sources if tag not in path.read_text()[:200]]

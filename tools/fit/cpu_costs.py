@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fit the cycles of the CPU cost model to kernels timed on this machine.
 
     tools/fit/cpu_costs.py [--check] [--amx] [--few] [--seconds 0.2]

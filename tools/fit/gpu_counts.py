@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fit the instruction counts of the GPU cost models to compiled machine code. Needs no GPU.
 
     tools/fit/gpu_counts.py [--check] [--chip gfx942] [--few] [--part loop]

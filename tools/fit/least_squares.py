@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fit the constants of a linear cost model to what was observed, starting from today's table.
 
 Constants that no observation depends on keep their value. So do directions in which the list of

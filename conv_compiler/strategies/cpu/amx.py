@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The CPU strategy that keeps its sums in the tile registers of AMX: when it fits, and which blocks
 of registers a kernel has."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The constants of the CPU cost models, with unit, source and tool.
 
 A cycle is the time in which a core multiplies and adds one vector, so a machine's clock is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `cpu_amx`: sums in the tile registers of AMX."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `cpu_dot`: an instruction adds the products of two images."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `cpu_grouped`: groups in vector lanes, for few channels a group."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the strategies of CPUs have in common: their tile, their splits and their promise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `cpu_lin`: channels in vector lanes, by IREE's own tiling."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `cpu_loops`: the contraction as the compiler lowers it unasked."""
 
 from __future__ import annotations

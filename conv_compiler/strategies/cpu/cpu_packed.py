@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `cpu_packed`: operands are copied as the vector lanes read them."""
 
 from __future__ import annotations

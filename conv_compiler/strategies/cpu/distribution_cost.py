@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a distribution of work costs: the cycles of copies, sums and waits, term by term.
 
 The constants are in `cost_constants.py`; `tools/fit/cpu_costs.py` fits those of `KernelCosts`, in

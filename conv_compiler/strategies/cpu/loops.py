@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CPU strategies: when each is offered, the passes that shape its payload, and its schedule."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a kernel of vectors copies of its operands for one chunk at a time: elements, and the pieces
 of memory that they come from (`passes/cpu_kernel/packed_operands.py`).
 

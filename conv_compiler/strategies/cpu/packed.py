@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CPU strategies whose kernel a pass writes: workgroups copy the operands that they multiply.
 
 `cpu_dot` multiplies pairs, where the CPU has an instruction that adds two products. The batch is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which register tile a CPU contraction gets: the one that takes the fewest cycles."""
 
 from __future__ import annotations

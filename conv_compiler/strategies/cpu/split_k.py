@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which loops split-K cuts on the CPU: batch and pixels, with the fewest zeros added."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the work of a kernel of vectors is distributed over threads, by what copying operands costs.
 
 A workgroup copies what it reads for one chunk, a tile of the summed loops, to its thread's stack

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What one workgroup takes of a problem on the CPU, and how evenly cores are loaded by that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How long a tiling takes by the performance model, from what it would execute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The constants of the GPU cost models: one group for each model, with unit, source and tool.
 
 A value that the ISA or a pass fixes is not here but beside the code that it belongs to. What the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The depthwise strategy: the tilings that fit, their order, passes and schedule.
 
 With one channel a group any chip computes the gradient faster than its memory brings the operands.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a depthwise tiling needs and how long it takes: its strips, registers, counts and seconds.
 
 A thread computes the filter gradients of some adjacent groups from strips of output pixels:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `depthwise`: windows and sums in registers, for groups of one channel."""
 
 from __future__ import annotations

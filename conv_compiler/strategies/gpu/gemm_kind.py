@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the two GEMM strategies of GPUs have in common: splits, cost and occupancy."""
 
 from __future__ import annotations

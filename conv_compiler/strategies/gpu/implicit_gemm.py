@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `implicit_gemm`: which tiles of matrix instructions fit, and the payload for one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The schedule of `implicit_gemm`: its sizes for the steps of `mlir/implicit_gemm.mlir`.
 
 `mlir/gpu_matrix.pipeline` says which of IREE's passes run between the entries.

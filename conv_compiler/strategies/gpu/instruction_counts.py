@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a wave of a tiling's kernel would execute in all, and the registers that it would need.
 
 `loop_terms.py` has the main loop of the matrix kernel; the constants are in `cost_constants.py`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How threads bring an operand's tile to LDS: pieces that divide the work, rows without conflicts.
 
 A tile lies in LDS as [gemm_k step][m or n][gemm_k of one instruction]: an LDS row is what one

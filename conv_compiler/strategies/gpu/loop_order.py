@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a GPU schedule orders the summed loops, and how many iterations its main loop then has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a wave of the matrix kernel executes in one iteration of its main loop, term by term.
 
 `conv_compiler.model` reads machine code. Here the same counts follow from the numbers of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the operands of a problem lie in memory: adjacent channels, and from pixel to pixel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The passes that make a batched GEMM on whole tiles of a payload."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The best loop order and split-K factor of each tiling of a GEMM, fastest first by the model."""
 
 from __future__ import annotations

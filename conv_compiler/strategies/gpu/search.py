@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which tilings are worth modelling: a rough time of every loop order, and split-K factors that
 fill the chip."""
 

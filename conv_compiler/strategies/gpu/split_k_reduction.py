@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernel that adds the partial sums of split-K: how it is cut, and how long it takes."""
 
 from __future__ import annotations

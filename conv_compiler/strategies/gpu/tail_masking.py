@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the tail of gemm_k is masked where parts or tiles have unequal numbers of pixels.
 
 One operand at least needs zeros where there is no pixel; the other may keep what it reads

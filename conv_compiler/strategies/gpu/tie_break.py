@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Break ties between GPU tilings whose modelled times agree.
 
 The winner is the tiling that issues the fewest vector instructions for each matrix instruction.

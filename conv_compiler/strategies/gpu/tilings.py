@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tilings of the GPU schedules that fit a problem, an instruction and a chip."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strategy `vector_gemm`: which tiles of vector code fit, and its schedule."""
 
 from __future__ import annotations

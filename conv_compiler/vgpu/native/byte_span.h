@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A bounded view of bytes that somebody else wrote: every read of a code object goes through one of these.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The folder of decoded programs: where it is, and that nobody but its user can put anything there.
 #pragma once
 

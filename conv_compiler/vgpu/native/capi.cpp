@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A small C interface to the executor for tests and tools: run a code object's kernel, or a bare program.
 #include <cstdio>
 #include <cstring>

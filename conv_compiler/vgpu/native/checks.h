@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The checks a card does not make: see Checks in launch.h for what each finds.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Write the native library's table of chips: `python chips_table.py OUT.inc`.
 
 Each line is a row of `kChips` in chips.cpp, made from a row of conv_compiler/targets/amd.py. CMake

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The sums of Counters by name, for whoever adds them up or writes them down.
 #pragma once
 

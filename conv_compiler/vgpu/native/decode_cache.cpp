@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The cache folder of decoded programs, and the decoder run as a process of its own: hosts without Python can load
 // kernels too.
 #include "decode_cache.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Decoded programs of code objects, decoded once and kept on disk.
 #pragma once
 

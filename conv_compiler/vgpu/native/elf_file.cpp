@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reading of ELF files. Structure and constant names are those of the system's <elf.h>.
 #include "elf_file.h"
 

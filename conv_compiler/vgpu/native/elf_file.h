@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A code object's ELF: its sections, symbols and notes, and its segments as they lie in memory once loaded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A code object's loadable segments in host memory, relocated.
 #pragma once
 

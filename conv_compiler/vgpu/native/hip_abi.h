@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The part of HIP's binary interface that IREE's hip driver uses: types, constants and structures.
 //
 // Values and layouts are those of the public HIP 6 headers (hip_runtime_api.h, driver_types.h,

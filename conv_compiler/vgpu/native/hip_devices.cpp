@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Devices, their attributes, and the per-thread context stack. A context is a device: each has one.
 #include "hip_devices.h"
 

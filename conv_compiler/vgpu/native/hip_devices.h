@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The virtual devices of this process: one for each chip, and one more for each chip that checks what it runs.
 #pragma once
 

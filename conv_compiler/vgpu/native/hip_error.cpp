@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // HIP's error queries, and the table from the executor's kinds of error to HIP's codes.
 #include "hip_error.h"
 

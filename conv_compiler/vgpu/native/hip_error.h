@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How a failure inside the stand-in reaches the caller: a hipError_t now, its text through hipGetErrorString.
 #pragma once
 

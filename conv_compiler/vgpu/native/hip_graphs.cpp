@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Graphs: nodes that run in the order they were added. A node's dependencies exist before it does, so that order
 // obeys every edge; the edges themselves are not kept.
 #include <functional>

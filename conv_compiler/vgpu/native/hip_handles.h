@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many streams, events, modules and graphs are alive: those a program forgets to destroy show here.
 #pragma once
 

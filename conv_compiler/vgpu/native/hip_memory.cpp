@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The registry of allocations and HIP's allocation calls.
 #include "hip_memory.h"
 

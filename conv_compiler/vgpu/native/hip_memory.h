@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The memory of the virtual devices: host memory, and a registry from any address to its allocation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Loading of code objects, lookup of kernels, and kernel launches.
 #include "hip_modules.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Loaded code objects, their kernels, and one kernel launch as a value that can run more than once.
 #pragma once
 

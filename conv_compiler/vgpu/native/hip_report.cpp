@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Counters and totals as JSON for the Python face: the only symbols of the library that HIP does not have.
 #include "hip_report.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the stand-in tells its Python face: counters of every kernel run in this process, and its own totals.
 #pragma once
 

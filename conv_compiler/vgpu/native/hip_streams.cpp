@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Streams, events and host callbacks.
 //
 // A stream has no queue: every call runs to its end before it returns, in the order the caller makes them, which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Streams and events as objects; what they mean is told in hip_streams.cpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Copies and fills. Streams run each call to its end before it returns, so the Async forms are the plain ones.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A kernel's argument segment, laid out as its metadata says. read_object() has made sure that every argument is inside.
 #pragma once
 

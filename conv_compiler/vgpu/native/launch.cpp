@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launches: workgroups on the pool, the waves of one workgroup in turns between barriers.
 #include "launch.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The border between the HIP stand-in and the executor: load a code object, launch one of its kernels.
 //
 // Everything here may be called from any thread. Errors are vgpu::Error; after one the process, the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The level of the host's instruction set that the instruction semantics run on.
 #include "isa/tables.h"
 

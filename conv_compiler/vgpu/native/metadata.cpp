@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The metadata note of code object version 3 to 6 (AMDGPU ABI, "Code Object V3 Metadata" and later), and the
 // 64-byte kernel descriptor ("Kernel Descriptor").
 #include "metadata.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a code object says about itself: its chip, and for each kernel the resources, arguments and initial state.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A code object that has passed every check that needs no decoding of its instructions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Counts of bytes, cache lines and LDS cycles, and the way from memory instructions to the checks.
 #include "observe.h"
 

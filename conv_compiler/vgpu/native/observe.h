@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What memory instructions tell the checks and the counters. Called only when a launch wants either.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One set of helper threads for the whole process. The caller of parallel_for works like a helper, so a call ends even
 // when there is no helper at all, on a host with one core. A child process made by fork has none of its parent's threads,
 // and makes a set of its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From the decoder's records to runnable instructions.
 #include "program.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The decoded program and its runnable form. The file layout is that of vgpu/program.py.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Memory whose length nobody tells, read without a fault.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The state a wave starts with: registers that the dispatch hardware fills in.
 #pragma once
 

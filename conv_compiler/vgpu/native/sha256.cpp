@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SHA-256 as FIPS 180-4 describes it; names of functions and variables are the standard's.
 #include "sha256.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SHA-256 (FIPS 180-4), for cache keys.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Registers with a meaning of their own among the codes of scalar operands: which of them are modelled.
 #pragma once
 

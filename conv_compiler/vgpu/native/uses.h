@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which registers an instruction reads and writes and which counters it waits for: what the checks need
 // to know beyond the semantics.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Python's own handler only sets a flag, which the interpreter looks at when the call it is in returns. So a launch has
 // to see the signal itself: its handler goes in front of the process's, only while a launch runs.
 #include "watch.h"

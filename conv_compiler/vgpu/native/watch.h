@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What ends a launch that does not end by itself: a signal that the process handles, and a budget of instructions.
 #pragma once
 

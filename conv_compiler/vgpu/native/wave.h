@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The state of a wave and of the workgroup it belongs to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Atomic operations on memory: what they do to a value, and how an instruction does it lane by lane.
 //
 // VGPU_ATOMICS calls OPERATION(names, T, formula) for every operation of the vector memory instructions. The

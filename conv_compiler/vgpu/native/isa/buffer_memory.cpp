@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Raw buffer instructions: 48-bit base, byte offset, size in bytes.
 //
 // Each dword is checked on its own: the part of an access that lies beyond num_records reads 0 and is

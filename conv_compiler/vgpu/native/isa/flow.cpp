@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Branches, the end of a wave, barriers, waits, and hints that have no effect here.
 #include "ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS instructions. Addresses are bytes; reads outside the workgroup's LDS give 0, writes are dropped.
 #include "memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Element types of matrix operands: how many a dword holds, and their value.
 #pragma once
 

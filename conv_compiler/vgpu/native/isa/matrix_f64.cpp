@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // CDNA's double-precision matrix instructions: operands are register pairs, and BLGP negates instead of
 // moving lanes.
 #include "ops.h"

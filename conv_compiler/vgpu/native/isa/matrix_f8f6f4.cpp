@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // CDNA4's matrix instructions with formats of 8, 6 and 4 bits, named by CBSZ (for A) and BLGP (for B), and
 // with a power of two for every 32 depths of a row of A or a column of B.
 //

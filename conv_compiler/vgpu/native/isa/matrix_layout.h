@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where the elements of a matrix instruction's operands lie.
 //
 // Lanes come in groups of M (for A) or N (for B and the accumulators). Element e of lane group g of A or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // CDNA's dense matrix instructions.
 #include "matrix_product.h"
 

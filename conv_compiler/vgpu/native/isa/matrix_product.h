@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The arithmetic of matrix instructions: D = A * B + C for one or more blocks.
 //
 // Products are added one after another with fused rounding, in the order of k. EXEC is ignored, except

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Matrix instructions with 4:2 structured sparsity in A: D = A * B + D.
 //
 // Of every four neighbours in a row of A two are kept. Elements 2p and 2p + 1 of a lane stand among

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What LDS, global and buffer instructions share: moving bytes between memory and lanes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Number formats as integer bit patterns. Everything is branch-poor so that loops over lanes vectorise.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How a table row of a vector instruction becomes a handler: a formula over lanes and its value types.
 //
 // A row is VOPn("name|other name", D, A, B, formula in a, b, c). The formula's variables have the C++

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Modifiers of vector sources (DPP, SDWA, halves, signs) and the less common forms of the store.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Sources and destinations of vector instructions: fetch a source as a row of lanes, store a row.
 #pragma once
 

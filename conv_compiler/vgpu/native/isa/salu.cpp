@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Scalar arithmetic. A row's statement sets d, and scc where the instruction has a condition.
 #include <type_traits>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The instruction table of one instruction-set level of the host, and the wave loop that runs it.
 #include "tables.h"
 

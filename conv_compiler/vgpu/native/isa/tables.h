@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What one build of the instruction semantics offers; each host level has its own namespace VGPU_ISA.
 #pragma once
 

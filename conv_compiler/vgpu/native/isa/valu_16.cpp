@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // 16-bit arithmetic. f16 is computed in f32 or f64 such that the one rounding to f16 is right.
 #include "ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // 64-bit integers and double precision.
 #include "ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Instructions with a lane mask as carry, borrow, overflow or choice.
 #include "ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Comparisons: one bit a lane into an SGPR mask; v_cmpx also (RDNA: only) into EXEC.
 #include "ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The three steps of IEEE division: scale the operands, correct the quotient, fix special cases.
 #include "ops.h"
 

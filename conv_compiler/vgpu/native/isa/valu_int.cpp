@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // 32-bit integer and bit arithmetic.
 #include "ops.h"
 

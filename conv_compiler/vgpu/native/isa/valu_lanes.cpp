@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Moves between lanes and between vector and scalar registers.
 #include "ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // VOP3P: two 16-bit or two 32-bit results an instruction, mixed precision and dot products.
 //
 // OP_SEL picks the half of a source for the low result, OP_SEL_HI for the high one; NEG and NEG_HI
