@@ -5,6 +5,7 @@ A few thousand in every test run, 100,000 with -m slow; `native/mutations.h` say
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,14 @@ pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 @pytest.fixture(scope="module")
 def fuzz(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that draws, damages and reads."""
-    program = tmp_path_factory.mktemp("fuzz") / "fuzz_code_objects"
+    folder = tmp_path_factory.mktemp("fuzz")
+    program = folder / "fuzz_code_objects"
+    # The table of chips, which the library's build makes too.
+    subprocess.run([sys.executable, NATIVE / "chips_table.py", folder / "chips.inc"], check=True)
     sources = [HERE / "fuzz_code_objects.cpp", *(NATIVE / f"{name}.cpp" for name in SOURCES)]
-    subprocess.run(["g++", *FLAGS, f"-I{NATIVE}", *sources, "-o", program], check=True)
+    subprocess.run(
+        ["g++", *FLAGS, f"-I{NATIVE}", f"-I{folder}", *sources, "-o", program], check=True
+    )
     return program
 
 
