@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 from conv_compiler.artifacts.artifact import Artifact
-from conv_compiler.compiler import stages
+from conv_compiler.compiler import dumps, stages
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.cache import Cache
@@ -54,7 +54,7 @@ def configured_roles(
     def stop(flags: Iterable[str], work: Path, **_: str) -> None:
         stop_at = "--compile-to=executable-configurations"
         whole([*dict.fromkeys((*flags, stop_at))], work, result="configured.mlir")
-        found.extend(stages.kernel_roles(work).values())
+        found.extend(dumps.kernel_roles(work).values())
         exported = (work / "configured.mlir").read_text().count("hal.executable.export ")
         assert len(found) == exported
         raise _Stopped
