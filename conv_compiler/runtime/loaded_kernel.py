@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import iree.runtime as iree
 import numpy as np
@@ -26,20 +26,16 @@ from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
 from conv_compiler.runtime.devices import find_device, open_device, reason, targets_of
 
-if TYPE_CHECKING:
-    pass
-
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
 # ours comes out as.
 _REFUSALS = (RuntimeError, ValueError, LookupError, AttributeError, TypeError)
-
-
 # What to forget when a launch failed: a device on which one did stays failed, and the next load
 # opens a fresh one.
 AFTER_FAILURE: list[Callable[[], None]] = []
 
 
 def _drop_devices() -> None:
+    """Forget all devices, and what others keep of them."""
     try:
         open_device.cache_clear()
     finally:  # a signal's handler may raise after that call
@@ -56,8 +52,8 @@ def _launch_reason(error: Exception) -> str:
 class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
-    Operands and result are those of the problem's direction (`problem.DIRECTIONS`). A kernel whose
-    elementwise op takes a tensor d has it as third operand.
+    Operands and result are those of the problem's direction (`problem/directions.py`). A kernel
+    whose elementwise op takes a tensor d has it as third operand.
 
     numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
     result. Calls return when the device is done; on the CPU the calling thread waits as a batch

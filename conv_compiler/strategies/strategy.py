@@ -15,11 +15,11 @@ from conv_compiler.typed import fields, typed
 class GpuTiling:
     """Numbers of a GPU schedule.
 
-    `workgroup` is the GEMM tile (m, n, gemm_k) one workgroup keeps per main-loop trip, `subgroups`
-    how many subgroups share its m and n, `mma` the matrix instruction in IREE's name (empty for
-    vector code), `copy_a` and `copy_b` the elements (along m or n, along gemm_k) of an operand that
-    one thread brings to LDS at a time, `piece` the m and n one thread of vector code computes,
-    `stages` the depth of the software pipeline.
+    `workgroup` is the GEMM tile (m, n, gemm_k) of a workgroup in one iteration of its main loop;
+    `subgroups` counts the subgroups that share its m and its n. `mma` is the matrix instruction in
+    IREE's name, empty for vector code. `copy_a` and `copy_b` are the elements (along m or n, along
+    gemm_k) of an operand that one thread brings to LDS at a time. `piece` is the m and n that one
+    thread of vector code computes. `stages` is the depth of the software pipeline.
 
     `outside` and `inside` name the summed loops, outermost first, that run around a workgroup's
     gemm_k tile and in it; both empty stand for all of them inside. `no` runs over chunks of the

@@ -19,10 +19,10 @@ class Resolved:
     """A problem, the chip it is for, and the weight gradient that computes it there.
 
     `stated` is what the user asked for, and `asked` the same with the types it is computed in
-    settled for the chip; the payload is built from it. `wgrad` is the equivalent weight gradient of
-    one chunk of its batch,
-    over the terms of its products; strategies, schedules and proofs read nothing else. A batch of 0
-    has no products, and no weight gradient computes it: `wgrad` is then `asked`.
+    settled for the chip; the payload is built from it. `wgrad` is the equivalent weight gradient
+    of one chunk of its batch, over the terms of its products. Strategies, schedules and proofs
+    read nothing else. A batch of 0 has no products, and no weight gradient computes it: `wgrad` is
+    then `asked`.
     """
 
     stated: ConvProblem

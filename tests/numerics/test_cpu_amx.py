@@ -15,7 +15,7 @@ from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.strategies.cpu import work_distribution
-from conv_compiler.strategies.cpu.amx import tile_candidates
+from conv_compiler.strategies.cpu.amx_tiles import tile_candidates
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import TILE_INSTRUCTIONS, host_flags
 from conv_compiler.targets.processors import Processor

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conv_compiler.strategies.cpu.amx import tile_candidates, tile_refusal
+from conv_compiler.strategies.cpu.amx_tiles import tile_candidates, tile_refusal
 from conv_compiler.strategies.cpu.packed import PackedKind
 from conv_compiler.strategies.strategy import Strategy
 

@@ -3,9 +3,9 @@
 
 `cpu_dot` multiplies pairs, where the CPU has an instruction that adds two products. The batch is
 cut into halves, and an element of an operand holds the data of an image of each. For all else it is
-a problem of half the batch. `cpu_amx` (`amx.py`) multiplies AMX tiles of pairs or of four images,
-and shares the rest. `cpu_packed` multiplies single elements. The register tiles are those of
-`cpu_lin` or `cpu_grouped`, but nothing is transposed or padded in memory.
+a problem of half the batch. `cpu_amx` (`amx_tiles.py`) multiplies AMX tiles of pairs or of four
+images, and shares the rest. `cpu_packed` multiplies single elements. The register tiles are those
+of `cpu_lin` or `cpu_grouped`, but nothing is transposed or padded in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.strategies.cpu.amx import (
+from conv_compiler.strategies.cpu.amx_tiles import (
     instruction_refusal,
     several_at_once,
     tile_instruction,

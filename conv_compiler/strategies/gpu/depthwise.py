@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.facts import rank_facts
@@ -25,6 +25,7 @@ from conv_compiler.strategies.gpu.depthwise_cost import (
 )
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_info, sums_of_few
+from conv_compiler.strategies.kind import Lowering, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import DepthwiseTiling, Strategy
@@ -211,3 +212,54 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
         sums = sums_of_few(problem, target)
         roles["reduction"] = reduction_info(problem, target, strategy.split_k, sums)
     return Schedule(roles=roles)
+
+
+def _tiling(one: Strategy) -> DepthwiseTiling:
+    assert isinstance(one.tiling, DepthwiseTiling)
+    return one.tiling
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depthwise(StrategyKind):
+    """A kernel that a pass writes (`passes/depthwise.py`)."""
+
+    normalise: str = "depthwise"
+    is_modelled: bool = True
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """Strips of output pixels that fit, fastest first."""
+        return candidates(wgrad, target, split_k, tile)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The pass that writes the kernel, and the pipeline behind it."""
+        return Lowering(
+            passes=passes(wgrad, target, one),
+            schedule=schedule(wgrad, target, one),
+        )
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """Split-K factors that fill the chip."""
+        return splits(wgrad, target, _tiling(one))
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """Parts that hold a product: each part is whole strips."""
+        return filled_parts(wgrad, _tiling(one), split_k)
+
+    def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
+        """Seconds by the performance model."""
+        return predict(wgrad, target, _tiling(one), one.split_k)
+
+    def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
+        """(workgroups, iterations of the main loop) of one part."""
+        tiling = _tiling(one)
+        return blocks(wgrad, tiling), strip_rounds(wgrad, tiling)
+
+
+DEPTHWISE = Depthwise(
+    name="depthwise",
+    description="windows and sums in registers, vector fma; groups of one channel",
+    tile="columns x rows x groups of a thread's strip of output pixels",
+    backends=("rocm",),
+)

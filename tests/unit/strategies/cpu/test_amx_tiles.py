@@ -18,7 +18,7 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime import amx_permission
 from conv_compiler.runtime import kernel as runtime
 from conv_compiler.strategies.cpu import packed
-from conv_compiler.strategies.cpu.amx import tile_candidates
+from conv_compiler.strategies.cpu.amx_tiles import tile_candidates
 from conv_compiler.strategies.cpu.cost_constants import AMX_KERNELS, MEMORY
 from conv_compiler.strategies.cpu.operand_packing_cost import Chunk, copies
 from conv_compiler.strategies.cpu.split_k import DeepLoop, deep_loop
