@@ -18,7 +18,7 @@ _HOMES = {
     "Artifact": "artifacts.artifact",
     "compile": "compiler.compile",
     "Strategy": "strategies.strategy",
-    "Wanted": "strategies.strategy",
+    "StrategyRequest": "strategies.strategy",
     "run": "runtime.kernel",
     "load": "runtime.kernel",
     "verify": "verification.verify",
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from conv_compiler.errors import ConvError
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.runtime.kernel import load, run
-    from conv_compiler.strategies.strategy import Strategy, Wanted
+    from conv_compiler.strategies.strategy import Strategy, StrategyRequest
     from conv_compiler.verification.verify import Report, verify
 
 

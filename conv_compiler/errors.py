@@ -54,27 +54,27 @@ class StrategyNotApplied(ConvError):
     """
 
 
-class GivesWay(StrategyNotApplied):
+class CandidateRejected(StrategyNotApplied):
     """The kernel computes what was promised, but not as fast; another tile would do."""
 
 
-class OutOfRegisters(GivesWay):
+class OutOfRegisters(CandidateRejected):
     """The kernel spills registers or uses scratch memory."""
 
 
-class NotPipelined(GivesWay):
+class NotPipelined(CandidateRejected):
     """The kernel waits for every load where it is issued."""
 
 
-class NotOrdered(GivesWay):
+class NotInterleaved(CandidateRejected):
     """The main loop's operations are not in the order of `passes/interleave.py`."""
 
 
-class StillMasked(GivesWay):
+class TailMaskKept(CandidateRejected):
     """An operand has zeros of its own for pixels that are not there, where it was to have none."""
 
 
-class MiscompiledByDriver(GivesWay):
+class MiscompiledByDriver(CandidateRejected):
     """The PTX is right, and a driver is known to make wrong machine code of it."""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Take loops of one trip out of the contraction: IREE drops the tag of an op that has any."""
+"""Take loops of one iteration out of the contraction: IREE drops the tag of an op that has any."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conv_compiler.ir.loop_nest import (
 
 @dataclass(frozen=True, kw_only=True)
 class DropUnitLoops:
-    """Remove every loop of one trip but those of `keep`, and the tensor axes only they index.
+    """Remove every loop of one iteration but those of `keep`, and the tensor axes only they index.
 
     At least one parallel loop and one reduction stay, so that the op remains a contraction.
     """

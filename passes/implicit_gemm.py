@@ -18,7 +18,7 @@ group's gradient makes of each group's image, and the sum over s reads the block
 
 gemm_k is (q, r): the summed loops `outside` make q, those `inside` make r, of which a tile is
 brought to LDS at once; with none outside there is no q, and r is all of gemm_k. The columns are
-(t, n): taps and channels where `taps_outside`, else there is no t and n is both. A trip of a
+(t, n): taps and channels where `taps_outside`, else there is no t and n is both. An iteration of a
 workgroup's loop over q has one pixel, and a workgroup one t: arithmetic on them is scalar.
 
 Outside the region is the sum over s in rising order, which also brings the columns to the

@@ -2,8 +2,8 @@
 """Put the operations of a kernel's main loop in the order in which the machine is to run them.
 
 Runs on a kernel after our scripts and IREE's passes, its loop software pipelined in three stages
-and unrolled by two: a trip multiplies one tile, writes the next to LDS and loads the one behind.
-Each trip, before and after:
+and unrolled by two: an iteration multiplies one tile, writes the next to LDS and loads the one
+behind. Each iteration, before and after:
 
     barrier                                  (its fragments are read or about to arrive)
     read all fragments from LDS              the first products, among them for each operand:
@@ -12,13 +12,12 @@ Each trip, before and after:
     barrier                                  write both to LDS
     write both to LDS                        the other products, among them:
     load both                                    load both operands of the tile after next
-                                                 barrier; read the next trip's fragments
+                                                 barrier; read the next iteration's fragments
 
 In the first order LDS, vector and matrix units take turns, and products wait for LDS. After, every
-wait but a short one has products before it: fragments are read, and operands loaded, a trip earlier
-(`read_ahead.py`). Loads refill registers that were turned before; the loop's two trips have sets of
-their own. LLVM's scheduler is held to the order by barriers of its own (`amdgpu.sched_barrier`),
-which are no instructions.
+wait but a short one has products before it: fragments are read, and operands loaded, an iteration
+earlier (`read_ahead.py`). Loads refill registers that were transposed before; the loop's two
+iterations have sets of their own. Scheduling barriers (`amdgpu.sched_barrier`) hold LLVM to it.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ from conv_compiler.passes.main_loop.read_ahead import run_ahead, with_needs
 from conv_compiler.passes.main_loop.split_reads import split_reads
 from conv_compiler.targets.limits import MOST_FRAGMENTS
 
-# Parts of a trip's products: those before its writes to LDS, and those behind its reads. Found for
-# tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside 512 of
-# products. 10 to 13 and 7 to 9 of 32 differ by 2 % of a trip; with 8 behind the reads some kernels
-# have 176 registers and not the 168 of which three workgroups fit.
+# Parts of an iteration's products: those before its writes to LDS, and those behind its reads.
+# Found for tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside
+# 512 of products. 10 to 13 and 7 to 9 of 32 differ by 2 % of an iteration; with 8 behind the reads
+# some kernels have 176 registers and not the 168 of which three workgroups fit.
 FIRST, LAST = 12 / 32, 9 / 32
 # Instructions that an op becomes, by which it is spread among products. Vector instructions: one
 # for each dword of the vectors it takes, as turning 4x4 elements does. A load: its address and
@@ -80,28 +79,28 @@ class Interleave:
 
 
 def _reorder(loop: ir.Operation) -> str:
-    """Have a loop of two trips read and load a trip ahead, and put each in order; or tell what
-    keeps it from that."""
+    """Have a loop of two iterations read and load an iteration ahead, and put each in order; or
+    tell what keeps it from that."""
     *ops, _ = (one.operation for one in loop.regions[0].blocks[0].operations)
-    trips = [_Trip(one) for one in _cut(ops)]
-    if why := next(filter(None, (trip.misfit() for trip in trips)), ""):
+    iterations = [_Iteration(one) for one in _cut(ops)]
+    if why := next(filter(None, (iteration.misfit() for iteration in iterations)), ""):
         return why
-    if len(trips) != 2:
-        return f"trips in the loop: {len(trips)}, where two are expected"
-    first, second = trips
-    products = [trip.products() for trip in trips]
-    early = [with_needs(loop, trip.ahead()) for trip in trips]
+    if len(iterations) != 2:
+        return f"iterations in the loop: {len(iterations)}, where two are expected"
+    first, second = iterations
+    products = [iteration.products() for iteration in iterations]
+    early = [with_needs(loop, iteration.ahead()) for iteration in iterations]
     if not all(early):
-        return "what a trip reads or loads hangs on another trip"
-    # What a trip runs for the one behind it: the first for the second, and that for the loop's
-    # next. All sets before operands change: the hash of an operation hangs on them.
+        return "what an iteration reads or loads hangs on another iteration"
+    # What an iteration runs for the one behind it: the first for the second, and that for the
+    # loop's next. All sets before operands change: the hash of an operation hangs on them.
     gone, moved = (set(group) for group in early)
     stays = [op for op in first.ops if op not in gone]
     brought = [op for op in second.ops if op in moved]
     others = [op for op in second.ops if op not in moved]
     others += run_ahead(loop, early[0])
     orders = [
-        _Trip(own).order(multiplied)
+        _Iteration(own).order(multiplied)
         for own, multiplied in zip(([*stays, *brought], others), products, strict=True)
     ]
     _move([one for order in orders for one in order])
@@ -109,13 +108,13 @@ def _reorder(loop: ir.Operation) -> str:
 
 
 def _cut(ops: list[ir.Operation]) -> list[list[ir.Operation]]:
-    """A loop's operations by trips, which have two barriers each."""
+    """A loop's operations by iterations, which have two barriers each."""
     barriers = [i for i, op in enumerate(ops) if kind(op) == "barrier"]
     return [ops[a:b] for a, b in pairwise([0, *barriers[2::2], len(ops)])]
 
 
-class _Trip:
-    """A trip's operations by number, what they are and which of them each one needs."""
+class _Iteration:
+    """An iteration's operations by number, what they are and which of them each one needs."""
 
     def __init__(self, ops: list[ir.Operation]) -> None:
         self.ops = ops
@@ -128,21 +127,23 @@ class _Trip:
         return [i for i, one in enumerate(self.kinds) if one == what]
 
     def misfit(self) -> str:
-        """What keeps a trip from being put in order; empty for one that reads LDS, multiplies, and
-        behind a second barrier writes the next tile, and of which all else may be moved."""
+        """What keeps an iteration from being put in order; empty for one that reads LDS,
+        multiplies, and behind a second barrier writes the next tile, and of which all else may be
+        moved."""
         barriers, reads, writes = map(self.all_of, ("barrier", "read", "write"))
         if len(barriers) != 2:
-            return f"barriers in a trip: {len(barriers)}, where two are expected"
+            return f"barriers in an iteration: {len(barriers)}, where two are expected"
         if others := self.all_of("other"):
-            return f"a trip holds {self.ops[others[0]].name}, which may not be moved"
+            return f"an iteration holds {self.ops[others[0]].name}, which may not be moved"
         if not (reads and writes and self.all_of("load")):
-            return "a trip has no reads, no writes or no loads"
+            return "an iteration has no reads, no writes or no loads"
         if min(writes) < barriers[1] or max(reads) > barriers[1]:
-            return "the second barrier is not between a trip's reads and its writes"
+            return "the second barrier is not between an iteration's reads and its writes"
         return ""
 
     def ahead(self) -> list[ir.Operation]:
-        """What can run a trip earlier: the first barrier, reads of both operands in turn, loads."""
+        """What can run an iteration earlier: the first barrier, reads of both operands in turn,
+        loads."""
         chosen = [self.all_of("barrier")[0], *self._reads(), *self.all_of("load")]
         return [self.ops[i] for i in chosen]
 
@@ -199,19 +200,19 @@ class _Trip:
                 self.placed[i] = None
 
     def order(self, multiplied: Sequence[ir.Operation]) -> list[tuple[ir.Operation, bool]]:
-        """The operations of a trip that reads ahead in their new order, and whether LLVM may move
-        nothing across the start of each."""
+        """The operations of an iteration that reads ahead in their new order, and whether LLVM may
+        move nothing across the start of each."""
         products = [self.number[op] for op in multiplied]
         writes, loads = self.all_of("write"), self.all_of("load")
         all_read, all_written = self.all_of("barrier")
         first, last = round(len(products) * FIRST), math.ceil(len(products) * LAST)
         fragments = sum(_dwords(self.ops[i]) for i in self.all_of("read"))
         # Nor where they take more registers than there are products, as on gfx950: other
-        # instructions bind such trips (586 cycles with 160 registers, 670 with 176).
+        # instructions bind such iterations (586 cycles with 160 registers, 670 with 176).
         if fragments > min(MOST_FRAGMENTS, len(products)):
             last = 0
-        turned = [i for i in self._chain(writes) if i not in writes]
-        self._spread(turned, products[:first])
+        transposed = [i for i in self._chain(writes) if i not in writes]
+        self._spread(transposed, products[:first])
         self.place([all_read, *writes])
         reads = [all_written, *self._reads()]
         self._spread(self._chain(loads), products[first:], {len(products) - first - last: reads})

@@ -57,7 +57,7 @@ def _grow(nest: LoopNest, sizes: dict[str, int]) -> None:
 
 
 def extent(axis: Axis, sizes: dict[str, int]) -> int:
-    """Elements an axis needs for all trips of its loops."""
+    """Elements an axis needs for all iterations of its loops."""
     return 1 + sum((sizes[loop] - 1) * step for loop, step in axis.items())
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Cut a summed loop into halves or quarters: a loop `pair` of 2 or 4 trips, which one instruction
-multiplies."""
+"""Cut a summed loop into halves or quarters: a loop `pair` of 2 or 4 iterations, which one
+instruction multiplies."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PAIR = "pair"
 
 @dataclass(frozen=True, kw_only=True)
 class PairProducts:
-    """Give the summed loop `loop`, of 2 n trips, n of them; trip i of the second half is its trip
-    n + i. The loop of the halves, or of as many parts as there are `products`, is the innermost
-    one."""
+    """Give the summed loop `loop`, of 2 n iterations, n of them; iteration i of the second half is
+    its iteration n + i. The loop of the halves, or of as many parts as there are `products`, is the
+    innermost one."""
 
     loop: str
     products: int = 2
@@ -33,7 +33,7 @@ class PairProducts:
             if self.loop not in nest.reductions or nest.sizes[self.loop] % self.products:
                 raise UnsupportedStrategy(
                     f"loop {self.loop}: not a summed loop of {self.products} parts of as many "
-                    f"trips; pad one of {' '.join(nest.reductions)}"
+                    f"iterations; pad one of {' '.join(nest.reductions)}"
                 )
             with ir.InsertionPoint(nest.op), nest.op.location:
                 self._cut(nest)

@@ -8,13 +8,13 @@ After, in a dispatch region of its own:
       for tiles of `cache`
         copy what they read of the operands                  stays in cache
         for tiles of `tile`                                  sums stay in registers
-          for summed trips                                   one at a time
+          for summed iterations                                   one at a time
             sums[rows][lanes] += broadcast(rows) * load(lanes)
 
 The last parallel loop runs in vector lanes. An operand that it indexes is loaded in vectors, along
 its innermost axis; of the other one, single elements are broadcast. A summed loop `pair`
 (`pair-products`) is no loop here: the instruction adds both of its products. With `steps` the sums
-are tiles of 16 rows and lanes, and the instruction sums several trips (`tile_kernel.py`).
+are tiles of 16 rows and lanes, and the instruction sums several iterations (`tile_kernel.py`).
 """
 
 from __future__ import annotations

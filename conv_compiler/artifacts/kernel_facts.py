@@ -86,8 +86,8 @@ def kernel_texts(assembly: str, kernels: Iterable[str]) -> dict[str, str]:
 def is_pipelined(text: str) -> bool | None:
     """Whether the loop with the matrix instructions of an AMD kernel's text is software pipelined.
 
-    Then the last trip's arithmetic stands behind the loop, which loads ahead of its own. None where
-    no loop has any.
+    Then the last iteration's arithmetic stands behind the loop, which loads ahead of its own. None
+    where no loop has any.
     """
     labels = {m[1]: m.start() for m in _LOCAL_LABEL.finditer(text)}
     branches = [(labels.get(m[1], len(text)), m.start()) for m in _BRANCH.finditer(text)]

@@ -11,7 +11,7 @@ from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.empty import build_empty
 from conv_compiler.build.fwd import build_fwd
-from conv_compiler.problem.batching import a_round, cut_axis, rounds_of, sums_rounds
+from conv_compiler.problem.batching import chunk_problem, chunks_of, cut_axis, sums_chunks
 from conv_compiler.problem.directions import STATED_DIRECTION
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def build(problem: ConvProblem) -> ir.Module:
     elementwise op takes it, and returns the result. The contraction is one linalg.generic tagged
     `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
     `conv_compiler.loops`; those of other directions as in `problem/canonical.py`. A problem in
-    rounds has it in the private function `@round`, and `@main` is the host program around it.
+    chunks has it in the private function `@chunk`, and `@main` is the host program around it.
     """
     from iree.compiler import ir
     from iree.compiler.dialects import func
 
-    from conv_compiler.build.batching import build_rounds, round_function
+    from conv_compiler.build.batching import build_chunks, chunk_function
     from conv_compiler.ir import ops
 
     def tensor_type(
@@ -51,16 +51,16 @@ def build(problem: ConvProblem) -> ir.Module:
     def computes(problem: ConvProblem) -> Callable[..., ir.Value]:
         if problem.n == 0:
             return lambda *operands: build_empty(problem, *operands[2:])
-        cut, builder = rounds_of(problem), BUILDERS[problem.direction]
+        cut, builder = chunks_of(problem), BUILDERS[problem.direction]
         if cut is None:
             return lambda *operands: builder(problem, *operands)
-        round_ = a_round(problem, cut)
+        chunk = chunk_problem(problem, cut)
         one = (
-            round_function(round_, builder, sums=sums_rounds(problem, cut))
-            if rounds_of(round_) is None
-            else computes(round_)
+            chunk_function(chunk, builder, sums=sums_chunks(problem, cut))
+            if chunks_of(chunk) is None
+            else computes(chunk)
         )
-        return lambda *operands: build_rounds(problem, cut, one, operands)
+        return lambda *operands: build_chunks(problem, cut, one, operands)
 
     module = ir.Module.create(ir.Location.unknown())
     with ir.InsertionPoint(module.body), ir.Location.unknown():

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The host program of a problem in rounds: slices of the tensors, one call of `@round` for each.
+"""The host program of a problem in chunks: slices of the tensors, one call of `@chunk` for each.
 
-    images, weight gradients    sums = round(slices of the operands, sums); result from the sums
-    images, other directions    result[slice] = round(slice of an operand, the weight)
-    groups                      result[slice] = round(slices of all operands)
+    images, weight gradients    sums = chunk(slices of the operands, sums); result from the sums
+    images, other directions    result[slice] = chunk(slice of an operand, the weight)
+    groups                      result[slice] = chunk(slices of all operands)
 
-Where a single group is cut further, its rounds of images are slices of the caller's tensors, too.
+Where a single group is cut further, its chunks of images are slices of the caller's tensors, too.
 A slice that starts where kernels may take operands to start is read where it lies (a span of the
 caller's buffer); others are copied, and so is the last one where it has fewer images: into zeros,
 which add nothing to sums, and of which the results are left out.
@@ -23,24 +23,24 @@ from conv_compiler.build.tensor_slices import Group, Size, Slices, index
 from conv_compiler.ir import ops
 from conv_compiler.problem.batching import (
     MOST_WRITTEN_OUT,
-    Rounds,
-    a_round,
+    Chunks,
+    chunk_problem,
+    chunks_of,
     cut_axis,
-    rounds_of,
-    sums_rounds,
+    sums_chunks,
 )
 from conv_compiler.problem.conv_problem import ConvProblem
 
 
-def build_rounds(
+def build_chunks(
     problem: ConvProblem,
-    cut: Rounds,
+    cut: Chunks,
     one: Callable[..., ir.Value],
     operands: Sequence[ir.Value | Group],
 ) -> ir.Value:
     """The result of operands of the caller's, and of d where the elementwise op takes it.
 
-    `one` computes a round: it calls the function of `round_function`, or goes through rounds of a
+    `one` computes a chunk: it calls the function of `chunk_function`, or goes through chunks of a
     single group.
     """
     first, second, result = problem.tensors
@@ -55,7 +55,7 @@ def build_rounds(
         None if axis is None else Slices.of(operand, axis, length)
         for axis, operand in zip(axes, operands, strict=True)
     ]
-    nested = rounds_of(a_round(problem, cut)) is not None
+    nested = chunks_of(chunk_problem(problem, cut)) is not None
 
     def slices(start: Size, count: Size) -> list[ir.Value | Group]:
         if nested:
@@ -65,11 +65,11 @@ def build_rounds(
             for operand, slices in zip(operands, tensors, strict=True)
         ]
 
-    if sums_rounds(problem, cut):
-        round_ = a_round(problem, cut)
-        shape = round_.shape(round_.layout_row.grouped.weight)
+    if sums_chunks(problem, cut):
+        chunk = chunk_problem(problem, cut)
+        shape = chunk.shape(chunk.layout_row.grouped.weight)
         zero = ops.zero(ops.element_type(problem.accumulator_type))
-        sums = _every_round(
+        sums = _every_chunk(
             cut,
             length,
             tensor.SplatOp(ir.RankedTensorType.get(shape, zero.type), zero, []).result,
@@ -79,19 +79,19 @@ def build_rounds(
 
     place = _result_axis(problem, cut)
 
-    def round_into(state: ir.Value, start: Size, count: Size) -> ir.Value:
+    def chunk_into(state: ir.Value, start: Size, count: Size) -> ir.Value:
         whole = Slices.of(state, place, length)
         return whole.written(start, count, one(*slices(start, count)))
 
-    return _every_round(cut, length, _nothing_yet(problem, place, length), round_into)
+    return _every_chunk(cut, length, _nothing_yet(problem, place, length), chunk_into)
 
 
-def round_function(
+def chunk_function(
     problem: ConvProblem, build: Callable[..., ir.Value], *, sums: bool
 ) -> Callable[..., ir.Value]:
-    """Put `@round` into the module and return what calls it.
+    """Put `@chunk` into the module and return what calls it.
 
-    It computes a problem of one round, by `build`; or the `sums` of a weight gradient, added to
+    It computes a problem of one chunk, by `build`; or the `sums` of a weight gradient, added to
     others.
     """
     data = ops.element_type(problem.data_type)
@@ -106,7 +106,7 @@ def round_function(
     def body(*operands: ir.Value) -> ir.Value:
         return _sums(problem, *operands) if sums else build(problem, *operands)
 
-    made = func.FuncOp.from_py_func(*types, name="round")(body).func_op
+    made = func.FuncOp.from_py_func(*types, name="chunk")(body).func_op
     made.attributes["sym_visibility"] = ir.StringAttr.get("private")
 
     def call(*operands: ir.Value) -> ir.Value:
@@ -116,14 +116,14 @@ def round_function(
 
 
 def _sums(problem: ConvProblem, image: ir.Value, gradient: ir.Value, before: ir.Value) -> ir.Value:
-    """The sums of a weight gradient, added to those of earlier rounds."""
+    """The sums of a weight gradient, added to those of earlier chunks."""
     image, gradient = grouped(problem, "input", image), grouped(problem, "output", gradient)
     sums = contracted(problem, image, gradient)
     return ops.elementwise([sums, before], ops.element_of(sums), ops.add, "epilogue")
 
 
 def _length(
-    cut: Rounds,
+    cut: Chunks,
     problem: ConvProblem,
     axes: Sequence[int | None],
     operands: Sequence[ir.Value | Group],
@@ -157,8 +157,8 @@ def _assert_images(batch: Slices) -> None:
     )
 
 
-def _result_axis(problem: ConvProblem, cut: Rounds) -> int:
-    """The axis along which rounds are slices of the result."""
+def _result_axis(problem: ConvProblem, cut: Chunks) -> int:
+    """The axis along which chunks are slices of the result."""
     axis = cut_axis(problem, problem.tensors[2], cut.axis)
     assert axis is not None
     return axis
@@ -170,13 +170,13 @@ def _nothing_yet(problem: ConvProblem, axis: int, length: Size) -> ir.Value:
     return tensor.EmptyOp(shape, ops.element_type(problem.result_type)).result
 
 
-def _every_round(
-    cut: Rounds,
+def _every_chunk(
+    cut: Chunks,
     length: Size,
     state: ir.Value,
     step: Callable[[ir.Value, Size, Size], ir.Value],
 ) -> ir.Value:
-    """`state` after `step(state, first, number)` of the images or groups of each round in order."""
+    """`state` after `step(state, first, number)` of the images or groups of each chunk in order."""
     if isinstance(length, int):
         full = length // cut.length
         if full > MOST_WRITTEN_OUT:
@@ -185,10 +185,10 @@ def _every_round(
         for start in range(begin, length, cut.length):
             state = step(state, start, min(cut.length, length - start))
         return state
-    zero, round_ = index(0), index(cut.length)
-    full = arith.DivUIOp(length, round_).result
+    zero, chunk = index(0), index(cut.length)
+    full = arith.DivUIOp(length, chunk).result
     state = _loop(full, cut.length, state, step)
-    start = arith.MulIOp(full, round_).result
+    start = arith.MulIOp(full, chunk).result
     left = arith.SubIOp(length, start).result
     some = arith.CmpIOp(arith.CmpIPredicate.ne, left, zero).result
     last = scf.IfOp(some, [state.type], has_else=True)
@@ -200,13 +200,13 @@ def _every_round(
 
 
 def _loop(
-    rounds: ir.Value,
+    chunks: ir.Value,
     length: int,
     state: ir.Value,
     step: Callable[[ir.Value, Size, Size], ir.Value],
 ) -> ir.Value:
-    """`state` after so many rounds of `length` images or groups."""
-    loop = scf.ForOp(index(0), rounds, index(1), [state])
+    """`state` after so many chunks of `length` images or groups."""
+    loop = scf.ForOp(index(0), chunks, index(1), [state])
     with ir.InsertionPoint(loop.body):
         start = arith.MulIOp(loop.induction_variable, index(length)).result
         scf.YieldOp([step(loop.inner_iter_args[0], start, length)])

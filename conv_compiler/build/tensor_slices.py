@@ -111,7 +111,7 @@ class Slices:
         return before % ALIGNMENT == 0
 
     def read(self, start: Size, count: Size, whole: int) -> ir.Value:
-        """Those from `start` on: `count`, and zeros behind them to make a `whole` round."""
+        """Those from `start` on: `count`, and zeros behind them to make a `whole` chunk."""
         aligned = whole * self.one_bytes % ALIGNMENT == 0
         if count == whole and aligned and self.starts_aligned:
             return self._in_place(start, whole)

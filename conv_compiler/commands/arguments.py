@@ -25,7 +25,7 @@ from conv_compiler.frontends import (
 from conv_compiler.frontends.flags import add_problem_flags, from_values, size, sizes, stated
 from conv_compiler.frontends.request import is_number
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS, Target, find_target
 
 
@@ -92,7 +92,7 @@ def add_build(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wanted(args: argparse.Namespace) -> Wanted:
+def wanted(args: argparse.Namespace) -> StrategyRequest:
     """What `--strategy`, `--tile` and `--schedule` fix; the last's file is read."""
     if args.strategy == "":
         raise UnsupportedStrategy("strategy: none named; see conv-compiler list strategies")
@@ -103,7 +103,7 @@ def wanted(args: argparse.Namespace) -> Wanted:
         raise UnsupportedStrategy(f"schedule {args.schedule}: {error}; name a file") from None
     if args.schedule and not script.strip():
         raise UnsupportedStrategy(f"schedule {args.schedule}: is empty; leave it out")
-    return Wanted(name=args.strategy or "", tile=tile, script=script)
+    return StrategyRequest(name=args.strategy or "", tile=tile, script=script)
 
 
 # Arguments beside the problems whose values are files to read.

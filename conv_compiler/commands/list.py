@@ -41,7 +41,7 @@ def _targets() -> Rows:
 
 
 def _units(row: Target) -> int | None:
-    """What work is dealt out for; None for the host, whose cores are counted when it compiles."""
+    """What work is distributed to; None for the host, whose cores are counted when it compiles."""
     if row.is_gpu:
         return row.compute_units
     return row.processor.cores if row.processor else None

@@ -31,7 +31,7 @@ KERNELS = (
     right("LDS", "lds_bytes"),
     right("waves/SIMD", "waves_per_simd", _number),
     right("rounds", "rounds"),
-    right("trips", "trips", _number),
+    right("iterations", "iterations", _number),
     right("modelled", "seconds", seconds),
     left("bound by", "binds"),
     right("matrix busy %", "matrix_busy", _percent),
@@ -44,7 +44,7 @@ PIPES = (
 )
 LOOP = (
     left("main loop", "what"),
-    right("a trip", "trip", _number),
+    right("an iteration", "iteration", _number),
     right("a 16x16x16 equivalent", "equivalent", _number),
 )
 _LOOP_ROWS = {
@@ -65,9 +65,10 @@ _SOURCES = {
 }
 
 
-# Barriers a wave passes in a first look: two or three trips of a pipelined loop. A workgroup of one
-# wave has none: it ends by its trips, of which others make many more before they meet so many.
-LOOK_BARRIERS, LOOK_TRIPS = 6, 128
+# Barriers a wave passes in a first look: two or three iterations of a pipelined loop. A workgroup
+# of one wave has none: it ends by its iterations, of which others make many more before they meet
+# so many.
+LOOK_BARRIERS, LOOK_ITERATIONS = 6, 128
 
 
 def count_on_virtual_gpu(vmfb: Path, look: bool = False) -> tuple[KernelCounters, ...]:
@@ -82,7 +83,7 @@ def count_on_virtual_gpu(vmfb: Path, look: bool = False) -> tuple[KernelCounters
     operands = [
         np.zeros(tuple(size or 1 for size in one.shape), one.dtype) for one in kernel.operands
     ]
-    most = {"most_barriers": LOOK_BARRIERS, "most_trips": LOOK_TRIPS} if look else {}
+    most = {"most_barriers": LOOK_BARRIERS, "most_iterations": LOOK_ITERATIONS} if look else {}
     with vgpu.counting(**most):
         kernel(*operands)
     return vgpu.counters()
@@ -110,13 +111,15 @@ def pipe_rows(model: KernelModel) -> list[dict[str, Any]]:
 
 
 def loop_rows(model: KernelModel) -> list[dict[str, Any]]:
-    """Instructions of a trip, and for each 16x16x16 matrix instruction's work."""
-    trip = model.counts.trip
+    """Instructions of an iteration, and for each 16x16x16 matrix instruction's work."""
+    iteration = model.counts.iteration
     return [
         {
             "what": what,
-            "trip": getattr(trip, name),
-            "equivalent": getattr(trip, name) / trip.equivalents if trip.equivalents else None,
+            "iteration": getattr(iteration, name),
+            "equivalent": getattr(iteration, name) / iteration.equivalents
+            if iteration.equivalents
+            else None,
         }
         for name, what in _LOOP_ROWS.items()
     ]

@@ -14,9 +14,9 @@ from conv_compiler.compiler.proofs import prove
 from conv_compiler.compiler.stages import compiler_flags, stage_texts
 from conv_compiler.errors import (
     CacheRefused,
+    CandidateRejected,
     CompileFailed,
     CompilerRefused,
-    GivesWay,
     InvalidArtifact,
 )
 from conv_compiler.problem.conv_problem import ConvProblem
@@ -25,7 +25,7 @@ from conv_compiler.storage.leftovers import WORK, scratch, work_folder
 from conv_compiler.storage.notices import warn_once
 from conv_compiler.strategies.select import Choice, decide
 from conv_compiler.strategies.split_k import split_asked
-from conv_compiler.strategies.strategy import Strategy, Wanted
+from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
 from conv_compiler.targets.host import host_cores
 from conv_compiler.targets.resolve import resolve
@@ -34,7 +34,7 @@ from conv_compiler.targets.resolve import resolve
 def compile(
     problem: ConvProblem,
     target: str = "cpu",
-    strategy: Strategy | Wanted | str | None = None,
+    strategy: Strategy | StrategyRequest | str | None = None,
     split_k: int | str = "auto",
     *,
     cache: Cache | None = None,
@@ -49,8 +49,8 @@ def compile(
     Args:
         problem: What to compute.
         target: A chip, `cpu` for this host, or a CPU by name (`conv-compiler list targets`).
-        strategy: The name of a strategy (`conv-compiler list strategies`), a `Wanted` with what to
-            fix, a whole `Strategy`, or None for the best.
+        strategy: The name of a strategy (`conv-compiler list strategies`), a `StrategyRequest` with
+            what to fix, a whole `Strategy`, or None for the best.
         split_k: The number of parts that gemm_k is cut into, 1 to 1024; `"auto"` for the model's
             choice, `"occupancy"` for Composable Kernel's rule.
         cache: Another cache than the default one (`$CONV_COMPILER_CACHE`).
@@ -118,7 +118,8 @@ def _found(cache: Cache, key: str) -> Artifact | None:
 def _first_proved(choice: Choice, folder: Path) -> Artifact:
     """Compile candidates in order until the compiler takes one and it is as promised.
 
-    One that needs more registers than there are, or whose main loop is not as promised, gives way.
+    One that needs more registers than there are, or whose main loop is not as promised, is
+    rejected.
 
     The last one's error is raised. Where one with a matrix instruction is ranked first, none
     without takes its place.
@@ -134,10 +135,10 @@ def _first_proved(choice: Choice, folder: Path) -> Artifact:
             stage_texts(problem, strategy, work)
             kernels = kernel_facts(problem.target, work)
             prove(problem, strategy, kernels)
-        except (GivesWay, CompilerRefused) as broken:
+        except (CandidateRejected, CompilerRefused) as broken:
             if strategy is fitting[-1]:
                 raise
-            named = isinstance(broken, GivesWay)
+            named = isinstance(broken, CandidateRejected)
             rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
             continue
         return Artifact(
@@ -155,7 +156,7 @@ def _first_proved(choice: Choice, folder: Path) -> Artifact:
 def compilation_key(
     problem: ConvProblem,
     target: Target,
-    strategy: Strategy | Wanted | str | None,
+    strategy: Strategy | StrategyRequest | str | None,
     split_k: int | str,
 ) -> str:
     """The cache key of a compilation: what was asked for, target row, flags, texts, versions.
@@ -167,7 +168,7 @@ def compilation_key(
         {
             "problem": problem.to_json(),
             "target": asdict(target),
-            "strategy": asdict(Wanted.of(strategy)),
+            "strategy": asdict(StrategyRequest.of(strategy)),
             "split_k": split_asked(split_k),
             "flags": compiler_flags(target),
             "host": host_cpu() if target.chip == "host" else "",

@@ -9,11 +9,11 @@ from pathlib import Path
 from conv_compiler.artifacts.kernel_facts import DRIVER_FAULT, KernelFacts
 from conv_compiler.errors import (
     MiscompiledByDriver,
-    NotOrdered,
+    NotInterleaved,
     NotPipelined,
     OutOfRegisters,
-    StillMasked,
     StrategyNotApplied,
+    TailMaskKept,
 )
 from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED
 from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES
@@ -23,8 +23,8 @@ from conv_compiler.strategies.schedule import CompilationInfo
 from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets.resolve import Resolved
 
-# Main-loop trips of which LLVM may leave no loop: it unrolls to 2700 instructions at most, and no
-# trip has as few as 22. Of nine trips it always left one.
+# Main-loop iterations of which LLVM may leave no loop: it unrolls to 2700 instructions at most, and
+# no iteration has as few as 22. Of nine iterations it always left one.
 MOST_UNROLLED = 128
 
 
@@ -44,9 +44,9 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
     """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
 
     OutOfRegisters is raised for spills and scratch memory, NotPipelined for a main loop without its
-    software pipeline, NotOrdered for one whose operations are not in order, StillMasked for one
-    with zeros that it was not to have and MiscompiledByDriver for PTX that a driver gets wrong.
-    These are GivesWay all: another tile would do.
+    software pipeline, NotInterleaved for one whose operations are not in order, TailMaskKept for
+    one with zeros that it was not to have and MiscompiledByDriver for PTX that a driver gets wrong.
+    Each is a CandidateRejected: another tile would do.
     """
     kernels = list(kernels)
     for kernel in kernels:
@@ -65,7 +65,7 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
         _prove_loop(kernel, strategy, promises)
     for kernel in main:
         if promises.keeps_tail and LAST_PIXEL not in kernel.marks:
-            raise StillMasked(
+            raise TailMaskKept(
                 f"kernel {kernel.name}: zeros of both operands behind the last pixel, "
                 f"where one was to keep what it reads; use another tile than {strategy.text}"
             )
@@ -95,12 +95,12 @@ def _prove_loop(kernel: KernelFacts, strategy: Strategy, promises: Promises) -> 
     order = kernel.marks.get(ORDER, "its loop was lost or made anew")
     must = promises.is_pipelined and promises.is_interleaved and kernel.pipelined
     if must and order != ORDERED:
-        raise NotOrdered(
+        raise NotInterleaved(
             f"kernel {kernel.name}: the operations of its main loop are not in order: {order}; "
             f"use another tile than {strategy.text}, or a strategy of {PLAIN_STAGES} stages"
         )
     if promises.keeps_loop and kernel.pipelined is None and promises.iterations > MOST_UNROLLED:
         raise StrategyNotApplied(
             f"kernel {kernel.name}: its matrix instructions are in no loop, where "
-            f"{strategy.text} has one of {promises.iterations} trips; it was lost while lowering"
+            f"{strategy.text} has a loop of {promises.iterations}; it was lost while lowering"
         )

@@ -27,7 +27,7 @@ def dispatch_region(type: ir.Type) -> ir.Operation:
 
 
 def count_workgroups(region: ir.Operation) -> None:
-    """Let a dispatch region of loops over workgroups have as many as these loops have trips.
+    """Let a dispatch region of loops over workgroups have as many as these loops have iterations.
 
     Left to IREE it would be an error: it takes any loop for one of its own.
     """

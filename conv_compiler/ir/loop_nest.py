@@ -23,7 +23,8 @@ Index = tuple[Axis, ...]
 class LoopNest:
     """d_weight[index 2] += image[index 0] * gradient[index 1] over named loops.
 
-    `loops` run outermost first, parallel ones before reductions; `sizes` are their trip counts.
+    `loops` run outermost first, parallel ones before reductions; `sizes` are their iteration
+    counts.
     """
 
     op: ir.Operation
@@ -34,7 +35,7 @@ class LoopNest:
 
     @property
     def parallel(self) -> tuple[str, ...]:
-        """Loops of which every trip writes weights of its own."""
+        """Loops of which every iteration writes weights of its own."""
         written = {loop for axis in self.indices[2] for loop in axis}
         return tuple(loop for loop in self.loops if loop in written)
 

@@ -106,7 +106,7 @@ class KernelCounts:
     """What a wave of a kernel executes: its main loop and all the rest.
 
     `body` is one iteration of the main loop, cut at its barriers (empty where there is no loop),
-    `trips` how often it runs, `outside` everything else. `load_distance` is the number of
+    `iterations` how often it runs, `outside` everything else. `load_distance` is the number of
     iterations between a load from memory and the wait for it: 0 when it is waited for at once,
     `stages - 1` of a software pipeline. `interleaved` tells of a prediction that instructions of
     different pipes alternate. `source` says where the numbers are from: "static" (machine code),
@@ -114,18 +114,18 @@ class KernelCounts:
     """
 
     body: tuple[Counts, ...] = ()
-    trips: float = 0
+    iterations: float = 0
     outside: Counts = Counts()
     load_distance: float = 0
     interleaved: bool = False
     source: str
 
     @cached_property
-    def trip(self) -> Counts:
-        """One trip of the main loop."""
+    def iteration(self) -> Counts:
+        """One iteration of the main loop."""
         return total(self.body)
 
     @cached_property
     def wave(self) -> Counts:
         """The whole kernel."""
-        return self.trip.scaled(self.trips) + self.outside
+        return self.iteration.scaled(self.iterations) + self.outside

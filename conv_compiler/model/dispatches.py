@@ -131,7 +131,7 @@ def _refuse_loops(text: str) -> None:
             labels.add(match[1])
         elif function != _INITIALIZER and labels & set(_BRANCH.findall(line)):
             raise ModelRefused(
-                f"function {function}: has a loop, as of a dynamic batch, whose trips are not "
+                f"function {function}: has a loop, as of a dynamic batch, whose iterations are not "
                 "known before it runs; model a static batch"
             )
 

@@ -119,17 +119,19 @@ def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float
     the part of its latency that the software pipeline leaves uncovered. In an interleaved loop they
     do hide one another, but not in the last iterations, which come after the loop.
     """
-    serial = serial_cycles(counts.trip, launch, chip)
-    trip = (
-        min(serial, interleaved_cycles(counts.trip, launch, chip)) if counts.interleaved else serial
+    serial = serial_cycles(counts.iteration, launch, chip)
+    iteration = (
+        min(serial, interleaved_cycles(counts.iteration, launch, chip))
+        if counts.interleaved
+        else serial
     )
-    behind = INTERLEAVED.plain_iterations * (serial - trip)
-    trip += counts.trip.barriers * chip.lds_latency_cycles
-    if counts.trip.loads:
-        trip = covered(trip, counts.load_distance, chip.load_cycles)
+    behind = INTERLEAVED.plain_iterations * (serial - iteration)
+    iteration += counts.iteration.barriers * chip.lds_latency_cycles
+    if counts.iteration.loads:
+        iteration = covered(iteration, counts.load_distance, chip.load_cycles)
     outside = max(unit_cycles(counts.outside, 1, launch, chip).values())
     first_loads = bool(counts.outside.loads) + bool(counts.outside.scalar_loads)
-    return counts.trips * trip + behind + outside + first_loads * chip.load_cycles
+    return counts.iterations * iteration + behind + outside + first_loads * chip.load_cycles
 
 
 def unit_time(
@@ -157,11 +159,12 @@ def unit_time(
     )
 
 
-def covered(trip: float, distance: float, latency: float) -> float:
-    """Cycles of a trip whose loads are waited for `distance` trips after they are issued."""
+def covered(iteration: float, distance: float, latency: float) -> float:
+    """Cycles of an iteration whose loads are waited for `distance` iterations after they are
+    issued."""
     if distance > 1:
-        return max(trip, latency / distance)
-    return max(distance * trip, latency) + (1 - distance) * trip
+        return max(iteration, latency / distance)
+    return max(distance * iteration, latency) + (1 - distance) * iteration
 
 
 def estimate(

@@ -40,7 +40,7 @@ class KernelModel:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         estimate, lie = self.estimate, self.estimate.occupancy
-        loop = self.counts.trip if self.counts.body else self.counts.outside
+        loop = self.counts.iteration if self.counts.body else self.counts.outside
         return {
             "kernel": self.code.name,
             "counts": self.counts.source,
@@ -59,7 +59,7 @@ class KernelModel:
             "waves_per_simd": lie.waves_per_simd,
             "rounds": lie.rounds,
             "tail": lie.tail,
-            "trips": self.counts.trips,
+            "iterations": self.counts.iterations,
             "load_distance": self.counts.load_distance,
             "pipes": {
                 **estimate.pipes,
@@ -77,11 +77,11 @@ def per_equivalent(counts: KernelCounts) -> dict[str, float]:
 
     Empty for a kernel without matrix instructions.
     """
-    trip = counts.trip if counts.trip.matrix else counts.wave
-    if not trip.matrix_flops:
+    iteration = counts.iteration if counts.iteration.matrix else counts.wave
+    if not iteration.matrix_flops:
         return {}
     names = ("matrix", "valu", "salu", "lds_reads", "lds_writes", "loads", "barriers", "waits")
-    return {name: getattr(trip, name) / trip.equivalents for name in names}
+    return {name: getattr(iteration, name) / iteration.equivalents for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +208,7 @@ def model_module(
     `counters` are those of one run of it on the virtual GPU; they take the place of static counts.
     With `first_look` they are of a run that ended at its first barriers: only their rates are used.
     Raises UnsupportedTarget for chips without facts, InvalidArtifact for files without AMD code,
-    and ModelRefused where a trip count or a grid is not a constant.
+    and ModelRefused where an iteration count or a grid is not a constant.
     """
     images = list(code_objects(ModuleFile.read(vmfb).data))
     if not images:

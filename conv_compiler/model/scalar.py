@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How often each block of a kernel runs: its scalar instructions, executed for one wave.
 
-Trip counts of compiled kernels are decided by scalar registers that hold constants, so executing
-the scalar unit alone gives them exactly, nested loops included. What comes from vector registers or
-memory is unknown; lanes are taken as active.
+Iteration counts of compiled kernels are decided by scalar registers that hold constants, so
+executing the scalar unit alone gives them exactly, nested loops included. What comes from vector
+registers or memory is unknown; lanes are taken as active.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _run(parts: Sequence[Block], registers: Mapping[str, int], *, vectors: bool)
             if target <= at or any(at in loop and target not in loop for loop in nests):
                 raise _UnknownTrips(
                     f"loop at {last.address:#x}: {last.name} hangs on a value that is not a "
-                    "constant, so its trips are unknown to the model"
+                    "constant, so its iterations are unknown to the model"
                 )
             taken = False
         at = target if taken and target is not None else at + 1

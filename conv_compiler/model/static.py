@@ -14,21 +14,22 @@ from conv_compiler.model.loops import Block, Loop, blocks, main_loop
 from conv_compiler.model.scalar import run_counts
 from conv_compiler.model.timeline import Step, alone_cycles, steps
 
-# Trips after which a software pipeline of any depth in use is in its steady state.
-_STEADY_TRIPS = 4
+# Iterations after which a software pipeline of any depth in use is in its steady state.
+_STEADY_ITERATIONS = 4
 
 
 def static_counts(
     code: Sequence[Instruction], chip: str, lanes: int, starts: Sequence[Mapping[str, int]]
 ) -> KernelCounts:
-    """What one wave of a kernel executes on average, its trips found by running its scalar code.
+    """What one wave of a kernel executes on average, its iterations found by running its scalar
+    code.
 
     `code` is the kernel from entry to end; each of `starts` has the scalar registers one workgroup
     starts with, as far as they are known, and all count alike. Bytes are those of all lanes, and
     LDS conflicts and cache lines are not known, so they count as if there were none and every byte
     were used.
 
-    Raises ModelRefused when a trip count hangs on what is not a constant.
+    Raises ModelRefused when an iteration count hangs on what is not a constant.
     """
     parts = blocks(code)
     counts = [total(classify(one, chip, lanes) for one in part.instructions) for part in parts]
@@ -46,10 +47,10 @@ def static_counts(
     )
     if loop is None:
         return KernelCounts(outside=outside, source="static")
-    trips = max(runs[b] for b in inside if any(work(b)))
+    iterations = max(runs[b] for b in inside if any(work(b)))
     return KernelCounts(
-        body=segments(parts, loop, chip, lanes, [run / trips for run in runs]),
-        trips=trips,
+        body=segments(parts, loop, chip, lanes, [run / iterations for run in runs]),
+        iterations=iterations,
         outside=outside,
         load_distance=load_distance(
             [one for b in inside if runs[b] for one in parts[b].instructions], chip, lanes
@@ -94,7 +95,8 @@ def alone(
 def segments(
     parts: Sequence[Block], loop: Loop, chip: str, lanes: int, weights: Sequence[float]
 ) -> tuple[Counts, ...]:
-    """One trip cut at its barriers; what follows the last one goes with what precedes the first."""
+    """One iteration cut at its barriers; what follows the last one goes with what precedes the
+    first."""
     found = [Counts()]
     for b in range(loop.first, loop.last + 1):
         for one in parts[b].instructions:
@@ -106,7 +108,8 @@ def segments(
 
 
 def load_distance(body: Sequence[Instruction], chip: str, lanes: int) -> float:
-    """Trips between a load from memory and the wait for it, for the one that is waited for soonest.
+    """Iterations between a load from memory and the wait for it, for the one that is waited for
+    soonest.
 
     Measured along the loop's matrix and other instructions; 0 where nothing is loaded.
     """
@@ -115,7 +118,7 @@ def load_distance(body: Sequence[Instruction], chip: str, lanes: int) -> float:
     in_flight: list[float] = []
     soonest = float("inf")
     now = 0.0
-    for _ in range(_STEADY_TRIPS):
+    for _ in range(_STEADY_ITERATIONS):
         soonest = float("inf")
         for one, cycles in zip(body, cost, strict=True):
             left = loads_in_flight(one, lanes)

@@ -19,8 +19,8 @@ from conv_compiler.model.facts import ChipFacts
 from conv_compiler.model.instructions import Instruction
 from conv_compiler.model.launch import Launch
 
-# Trips after which a software pipeline of any depth in use is in its steady state, and those over
-# which that state is measured: what a trip leaves in flight can alternate.
+# Iterations after which a software pipeline of any depth in use is in its steady state, and those
+# over which that state is measured: what an iteration leaves in flight can alternate.
 _SETTLING, _MEASURED = 4, 4
 
 
@@ -108,20 +108,20 @@ def alone_cycles(
     before: Sequence[Step],
     body: Sequence[Step],
     after: Sequence[Step],
-    trips: float,
+    iterations: float,
     chip: ChipFacts,
 ) -> float:
-    """Cycles of a workgroup that runs `before`, `trips` times `body` and `after`."""
+    """Cycles of a workgroup that runs `before`, `iterations` times `body` and `after`."""
     pipes = _Pipes(chip)
     pipes.run(before)
-    done = min(int(trips), _SETTLING)
+    done = min(int(iterations), _SETTLING)
     for _ in range(done):
         pipes.run(body)
     rest = 0.0
-    if trips > done:
-        start, measured = pipes.now, min(int(trips) - done, _MEASURED) or 1
+    if iterations > done:
+        start, measured = pipes.now, min(int(iterations) - done, _MEASURED) or 1
         for _ in range(measured):
             pipes.run(body)
-        rest = (pipes.now - start) / measured * max(0.0, trips - done - measured)
+        rest = (pipes.now - start) / measured * max(0.0, iterations - done - measured)
     pipes.run(after)
     return pipes.end + rest

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Problems computed in rounds of some images or groups: any batch, tensors of 2 GiB and more.
+"""Problems computed in chunks of some images or groups: any batch, tensors of 2 GiB and more.
 
-A round is a problem of its own, over a slice of the batch or of the groups, and all that a schedule
-knows of. The host program goes from round to round (`build/batching.py`).
+A chunk is a problem of its own, over a slice of the batch or of the groups, and all that a schedule
+knows of. The host program goes from chunk to chunk (`build/batching.py`).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ BUFFER_BYTES = 2**31
 # A kernel may take it that its operands start at a multiple of so many bytes (IREE's alignment of
 # bindings).
 ALIGNMENT = 64
-# Rounds of which the host program has a copy each; more are a loop, for the compiler takes a tenth
+# Chunks of which the host program has a copy each; more are a loop, for the compiler takes a tenth
 # of a second for each.
 MOST_WRITTEN_OUT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rounds:
+class Chunks:
     """How a problem is cut: `length` images ("N") or groups ("G") at a time, `count` times; None
     where that is known at run time.
 
-    The last round may have fewer images; they are copied, and zeros put behind them.
+    The last chunk may have fewer images; they are copied, and zeros put behind them.
     """
 
     axis: str = "N"
@@ -50,21 +50,21 @@ def cut_axis(problem: ConvProblem, name: str, axis: str) -> int | None:
 
 
 @lru_cache(maxsize=256)
-def rounds_of(problem: ConvProblem) -> Rounds | None:
+def chunks_of(problem: ConvProblem) -> Chunks | None:
     """How a problem is cut; None where all of it is computed at once.
 
     One tensor over BUFFER_BYTES is reason enough, where images or groups are contiguous and one
-    fits. Groups are cut evenly; a single one that is too large is cut further, into rounds of
+    fits. Groups are cut evenly; a single one that is too large is cut further, into chunks of
     images. Those are about equal, and start at ALIGNMENT where that makes the last one no more than
     a quarter of the batch longer than it need be: images copied cost less than more zeros computed.
     """
     if problem.dynamic_batch:
-        return Rounds(length=problem.n, count=None)
+        return Chunks(length=problem.n, count=None)
     sizes = tensor_bytes(problem)
     if max(sizes) < BUFFER_BYTES:
         return None
     if not problem.layout_row.batch_is_outermost(problem.g):
-        return _rounds_of_groups(problem, max(sizes))
+        return _chunks_of_groups(problem, max(sizes))
     image_bytes = [size // problem.n for size in sizes]
     most = (BUFFER_BYTES - 1) // max(image_bytes)
     if not most:
@@ -74,17 +74,17 @@ def rounds_of(problem: ConvProblem) -> Rounds | None:
     aligned = min(-(-images // step), most // step) * step
     if aligned and -(-problem.n // aligned) * aligned - problem.n <= problem.n // 4:
         images = aligned
-    return Rounds(length=images, count=-(-problem.n // images))
+    return Chunks(length=images, count=-(-problem.n // images))
 
 
-def _rounds_of_groups(problem: ConvProblem, most_bytes: int) -> Rounds | None:
+def _chunks_of_groups(problem: ConvProblem, most_bytes: int) -> Chunks | None:
     """As few as keep the larger tensor's slices under BUFFER_BYTES, or one group each."""
     row = problem.layout_row
     if any(letters[0] != "G" for letters in (row.input, row.weight, row.output)):
         return None
     fitting = (n for n in divisors(problem.g) if n > 1 and most_bytes // n < BUFFER_BYTES)
     count = next(fitting, problem.g)
-    return Rounds(axis="G", length=problem.g // count, count=count)
+    return Chunks(axis="G", length=problem.g // count, count=count)
 
 
 def divisors(number: int) -> list[int]:
@@ -109,26 +109,26 @@ def tensor_bytes(problem: ConvProblem) -> tuple[int, int]:
     return image * sizes["input"], output * sizes["output"]
 
 
-def a_round(problem: ConvProblem, cut: Rounds) -> ConvProblem:
-    """The problem of one round, which may be cut again.
+def chunk_problem(problem: ConvProblem, cut: Chunks) -> ConvProblem:
+    """The problem of one chunk, which may be cut again.
 
-    Rounds of images of a weight gradient are summed in the accumulator's type before anything is
+    Chunks of images of a weight gradient are summed in the accumulator's type before anything is
     made of them.
     """
     if cut.axis == "G":
         return replace(problem, g=cut.length)
     whole = replace(problem, n=cut.length, dynamic_batch=False)
-    if not sums_rounds(problem, cut):
+    if not sums_chunks(problem, cut):
         return whole
     return replace(whole, weight_dtype=problem.accumulator_type.name, elementwise="")
 
 
-def sums_rounds(problem: ConvProblem, cut: Rounds) -> bool:
-    """Whether a round adds to the same result, and does not make a slice of it."""
+def sums_chunks(problem: ConvProblem, cut: Chunks) -> bool:
+    """Whether a chunk adds to the same result, and does not make a slice of it."""
     return cut.axis == "N" and problem.tensors[2] == "weight"
 
 
-def one_round(problem: ConvProblem) -> ConvProblem:
-    """The problem of the innermost rounds: itself, where all of it is computed at once."""
-    cut = rounds_of(problem)
-    return problem if cut is None else one_round(a_round(problem, cut))
+def innermost_chunk(problem: ConvProblem) -> ConvProblem:
+    """The problem of the innermost chunks: itself, where all of it is computed at once."""
+    cut = chunks_of(problem)
+    return problem if cut is None else innermost_chunk(chunk_problem(problem, cut))

@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem.batching import one_round
+from conv_compiler.problem.batching import innermost_chunk
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layouts import Layout
 from conv_compiler.problem.phases import Line, Met
@@ -235,6 +235,6 @@ def summed_products(problem: ConvProblem) -> int:
 def canonical(problem: ConvProblem) -> ConvProblem:
     """The weight gradient that a schedule is to make for a problem.
 
-    Of a batch in rounds that of one round; of products in terms that of the terms.
+    Of a batch in chunks that of one chunk; of products in terms that of the terms.
     """
-    return in_terms(equivalent_wgrad(one_round(problem)))
+    return in_terms(equivalent_wgrad(innermost_chunk(problem)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conv_compiler.errors import CompileFailed, ConvError, StrategyNotApplied
-from conv_compiler.strategies.gpu.loop_order import trips
+from conv_compiler.strategies.gpu.loop_order import iterations
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -22,7 +22,7 @@ _NO_LOOP = "expected parameter to be greater than 0, got 0"
 def is_checked(problem: ConvProblem, tiling: GpuTiling, strategy: Strategy) -> bool:
     """Whether a kernel must have a main loop that a script could lose: the script is the user's,
     and the loop has more than one iteration, or it is gone."""
-    return bool(strategy.script) and trips(problem, tiling, strategy.split_k) > 1
+    return bool(strategy.script) and iterations(problem, tiling, strategy.split_k) > 1
 
 
 def refusal(error: CompileFailed, strategy: Strategy, schedule: Schedule) -> ConvError:

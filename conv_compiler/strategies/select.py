@@ -10,7 +10,7 @@ from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.registry import STRATEGIES, find_strategy
 from conv_compiler.strategies.split_k import check_split_k, occupancy_split_k, split_asked
-from conv_compiler.strategies.strategy import CpuTiling, Strategy, Wanted, tile_text
+from conv_compiler.strategies.strategy import CpuTiling, Strategy, StrategyRequest, tile_text
 from conv_compiler.strategies.zeros import ZEROS
 from conv_compiler.targets.resolve import Resolved, resolve
 
@@ -113,7 +113,7 @@ def _nothing_fits(
 def choose(
     problem: ConvProblem,
     target: Target,
-    strategy: Strategy | Wanted | str | None = None,
+    strategy: Strategy | StrategyRequest | str | None = None,
     split_k: int | str = "auto",
 ) -> tuple[Strategy, ...]:
     """The strategies to try, best first, with their split-K factor decided: those of `decide`."""
@@ -122,16 +122,16 @@ def choose(
 
 def decide(
     problem: Resolved,
-    strategy: Strategy | Wanted | str | None = None,
+    strategy: Strategy | StrategyRequest | str | None = None,
     split_k: int | str = "auto",
 ) -> Choice:
     """Choose strategies for a problem, and settle the problem for the first of them.
 
-    `strategy` is a whole Strategy, what is Wanted of one, a name, or None for the best candidate.
-    `split_k` is a number from 1 on, "auto" for the fastest by the model (also -1, as Composable
-    Kernel writes it), or "occupancy" for Composable Kernel's own rule. A part is whole tiles of
-    gemm_k; parts that would hold no product are left out. There is one strategy to try if it was
-    given whole or has a script of the user's: that was written for one tile.
+    `strategy` is a whole Strategy, what is StrategyRequest of one, a name, or None for the best
+    candidate. `split_k` is a number from 1 on, "auto" for the fastest by the model (also -1, as
+    Composable Kernel writes it), or "occupancy" for Composable Kernel's own rule. A part is whole
+    tiles of gemm_k; parts that would hold no product are left out. There is one strategy to try if
+    it was given whole or has a script of the user's: that was written for one tile.
     """
     if problem.asked.n == 0:
         return Choice(problem=problem, strategies=(_of_nothing(problem.asked, strategy),))
@@ -143,11 +143,11 @@ def decide(
 
 
 def _chosen(
-    problem: Resolved, strategy: Strategy | Wanted | str | None, split_k: int | str
+    problem: Resolved, strategy: Strategy | StrategyRequest | str | None, split_k: int | str
 ) -> tuple[Strategy, ...]:
     split_k = split_asked(split_k)
     asked = 0 if isinstance(split_k, str) else check_split_k(split_k, problem.wgrad.gemm_k)
-    wanted = Wanted.of(strategy)
+    wanted = StrategyRequest.of(strategy)
     if isinstance(wanted, Strategy):
         found: tuple[Strategy, ...] = (wanted,)
     else:
@@ -191,10 +191,16 @@ def _occupancy(problem: Resolved, kind: StrategyKind, one: Strategy) -> int:
     return occupancy_split_k(tiles=workgroups, slots=slots, k_tiles=iterations)
 
 
-def _of_nothing(problem: ConvProblem, strategy: Strategy | Wanted | str | None) -> Strategy:
+def _of_nothing(
+    problem: ConvProblem, strategy: Strategy | StrategyRequest | str | None
+) -> Strategy:
     """The strategy of a batch of 0, which has no products to tile or split."""
     only = Strategy(name=ZEROS.name, tiling=CpuTiling(), split_k=1)
-    if Wanted.of(strategy) not in (only, Wanted(), Wanted(name=only.name)):
+    if StrategyRequest.of(strategy) not in (
+        only,
+        StrategyRequest(),
+        StrategyRequest(name=only.name),
+    ):
         raise UnsupportedStrategy(
             f"batch 0: {problem.name} has no products to schedule; leave strategy, tile and "
             "script out"

@@ -9,8 +9,8 @@ from conv_compiler.errors import UnsupportedStrategy
 
 # More parts than this cost more in partial sums than they bring (CK clamps at the same value).
 MOST_PARTS = 128
-# Fewer main-loop trips a part than this and filling the pipeline costs as much as it saves.
-LEAST_TRIPS = 4
+# Fewer main-loop iterations a part than this and filling the pipeline costs as much as it saves.
+LEAST_ITERATIONS = 4
 LARGEST = 1024
 
 
@@ -18,9 +18,9 @@ def occupancy_split_k(*, tiles: int, slots: int, k_tiles: int) -> int:
     """Parts for a grid of `tiles` workgroups on a chip with room for `slots`.
 
     The occupancy rule of Composable Kernel (floor(slots / tiles), at least 1, at most 128), kept
-    from cutting the `k_tiles` main-loop trips into parts of fewer than LEAST_TRIPS.
+    from cutting the `k_tiles` main-loop iterations into parts of fewer than LEAST_ITERATIONS.
     """
-    wanted = min(slots // max(tiles, 1), k_tiles // LEAST_TRIPS, MOST_PARTS)
+    wanted = min(slots // max(tiles, 1), k_tiles // LEAST_ITERATIONS, MOST_PARTS)
     return max(1, wanted)
 
 

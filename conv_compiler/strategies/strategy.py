@@ -52,7 +52,7 @@ class DepthwiseTiling:
     """Numbers of a depthwise GPU schedule (`passes/depthwise.py`).
 
     A thread sums strips of `columns` x `rows` output pixels for `vector` neighbouring groups, and
-    loads `unroll` rows a trip. Of a workgroup's `threads`, `lanes` lie side by side along the
+    loads `unroll` rows an iteration. Of a workgroup's `threads`, `lanes` lie side by side along the
     groups; the others take other strips.
     """
 
@@ -169,7 +169,7 @@ class Strategy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class StrategyRequest:
     """What a user fixes of a strategy; the compiler chooses what is left empty.
 
     Args:
@@ -180,7 +180,7 @@ class Wanted:
 
     Example:
         >>> problem = cc.ConvProblem(n=4, k=64, c=64, image=(14, 14), filter=(3, 3))
-        >>> wanted = cc.Wanted(name="implicit_gemm", tile=(64, 64, 32))
+        >>> wanted = cc.StrategyRequest(name="implicit_gemm", tile=(64, 64, 32))
         >>> cc.compile(problem, target="gfx942", strategy=wanted).strategy.tile
         (64, 64, 32)
     """
@@ -190,9 +190,9 @@ class Wanted:
     script: str = ""
 
     @classmethod
-    def of(cls, strategy: Strategy | Wanted | str | None) -> Strategy | Wanted:
+    def of(cls, strategy: Strategy | StrategyRequest | str | None) -> Strategy | StrategyRequest:
         """A name or None as what it wants; a whole strategy, or what is wanted, as it is."""
-        if isinstance(strategy, Strategy | Wanted):
+        if isinstance(strategy, Strategy | StrategyRequest):
             return strategy
         return cls(name=strategy or "")
 

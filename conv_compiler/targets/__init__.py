@@ -38,7 +38,7 @@ TARGETS = MappingProxyType({row.name: row for row in (*CPUS, *AMD, *NVIDIA)})
 # The chips that the virtual GPU runs code of.
 VIRTUAL = tuple(name for name, row in TARGETS.items() if row.is_virtual)
 
-# More than any host has; beyond it the choice among deals takes long.
+# More than any host has; beyond it the choice among distributions takes long.
 MOST_CORES = 1024
 
 
@@ -53,7 +53,7 @@ def find_target(name: str) -> Target:
     """The row of a chip or a CPU, or UnsupportedTarget naming those there are.
 
     The name may be an alias (`mi300x`), in letters of either case. A CPU's name may end in the
-    number of cores to deal work out for: `cpu-x86-64-v3@16`.
+    number of cores to distribute work to: `cpu-x86-64-v3@16`.
     """
     base, at, cores = canonical_name(name).partition("@")
     row = TARGETS.get(base)
@@ -71,8 +71,8 @@ def find_target(name: str) -> Target:
             f"target {name}: cores {cores} is not 1 to {MOST_CORES}; write {base}@16, or {base} "
             f"for {row.processor.cores}"
         )
-    dealt = replace(row.processor, cores=int(cores))
-    return replace(row, name=f"{base}@{dealt.cores}", processor=dealt)
+    counted = replace(row.processor, cores=int(cores))
+    return replace(row, name=f"{base}@{counted.cores}", processor=counted)
 
 
 def executed_isa(chip: str) -> Isa:

@@ -10,7 +10,7 @@ LINE_BYTES = 64
 MOST_READS = 4
 # Channels behind the groups that are the lanes of a CPU kernel: vectors in memory are split into
 # as many.
-PARTED_CHANNELS = (2, 4, 8)
+DEINTERLEAVED_CHANNELS = (2, 4, 8)
 # Registers of fragments beyond which an ordered iteration of a GPU kernel reads none before its
 # last product: there is no room for those of two iterations.
 MOST_FRAGMENTS = 32

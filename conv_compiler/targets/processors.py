@@ -25,8 +25,8 @@ from conv_compiler.targets.host import (
     host_unit,
 )
 
-# Workgroups and parts of a named CPU are dealt out for so many cores unless its target says another
-# number: with four workgroups a core, 2 to 16 cores have whole rounds of work.
+# Workgroups and parts of a named CPU are distributed to so many cores unless its target says
+# another number: with four workgroups a core, 2 to 16 cores have whole rounds of work.
 DEFAULT_CORES = 8
 
 

@@ -115,8 +115,8 @@ class Target:
     `flushed` are the data types of which its matrix instructions (a CPU's whole code) take
     denormals as 0, and `gradients_as` names for such types what gradients are computed in where the
     problem leaves it open (dtypes.CONVERSIONS). `pipeline_stages` is the depth of a matrix kernel's
-    software pipeline: of 3, whose trips `passes/interleave.py` orders, where that is faster by the
-    model.
+    software pipeline: of 3, whose iterations `passes/interleave.py` orders, where that is faster by
+    the model.
 
     Of AMD's chips alone: `isa`, `elf_mach` (EF_AMDGPU_MACH of a code object) and `cycles`, which
     has those of every matrix instruction that machine code may hold.

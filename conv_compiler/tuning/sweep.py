@@ -15,7 +15,7 @@ from conv_compiler.strategies.select import choose
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import Strategy, Wanted
+    from conv_compiler.strategies.strategy import Strategy, StrategyRequest
     from conv_compiler.targets import Target
 
 
@@ -34,7 +34,7 @@ class Trial:
 
 
 def admissible(
-    problem: ConvProblem, target: Target, wanted: Wanted, splits: Sequence[int | str]
+    problem: ConvProblem, target: Target, wanted: StrategyRequest, splits: Sequence[int | str]
 ) -> tuple[Strategy, ...]:
     """Each strategy with each of the splits it can have, once.
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.runtime.kernel import Kernel
-    from conv_compiler.strategies.strategy import Strategy, Wanted
+    from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 
     Array = NDArray[Any]
 
@@ -116,7 +116,7 @@ def check_size(problem: ConvProblem, runs: int) -> None:
 
 
 def batches_of(problem: ConvProblem) -> tuple[int, ...]:
-    """The batches a kernel is tried on: of a dynamic one a part of a round, one, and some more."""
+    """The batches a kernel is tried on: of a dynamic one a part of a chunk, one, and some more."""
     n = problem.n
     return tuple(dict.fromkeys((1, n, 2 * n + 1))) if problem.dynamic_batch else (n,)
 
@@ -194,7 +194,7 @@ def _together(batches: Sequence[int], found: Sequence[Comparison]) -> Comparison
 def verify(
     problem: ConvProblem,
     target: str = "cpu",
-    strategy: Strategy | Wanted | str | None = None,
+    strategy: Strategy | StrategyRequest | str | None = None,
     split_k: int | str = "auto",
     *,
     data: str = "integers",

@@ -55,15 +55,15 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def counting(most_barriers: int = 0, most_trips: int = 0) -> Iterator[None]:
+def counting(most_barriers: int = 0, most_iterations: int = 0) -> Iterator[None]:
     """Count what every kernel of the process does while the block runs; `counters` has the sums.
 
     Counts start at zero. Launches take longer meanwhile: addresses are looked at one by one. With
-    `most_barriers` a wave ends once it has passed so many, with `most_trips` once it has branched
-    back so often: a first look at a large launch, whose results are then worthless.
+    `most_barriers` a wave ends once it has passed so many, with `most_iterations` once it has
+    branched back so often: a first look at a large launch, whose results are then worthless.
     """
     library().vgpu_reset_counters()
-    library().vgpu_set_counting(1, most_barriers, most_trips)
+    library().vgpu_set_counting(1, most_barriers, most_iterations)
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from conv_compiler.passes.cpu_kernel.copy_sources import Source, extent_of
 from conv_compiler.passes.cpu_kernel.products import Product
 from conv_compiler.passes.cpu_kernel.readers import Reader
 from conv_compiler.passes.pair_products import PAIR
-from conv_compiler.targets.limits import LINE_BYTES, MOST_READS, PARTED_CHANNELS
+from conv_compiler.targets.limits import DEINTERLEAVED_CHANNELS, LINE_BYTES, MOST_READS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ def _lies_ready(source: Source, operand: Operand, chunk: ChunkShape) -> bool:
 def _merged(data: CopiedData, of_pixels: bool) -> ir.Value | None:
     """The tensor with the axis of the lanes and the last one, which is short, as one axis.
 
-    Whole vectors of it are parted into those of the copy. None where the data are not such.
+    Whole vectors of it are deinterleaved into those of the copy. None where the data are not such.
     """
     if data.transposed != data.last - 1 or of_pixels or data.low[-1] or data.high[-1]:
         return None
@@ -183,7 +183,7 @@ def _merged(data: CopiedData, of_pixels: bool) -> ir.Value | None:
     *others, lanes, short = shape
     is_whole = data.extents[-1] == short and not data.low[data.transposed]
     has_pairs = any(PAIR in axis for axis in data.index[-2:])
-    if not is_whole or short not in PARTED_CHANNELS or has_pairs:
+    if not is_whole or short not in DEINTERLEAVED_CHANNELS or has_pairs:
         return None
     groups = [*([axis] for axis in range(len(others))), [data.transposed, data.last]]
     return ops.reshape(data.value, [*others, lanes * short], groups)

@@ -29,7 +29,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
 )
 from conv_compiler.passes.cpu_kernel.packed_operands import PackedOperand
 from conv_compiler.passes.cpu_kernel.row_source import RowSource
-from conv_compiler.passes.cpu_kernel.shuffles import part_of, parted, riffled
+from conv_compiler.passes.cpu_kernel.shuffles import deinterleaved, part_of, riffled
 
 # Vectors of a row that are written out one after another; a longer one is a loop.
 MOST_UNROLLED = 32
@@ -86,7 +86,7 @@ class _Row:
         shared = self.source.starts_inside
         write = self._cut if self.data.is_cut else self._whole
         if self.data.merged:
-            write = self._parted
+            write = self._deinterleaved
         if shared is None:
             return write(copy)
         return choice(shared, copy.type, lambda: write(copy), lambda: self._cleared(copy))
@@ -187,8 +187,9 @@ class _Row:
         iterations = [self.layout.blocks, _ceil_div(elements, self.width)]
         return loops(iterations, [copy], a_vector)[0]
 
-    def _parted(self, copy: ir.Value) -> ir.Value:
-        """Vectors of several channels of a group, parted into vectors of groups, one a channel."""
+    def _deinterleaved(self, copy: ir.Value) -> ir.Value:
+        """Vectors of several channels of a group, deinterleaved into vectors of groups, one a
+        channel."""
         data, layout = self.data, self.layout
         assert data.transposed is not None
         channels, groups = data.extents[data.last], data.transposed
@@ -203,7 +204,7 @@ class _Row:
                 for i in range(channels)
             ]
             to = plus(times(at[0], layout.pitch), lane)
-            for channel, column in enumerate(parted(rows)):
+            for channel, column in enumerate(deinterleaved(rows)):
                 copy = self._put(copy, column, plus(to, constant(channel * stride)))
             return [copy]
 

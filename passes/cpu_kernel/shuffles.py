@@ -32,7 +32,7 @@ def riffled(rows: list[ir.Value]) -> list[ir.Value]:
     return rows
 
 
-def parted(rows: list[ir.Value]) -> list[ir.Value]:
+def deinterleaved(rows: list[ir.Value]) -> list[ir.Value]:
     """Every n-th element of n rows of vectors that lie one behind the other, a power of two of
     them: what `riffled` puts together.
 

@@ -60,14 +60,14 @@ def inside(value: ir.Value, test: ir.Value | None) -> ir.Value:
 
 
 def loop(
-    trips: int,
+    iterations: int,
     values: list[ir.Value],
     body: Callable[[ir.Value, list[ir.Value]], list[ir.Value]],
 ) -> list[ir.Value]:
-    """A loop from 0 with values that trips hand on; no loop for one trip."""
-    if trips == 1:
+    """A loop from 0 with values that iterations hand on; no loop for one iteration."""
+    if iterations == 1:
         return body(number(0), values)
-    bounds = [number(bound) for bound in (0, trips, 1)]
+    bounds = [number(bound) for bound in (0, iterations, 1)]
     loop = scf.ForOp(*bounds, values)
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(body(loop.induction_variable, list(loop.inner_iter_args)))

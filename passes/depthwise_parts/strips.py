@@ -115,7 +115,7 @@ class Strips:
         top, left = linear(segment, options.rows), linear(block, options.columns)
         window = _Window(self, n, depth, left, groups, real)
 
-        def a_trip(count: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
+        def an_iteration(count: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
             sums, rows = values[: self.taps], self.unpacked(values[self.taps :])
             for step in range(options.unroll):
                 at = linear(count, options.unroll, linear(top, 1, step))
@@ -126,8 +126,8 @@ class Strips:
             return [*sums, *self.packed(rows)]
 
         start = window.rows(linear(top, 1, -1), range(self.shift, self.shift + self.kept), -1)
-        trips = options.rows // options.unroll
-        return loop(trips, [*sums, *self.packed(start)], a_trip)[: self.taps]
+        iterations = options.rows // options.unroll
+        return loop(iterations, [*sums, *self.packed(start)], an_iteration)[: self.taps]
 
     def packed(self, rows: Iterable[list[ir.Value]]) -> list[ir.Value]:
         return [value for row in rows for value in row]

@@ -57,7 +57,7 @@ def is_summed_innermost(source: Source) -> bool:
 
 
 def _innermost(source: Source) -> PixelAxis:
-    """The innermost summed loop of more than one trip, or the last of those there are."""
+    """The innermost summed loop of more than one iteration, or the last of those there are."""
     part = source.summed[-1]
     return next((pixel for pixel in reversed(part) if pixel.size > 1), part[-1])
 

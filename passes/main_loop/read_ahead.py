@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operations of a loop's next trip, run in this one.
+"""Operations of a loop's next iteration, run in this one.
 
     for i = lower to upper                     x = f(lower)
       x = f(i)                                 for i = lower to upper, with x
@@ -7,8 +7,8 @@
                                                  y = f(i + step)
                                                  next x = y
 
-What the last trip runs for the one behind it is used by none. Loads of it may lie outside their
-operand: they have to be such that check this (buffer instructions of AMD's chips).
+What the last iteration runs for the one behind it is used by none. Loads of it may lie outside
+their operand: they have to be such that check this (buffer instructions of AMD's chips).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from conv_compiler.passes.main_loop.loop_ops import kind, operation
 
 def with_needs(loop: ir.Operation, wanted: Sequence[ir.Operation]) -> list[ir.Operation]:
     """Operations of a loop's body and what they need of it, in order; none where that hangs on
-    another trip or is more than values."""
+    another iteration or is more than values."""
     block = loop.regions[0].blocks[0]
     number = {one.operation: i for i, one in enumerate(block.operations)}
     carried = list(block.arguments)[1:]
@@ -45,8 +45,9 @@ def with_needs(loop: ir.Operation, wanted: Sequence[ir.Operation]) -> list[ir.Op
 
 
 def run_ahead(loop: ir.Operation, group: Sequence[ir.Operation]) -> list[ir.Operation]:
-    """Run a group of a loop's operations, with all they need, a trip early: before the loop and at
-    the end of each trip. Replaces the loop and returns what now stands at the end of its body."""
+    """Run a group of a loop's operations, with all they need, an iteration early: before the loop
+    and at the end of each iteration. Replaces the loop and returns what now stands at the end of
+    its body."""
     block = loop.regions[0].blocks[0]
     lower, upper, step, *inits = loop.operands
     # Found before operands change: the hash of an operation hangs on them.

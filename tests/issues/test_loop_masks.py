@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from conv_compiler.verification.verify import verify
 
@@ -19,5 +19,5 @@ PROBLEM = ConvProblem(
 
 
 def test_masks_kept_over_a_loop_are_no_finding():
-    strategy = choose(PROBLEM, find_target("gfx942"), Wanted(tile=(128, 128, 32)), 3)[0]
+    strategy = choose(PROBLEM, find_target("gfx942"), StrategyRequest(tile=(128, 128, 32)), 3)[0]
     assert verify(PROBLEM, "gfx942", strategy, device="vgpu-checked").passed

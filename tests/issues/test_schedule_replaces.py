@@ -10,7 +10,7 @@ from conv_compiler.cli import main
 from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
 
@@ -41,7 +41,7 @@ def ours(problem, target, name, tmp_path, split_k="auto"):
 def test_a_schedule_that_replaces_nothing_is_refused(name, text, tmp_path):
     text = ours(PROBLEM, "gfx942", name, tmp_path) if text == "as ours" else text
     with pytest.raises(UnsupportedStrategy, match="replaces nothing"):
-        compile(PROBLEM, "gfx942", Wanted(name=name, script=text))
+        compile(PROBLEM, "gfx942", StrategyRequest(name=name, script=text))
 
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1100", "sm_80"])
@@ -59,14 +59,14 @@ def test_a_lost_main_loop_is_an_error(chip, name, sequences, tmp_path):
     if sequences == [MAIN_LOOP] and "@pixel_loop" in ours(PROBLEM, chip, name, tmp_path):
         sequences = [MAIN_LOOP.replace("@main_loop", "@pixel_loop")]
     with pytest.raises(StrategyNotApplied, match="has no main loop"):
-        compile(PROBLEM, chip, Wanted(name=name, script=script(*sequences)))
+        compile(PROBLEM, chip, StrategyRequest(name=name, script=script(*sequences)))
 
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1201", "sm_80"])
 @pytest.mark.parametrize("name", ["implicit_gemm", "vector_gemm"])
 @pytest.mark.parametrize(("n", "split_k"), [(4, 1), (1, 1), (64, 2)])
 def test_a_changed_step_is_replaced_and_said(chip, name, n, split_k, tmp_path, capsys):
-    """Of many trips, and of one, which leaves no loop."""
+    """Of many iterations, and of one, which leaves no loop."""
     image = (9, 9) if n > 1 else (3, 3)
     problem = ConvProblem(n=n, k=32, c=32, image=image, filter=(3, 3))
     text = ours(problem, chip, name, tmp_path, split_k)
@@ -74,7 +74,9 @@ def test_a_changed_step_is_replaced_and_said(chip, name, n, split_k, tmp_path, c
     more = "%more = transform.param.constant 7 : i64 -> !transform.param<i64>"
     changed = re.sub(r"(@cleanup\(.*\n)", rf"\1    {more}\n", text)
     assert changed != text
-    assert compile(problem, chip, Wanted(name=name, script=changed), split_k).strategy.script
+    assert compile(
+        problem, chip, StrategyRequest(name=name, script=changed), split_k
+    ).strategy.script
     own = tmp_path / "own.mlir"
     own.write_text(changed)
     size = "x".join(map(str, image))

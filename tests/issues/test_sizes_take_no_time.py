@@ -11,7 +11,7 @@ from conv_compiler import ConvProblem
 from conv_compiler.cli import main
 from conv_compiler.errors import InvalidArray, UnsupportedProblem
 from conv_compiler.problem import phases
-from conv_compiler.problem.batching import divisors, rounds_of
+from conv_compiler.problem.batching import chunks_of, divisors
 from conv_compiler.problem.phases import Line, Met
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
@@ -116,7 +116,7 @@ def test_divisors():
     problem = ConvProblem(
         n=1, g=2**31 - 1, k=4, c=4, image=(64,), filter=(3,), layout="GNWC_GKXC_GNWK"
     )
-    assert rounds_of(problem).count == problem.g  # a prime
+    assert chunks_of(problem).count == problem.g  # a prime
 
 
 @pytest.mark.parametrize("runs", [0, MOST_RUNS + 1, 10**12, True])

@@ -9,7 +9,7 @@ import pytest
 
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu.loop_order import chip_forms, form_trips
+from conv_compiler.strategies.gpu.loop_order import chip_forms, form_iterations
 from conv_compiler.strategies.select import candidates
 from conv_compiler.targets import find_target
 from conv_compiler.verification.verify import verify
@@ -72,8 +72,8 @@ def test_parts_differ_by_a_tile():
     target = find_target("gfx942")
     pixels = (("ho", "wo"), ("n",))
     (cut,) = (f for f in chip_forms(problem, target, False, 32) if BATCH_CHUNKS in f[0])
-    assert form_trips(problem, pixels, 32, False, 6) == 9 * 4
-    assert form_trips(problem, cut, 32, False, 6) == math.ceil(49 * 4 / 6)
+    assert form_iterations(problem, pixels, 32, False, 6) == 9 * 4
+    assert form_iterations(problem, cut, 32, False, 6) == math.ceil(49 * 4 / 6)
 
 
 @pytest.mark.parametrize(

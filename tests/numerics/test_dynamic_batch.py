@@ -1,4 +1,4 @@
-"""One kernel for batches of any size, and tensors that are cut into rounds for their size."""
+"""One kernel for batches of any size, and tensors that are cut into chunks for their size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import conv_compiler.problem.batching
 from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import InvalidArray, ModelRefused, UnsupportedProblem
 from conv_compiler.model.module import model_module
-from conv_compiler.problem.batching import Rounds, a_round, one_round, rounds_of
+from conv_compiler.problem.batching import Chunks, chunk_problem, chunks_of, innermost_chunk
 from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
@@ -131,7 +131,7 @@ def test_a_dynamic_batch_is_asked_for_or_not(value):
 
 
 @pytest.mark.parametrize("n", [1, 4])
-def test_the_model_does_not_take_a_loop_for_one_trip(n):
+def test_the_model_does_not_take_a_loop_for_one_iteration(n):
     with pytest.raises(ModelRefused, match="has a loop, as of a dynamic batch"):
         model_module(compile(replace(PROBLEM, n=n), "gfx942").vmfb)
 
@@ -140,42 +140,42 @@ def test_the_model_does_not_take_a_loop_for_one_trip(n):
     ("fields", "cut"),
     [
         ({"n": 128}, None),  # 2^31 bytes less 2^24
-        ({"n": 129}, Rounds(length=65, count=2)),
-        ({"n": 1000}, Rounds(length=125, count=8)),
-        ({"n": 129, "layout": "GNHWC_GKYXC_GNHWK"}, Rounds(length=65, count=2)),
-        ({"n": 129, "g": 2}, Rounds(length=43, count=3)),
+        ({"n": 129}, Chunks(length=65, count=2)),
+        ({"n": 1000}, Chunks(length=125, count=8)),
+        ({"n": 129, "layout": "GNHWC_GKYXC_GNHWK"}, Chunks(length=65, count=2)),
+        ({"n": 129, "g": 2}, Chunks(length=43, count=3)),
         ({"n": 2, "image": (2**14, 2**14)}, None),  # no image fits
         # Of an odd number of elements: a multiple of 32 images, if that adds few zeros.
-        ({"n": 190, "c": 3, "image": (2047, 2047)}, Rounds(length=64, count=3)),
-        ({"n": 200, "c": 3, "image": (2047, 2047)}, Rounds(length=67, count=3)),
-        ({"n": 60, "c": 31, "image": (1001, 1001)}, Rounds(length=32, count=2)),
-        ({"n": 35, "c": 31, "image": (1001, 1001)}, Rounds(length=18, count=2)),
+        ({"n": 190, "c": 3, "image": (2047, 2047)}, Chunks(length=64, count=3)),
+        ({"n": 200, "c": 3, "image": (2047, 2047)}, Chunks(length=67, count=3)),
+        ({"n": 60, "c": 31, "image": (1001, 1001)}, Chunks(length=32, count=2)),
+        ({"n": 35, "c": 31, "image": (1001, 1001)}, Chunks(length=18, count=2)),
         # As bf16, and as three of them.
-        ({"n": 129, "dtype": "f8E4M3FN"}, Rounds(length=65, count=2)),
-        ({"n": 129, "dtype": "f32", "compute": "bf16x3"}, Rounds(length=33, count=4)),
-        ({"n": 20, "c": 31, "image": (2501, 2501)}, Rounds(length=5, count=4)),
+        ({"n": 129, "dtype": "f8E4M3FN"}, Chunks(length=65, count=2)),
+        ({"n": 129, "dtype": "f32", "compute": "bf16x3"}, Chunks(length=33, count=4)),
+        ({"n": 20, "c": 31, "image": (2501, 2501)}, Chunks(length=5, count=4)),
     ],
 )
 def test_how_a_batch_is_cut(fields, cut):
     problem = ConvProblem(
         **{"n": 1, "k": 1, "c": 4, "image": (1448, 1448), "filter": (1, 1), **fields}
     )
-    assert rounds_of(problem) == cut
+    assert chunks_of(problem) == cut
     if cut:
-        assert one_round(problem).n == cut.length
-        assert rounds_of(one_round(problem)) is None
+        assert innermost_chunk(problem).n == cut.length
+        assert chunks_of(innermost_chunk(problem)) is None
 
 
 @pytest.mark.parametrize(
     ("fields", "cut", "images"),
     [
         ({"n": 32}, None, 32),
-        ({"n": 33}, Rounds(axis="G", length=6, count=2), 33),
-        ({"n": 128}, Rounds(axis="G", length=3, count=4), 128),
-        ({"n": 8, "g": 61}, Rounds(axis="G", length=1, count=61), 8),
+        ({"n": 33}, Chunks(axis="G", length=6, count=2), 33),
+        ({"n": 128}, Chunks(axis="G", length=3, count=4), 128),
+        ({"n": 8, "g": 61}, Chunks(axis="G", length=1, count=61), 8),
         # One group is too large, too.
-        ({"n": 600}, Rounds(axis="G", length=1, count=12), 300),
-        ({"n": 2, "image": (2**14, 2**14)}, Rounds(axis="G", length=1, count=12), 2),
+        ({"n": 600}, Chunks(axis="G", length=1, count=12), 300),
+        ({"n": 2, "image": (2**14, 2**14)}, Chunks(axis="G", length=1, count=12), 2),
     ],
 )
 def test_how_groups_are_cut(fields, cut, images):
@@ -192,9 +192,9 @@ def test_how_groups_are_cut(fields, cut, images):
             **fields,
         }
     )
-    assert rounds_of(problem) == cut
-    round_ = one_round(problem)
-    assert (round_.g, round_.n) == (cut.length if cut else 12, images)
+    assert chunks_of(problem) == cut
+    chunk = innermost_chunk(problem)
+    assert (chunk.g, chunk.n) == (cut.length if cut else 12, images)
 
 
 LARGE = {"n": 23, "g": 2, "k": 6, "c": 5, "image": (9, 8), "filter": (3, 2)}
@@ -223,22 +223,22 @@ def test_large_tensors_in_rounds(target, direction, fields, axes, monkeypatch, t
     problem = ConvProblem(**fields, direction=direction, elementwise="bilinear(0.5,2)")
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     monkeypatch.setattr(conv_compiler.problem.batching, "BUFFER_BYTES", 2**14)
-    rounds_of.cache_clear()
+    chunks_of.cache_clear()
     canonical.cache_clear()
     try:
-        round_ = problem
+        chunk = problem
         for axis in axes:
-            cut = rounds_of(round_)
+            cut = chunks_of(chunk)
             assert cut is not None
             assert cut.axis == axis
             assert cut.count is not None
             assert cut.count > 1
-            round_ = a_round(round_, cut)
-        assert rounds_of(round_) is None
+            chunk = chunk_problem(chunk, cut)
+        assert chunks_of(chunk) is None
         report = check(problem, target)
         operands = inputs(problem)
         got = load(report.artifact)(*operands)
         assert np.array_equal(got, reference(problem, *operands).astype(got.dtype))
     finally:
-        rounds_of.cache_clear()
+        chunks_of.cache_clear()
         canonical.cache_clear()

@@ -1,4 +1,4 @@
-"""Main loops in an order of ours: every number of trips, type and form, with the virtual GPU's
+"""Main loops in an order of ours: every number of iterations, type and form, with the virtual GPU's
 checks of what each lane reads and writes."""
 
 from __future__ import annotations
@@ -7,12 +7,12 @@ import pytest
 
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.verification.verify import verify
 
 CHIPS = [name for name, row in TARGETS.items() if row.pipeline_stages == 3]
-TILE = Wanted(tile=(64, 64, 32))
+TILE = StrategyRequest(tile=(64, 64, 32))
 
 
 def check(problem, chip, wanted, split_k):
@@ -22,22 +22,22 @@ def check(problem, chip, wanted, split_k):
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("trips", [5, 6, 7, 8])
-def test_even_and_odd_trips(chip, trips):
+@pytest.mark.parametrize("iterations", [5, 6, 7, 8])
+def test_even_and_odd_iterations(chip, iterations):
     """Of the loop that holds two, one may be left over."""
-    problem = ConvProblem(n=35, k=70, c=72, image=(1, trips), filter=(1, 1))
+    problem = ConvProblem(n=35, k=70, c=72, image=(1, iterations), filter=(1, 1))
     check(problem, chip, TILE, 1)
 
 
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("filter", [(1, 1), (3, 3)])
 def test_uneven_parts(chip, filter):
-    """Of 20 pixels in three parts the last has fewer: what trips load ahead lies behind it."""
+    """Of 20 pixels in three parts the last has fewer: what iterations load ahead lies behind it."""
     problem = ConvProblem(
         n=34, k=120, c=128, image=(5, 4), filter=filter, pad_low=(filter[0] // 2,) * 2,
         pad_high=(filter[0] // 2,) * 2,
     )  # fmt: skip
-    check(problem, chip, Wanted(tile=(128, 128, 32)), 3)
+    check(problem, chip, StrategyRequest(tile=(128, 128, 32)), 3)
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -47,7 +47,7 @@ def test_types(chip, dtype):
         n=40, k=66, c=64, image=(5, 4), filter=(3, 3), pad_low=(1, 1), pad_high=(1, 0), dtype=dtype
     )
     depth = {"f32": 16}.get(dtype, 32)
-    check(problem, chip, Wanted(tile=(64, 64, depth)), 2)
+    check(problem, chip, StrategyRequest(tile=(64, 64, depth)), 2)
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conv_compiler.compiler.compile import compile
-from conv_compiler.problem.batching import Rounds, rounds_of
+from conv_compiler.problem.batching import Chunks, chunks_of
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load
 from conv_compiler.strategies.select import choose
@@ -34,7 +34,7 @@ def test_matrix_kernels_up_to_what_buffer_instructions_reach():
 def test_a_large_batch_is_cut_into_rounds(target):
     """24 images of 190 MiB, 4.5 GiB in all, by the matrix kernel."""
     large = ConvProblem(n=24, k=4, c=4, image=(5000, 5000), filter=(1, 1), stride=(STRIDE, STRIDE))
-    assert rounds_of(large) == Rounds(length=8, count=3)
+    assert chunks_of(large) == Chunks(length=8, count=3)
     artifact = compile(large, target)
     assert artifact.strategy.name == ("cpu_packed" if target == "cpu" else "implicit_gemm")
     every_pixel_is_found(large, artifact)
@@ -48,7 +48,7 @@ def test_large_groups_are_cut_into_rounds(target):
         n=4, g=6, k=4, c=4, image=(5000, 5000), filter=(1, 1), stride=(STRIDE, STRIDE),
         layout="GNHWC_GKYXC_GNHWK",
     )  # fmt: skip
-    assert rounds_of(large) == Rounds(axis="G", length=2, count=3)
+    assert chunks_of(large) == Chunks(axis="G", length=2, count=3)
     artifact = compile(large, target)
     assert artifact.strategy.name == ("cpu_packed" if target == "cpu" else "implicit_gemm")
     every_pixel_is_found(large, artifact)

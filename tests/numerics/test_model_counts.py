@@ -15,7 +15,7 @@ from conv_compiler.model.module import model_module
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from tests.chips import each
 
@@ -93,7 +93,7 @@ def test_each_die_reads_the_pixels_of_its_parts(chip, split_k, dies):
 def test_every_die_reads_all_where_there_is_one_part(chip):
     """The model and the virtual GPU know the same number of dies."""
     problem = ConvProblem(n=16, k=512, c=64, image=(8, 8), filter=(1, 1))
-    artifact = compile(problem, chip, Wanted(name="implicit_gemm", tile=(64, 64, 32)), 1)
+    artifact = compile(problem, chip, StrategyRequest(name="implicit_gemm", tile=(64, 64, 32)), 1)
     main = model_module(artifact.vmfb, count_on_virtual_gpu(artifact.vmfb)).main
     assert main.launch.workgroups == 8
     size = problem.n * 64  # a tile has 128 bytes of each pixel: a cache line
@@ -121,7 +121,7 @@ def test_bank_conflicts_are_those_predicted(chip, dtype, tile, piece):
     threads = math.prod(tile[1:]) // math.prod(piece)
     chosen = next(
         one
-        for one in choose(problem, target, Wanted(tile=tile), 1)
+        for one in choose(problem, target, StrategyRequest(tile=tile), 1)
         if math.prod(one.tiling.subgroups) * target.subgroup_size <= threads
     )
     tiling = replace(chosen.tiling, copy_a=piece, copy_b=piece)
@@ -129,22 +129,25 @@ def test_bank_conflicts_are_those_predicted(chip, dtype, tile, piece):
     rows = count_on_virtual_gpu(artifact.vmfb)
     row = next(one for one in rows if one.lds_write_bytes)
     counts = mma_counts(problem, target, tiling, mma_of(target, tiling), 1)
-    written = counts.trips * sum(tiling.workgroup[:2]) * tiling.workgroup[2]
+    written = counts.iterations * sum(tiling.workgroup[:2]) * tiling.workgroup[2]
     assert row.lds_write_bytes == written * problem.data_type.bytes
     waves = math.prod(tiling.subgroups)
-    assert row.lds_conflict_cycles == counts.trips * waves * counts.trip.lds_conflict_cycles
+    assert (
+        row.lds_conflict_cycles == counts.iterations * waves * counts.iteration.lds_conflict_cycles
+    )
 
 
 @pytest.mark.parametrize("chip", each(CHIPS))
 def test_a_first_look_sees_what_a_run_does(chip):
-    """Bank conflicts, cache lines and dies of two or three trips are those of the whole loop."""
+    """Bank conflicts, cache lines and dies of two or three iterations are those of the whole
+    loop."""
     problem = ConvProblem(n=64, k=64, c=64, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
     artifact = compile(problem, chip, split_k=4)
     static, look, run = (model(artifact.vmfb, one) for one in ("static", "look", "virtual"))
     assert look.main.counts.source == "look"
-    assert look.main.counts.trips == static.main.counts.trips > LOOK_BARRIERS
-    found, whole = look.main.counts.trip, run.main.counts.trip
-    assert found.matrix == static.main.counts.trip.matrix
+    assert look.main.counts.iterations == static.main.counts.iterations > LOOK_BARRIERS
+    found, whole = look.main.counts.iteration, run.main.counts.iteration
+    assert found.matrix == static.main.counts.iteration.matrix
     assert found.lds_conflict_cycles == pytest.approx(whole.lds_conflict_cycles, rel=0.05, abs=1)
     assert found.line_bytes == pytest.approx(whole.line_bytes, rel=0.05)
     assert 1 <= look.main.launch.dies <= chip_facts(find_target(chip)).l2_parts
@@ -153,13 +156,13 @@ def test_a_first_look_sees_what_a_run_does(chip):
 @pytest.mark.parametrize(
     ("channels", "waves", "split_k", "barriers"), [(64, 2, 4, LOOK_BARRIERS), (32, 1, 1, 0)]
 )
-def test_a_first_look_ends_by_barriers_or_trips(channels, waves, split_k, barriers):
+def test_a_first_look_ends_by_barriers_or_iterations(channels, waves, split_k, barriers):
     """A workgroup of one wave has no barriers."""
     problem = ConvProblem(
         n=256, k=channels, c=channels, image=(8, 8), filter=(3, 3), pad_low=(1, 1)
     )
     tile = (64, 64, 16) if waves > 1 else (16, 16, 64)
-    artifact = compile(problem, "gfx90a", Wanted(tile=tile), split_k)
+    artifact = compile(problem, "gfx90a", StrategyRequest(tile=tile), split_k)
     assert math.prod(artifact.strategy.tiling.subgroups) == waves
     main = model(artifact.vmfb).main.code.name
     (look,) = (one for one in count_on_virtual_gpu(artifact.vmfb, True) if one.kernel == main)
@@ -193,13 +196,13 @@ def test_main_loops_are_lean(k, size, stride, most, dtype):
     )  # fmt: skip
     artifact = compile(problem, "gfx942")
     main = model(artifact.vmfb).main
-    trip, names = main.counts.trip, {one.name for one in main.code.code}
-    assert trip.valu <= most * trip.equivalents
-    assert trip.lds_reads <= 0.5 * trip.equivalents
+    iteration, names = main.counts.iteration, {one.name for one in main.code.code}
+    assert iteration.valu <= most * iteration.equivalents
+    assert iteration.lds_reads <= 0.5 * iteration.equivalents
     assert "ds_read_u16" not in names
     assert main.code.spills == main.code.scratch_bytes == 0
     tiling = artifact.strategy.tiling
     mma = mma_of(find_target("gfx942"), tiling)
     predicted = mma_counts(problem, find_target("gfx942"), tiling, mma, artifact.strategy.split_k)
-    expected = predicted.trip.valu / predicted.trip.equivalents
-    assert expected == pytest.approx(trip.valu / trip.equivalents, rel=0.3)
+    expected = predicted.iteration.valu / predicted.iteration.equivalents
+    assert expected == pytest.approx(iteration.valu / iteration.equivalents, rel=0.3)

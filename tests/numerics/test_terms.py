@@ -10,7 +10,7 @@ import pytest
 
 from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem.batching import rounds_of
+from conv_compiler.problem.batching import chunks_of
 from conv_compiler.problem.canonical import canonical
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
@@ -131,12 +131,12 @@ def test_the_deviation_is_that_of_random_data():
 
 
 def test_what_a_schedule_is_for_is_found_once():
-    """One image below the limit in bf16 but not in three terms: no rounds, no matrix kernel."""
+    """One image below the limit in bf16 but not in three terms: no chunks, no matrix kernel."""
     large = ConvProblem(
         n=1, k=4, c=4, image=(10240, 10240), filter=(1, 1), stride=(100, 100), dtype="f32",
         compute="bf16x3",
     )  # fmt: skip
-    assert rounds_of(large) is None
+    assert chunks_of(large) is None
     assert choose(large, find_target("gfx942"))[0].name == "vector_gemm"
     assert canonical(large).n == 3
 

@@ -44,13 +44,13 @@ STRUCTURAL = {
     "gpu/loop_order.py": {
         "INTERLEAVED_STAGES": "the depth of pipeline that `passes/interleave.py` writes",
         "PLAIN_STAGES": "the depth of IREE's own",
-        "INTERLEAVED_TRIPS": "the fewest iterations that the pass can order",
+        "INTERLEAVED_ITERATIONS": "the fewest iterations that the pass can order",
     },
     "gpu/split_k_reduction.py": {"DWORD": "bytes of a partial sum"},
     "cpu/split_k.py": {"NO_DEEP_LOOP": "one iteration at a time"},
     "split_k.py": {
         "MOST_PARTS": "Composable Kernel's rule, which this file repeats",
-        "LEAST_TRIPS": "Composable Kernel's rule, which this file repeats",
+        "LEAST_ITERATIONS": "Composable Kernel's rule, which this file repeats",
         "LARGEST": "a bound on what a user may ask for",
     },
     "select.py": {

@@ -39,7 +39,7 @@ from conv_compiler.strategies.cpu.operand_packing_cost import Chunk
 from conv_compiler.strategies.cpu.packed import paired
 from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.select import candidates
-from conv_compiler.strategies.strategy import CpuTiling, Strategy, Wanted
+from conv_compiler.strategies.strategy import CpuTiling, Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
 from conv_compiler.verification.inputs import inputs
 
@@ -127,7 +127,7 @@ def timed(problems: tuple[ConvProblem, ...], name: str, seconds: float) -> Itera
             print(f"left out: {str(error)[:90]}")
             continue
         for one in several:
-            artifact = compile(problem, TARGET, Wanted(name=one.name, tile=_tile(one)), 1)
+            artifact = compile(problem, TARGET, StrategyRequest(name=one.name, tile=_tile(one)), 1)
             tiling = artifact.strategy.tiling
             assert isinstance(tiling, CpuTiling)
             whole = paired(canonical(problem), tiling)

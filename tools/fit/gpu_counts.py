@@ -120,14 +120,14 @@ def _flops(kernel: KernelModel) -> float:
 
 
 def _trip_flops(kernel: KernelModel) -> float:
-    return kernel.counts.trip.matrix_flops + kernel.counts.trip.vector_flops
+    return kernel.counts.iteration.matrix_flops + kernel.counts.iteration.vector_flops
 
 
 def unrolled(one: Compiled, target: Target) -> float:
-    """Iterations over a tile of gemm_k in one trip of the compiled loop."""
+    """Iterations over a tile of gemm_k in one iteration of the compiled loop."""
     assert isinstance(one.tiling, GpuTiling)
     loop = LoopTerms(one.problem, target, one.tiling, mma_of(target, one.tiling))
-    return one.kernel.counts.trip.matrix / loop.products()["matrix"]
+    return one.kernel.counts.iteration.matrix / loop.products()["matrix"]
 
 
 def loop_fit(found: list[Compiled], target: Target) -> Fit:
@@ -140,7 +140,7 @@ def loop_fit(found: list[Compiled], target: Target) -> Fit:
         tail = tail_of(one.problem, target, one.tiling, one.split_k)
         rows.append(slopes(LOOP, names, lambda costs, loop=loop, tail=tail: loop.valu(tail, costs)))
         predicted.append(loop.valu(tail))
-        observed.append(one.kernel.counts.trip.valu / unrolled(one, target))
+        observed.append(one.kernel.counts.iteration.valu / unrolled(one, target))
     return fit({name: getattr(LOOP, name) for name in names}, rows, predicted, observed)
 
 
@@ -167,7 +167,7 @@ def outside_fit(found: list[Compiled], target: Target) -> Fit | None:
 
 def means(found: list[Compiled], target: Target) -> str:
     """Constants that are one number each: the mean over all kernels, and the spread."""
-    salu = [one.kernel.counts.trip.salu / unrolled(one, target) for one in found]
+    salu = [one.kernel.counts.iteration.salu / unrolled(one, target) for one in found]
     text = [_mean("iteration_salu_instructions", LOOP.iteration_salu_instructions, salu)]
     registers, distances = [], []
     for one in found:
@@ -202,7 +202,7 @@ def depthwise_fit(found: list[Compiled], target: Target) -> Fit | None:
 
         rows.append(slopes(DEPTHWISE, names, valu))
         predicted.append(valu(DEPTHWISE))
-        observed.append(one.kernel.counts.trip.valu)
+        observed.append(one.kernel.counts.iteration.valu)
     if not rows:
         return None
     return fit({name: getattr(DEPTHWISE, name) for name in names}, rows, predicted, observed)
@@ -214,15 +214,15 @@ def timeline_fit(found: list[Compiled], target: Target) -> Fit | None:
     for one in found:
         assert isinstance(one.tiling, GpuTiling)
         counts, launch = one.kernel.counts, one.kernel.launch
-        if one.tiling.stages < INTERLEAVED_STAGES or counts.trips < 8:
+        if one.tiling.stages < INTERLEAVED_STAGES or counts.iterations < 8:
             continue
         outside = max(unit_cycles(counts.outside, 1, launch, chip).values()) + chip.load_cycles
         alone = alone_cycles_of(one.kernel.code, one.kernel.dispatch, launch)
-        trip = counts.trip
-        seen = (alone - outside) / counts.trips - trip.barriers * chip.lds_latency_cycles
-        cycles = interleaved_cycles(trip, launch, chip)
-        vector = -(-launch.waves // chip.simds) * chip.valu_cycles * trip.valu_slots
-        busiest = max(unit_cycles(trip, 1, launch, chip).values())
+        iteration = counts.iteration
+        seen = (alone - outside) / counts.iterations - iteration.barriers * chip.lds_latency_cycles
+        cycles = interleaved_cycles(iteration, launch, chip)
+        vector = -(-launch.waves // chip.simds) * chip.valu_cycles * iteration.valu_slots
+        busiest = max(unit_cycles(iteration, 1, launch, chip).values())
         late = cycles - busiest - INTERLEAVED.bare_vector_share * vector
         rows.append([vector, late / INTERLEAVED.late_reads_share])
         predicted.append(cycles)

@@ -16,7 +16,7 @@ from conv_compiler.build.bwd_weight import FILTER_LOOPS, OUTPUT_LOOPS
 from conv_compiler.strategies.cpu.register_tiles import innermost, lanes_of, loop_sizes
 from conv_compiler.strategies.cpu.split_k import NO_DEEP_LOOP, DeepLoop
 from conv_compiler.targets.host import TILE_INSTRUCTIONS
-from conv_compiler.targets.limits import LINE_BYTES, MOST_READS, PARTED_CHANNELS
+from conv_compiler.targets.limits import DEINTERLEAVED_CHANNELS, LINE_BYTES, MOST_READS
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -178,13 +178,13 @@ class _Part(NamedTuple):
 class _Form(NamedTuple):
     """How rows become those of the copy.
 
-    `transposed`: the loop that is innermost in the copy is not innermost in the tensor. `parted`:
-    vectors are split into as many as there are channels. `is_cut`: rows are written in whole
-    vectors, whose ends the next row overwrites.
+    `transposed`: the loop that is innermost in the copy is not innermost in the tensor.
+    `deinterleaved`: vectors are split into as many as there are channels. `is_cut`: rows are
+    written in whole vectors, whose ends the next row overwrites.
     """
 
     transposed: bool
-    parted: bool
+    deinterleaved: bool
     is_cut: bool
 
 
@@ -201,7 +201,7 @@ def _copy(part: _Part, deep: DeepLoop, is_direct: bool) -> Copy:
     form = _form(part, inner)
     piece, run = _pieces(part)
     last = part.axes[-1]
-    if form.transposed and not form.parted and last not in part.pixels:
+    if form.transposed and not form.deinterleaved and last not in part.pixels:
         piece = min(piece, part.extents[last])  # shorter rows take a vector each
     return Copy(
         elements=_elements(part, deep, inner, form),
@@ -217,12 +217,12 @@ def _form(part: _Part, inner: str) -> _Form:
     sizes, last = loop_sizes(problem), axes[-1]
     behind = axes[axes.index(inner) + 1 :] if inner in axes else []
     transposed = any(axis in pixels or sizes[axis] > 1 for axis in behind)
-    # All channels right behind the lanes are parted, but not behind pixels in their place.
+    # All channels right behind the lanes are deinterleaved, but not behind pixels in their place.
     short, lies_behind = part.extents[last], inner not in pixels and behind == axes[-1:]
-    parted = transposed and lies_behind and sizes[last] == short in PARTED_CHANNELS
+    deinterleaved = transposed and lies_behind and sizes[last] == short in DEINTERLEAVED_CHANNELS
     ends = any(problem.pad_low) or short % part.vector > 0
-    is_cut = (transposed or any(problem.pad_low)) and ends and not parted
-    return _Form(transposed, parted, is_cut)
+    is_cut = (transposed or any(problem.pad_low)) and ends and not deinterleaved
+    return _Form(transposed, deinterleaved, is_cut)
 
 
 class _Pieces(NamedTuple):

@@ -19,7 +19,7 @@ from conv_compiler.strategies.cpu.cost_constants import (
 from conv_compiler.strategies.strategy import CpuTiling
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import VectorUnit
-from conv_compiler.targets.limits import LINE_BYTES, PARTED_CHANNELS
+from conv_compiler.targets.limits import DEINTERLEAVED_CHANNELS, LINE_BYTES
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -200,7 +200,7 @@ def _copy_cycles(problem: ConvProblem, lanes: str, tile: dict[str, int], copying
         if any(sizes[p] % tile[p] for p in loops):
             each = copying.padded_cycles
         if lanes in loops and not innermost(letters, lanes, sizes):
-            is_short = inner != "*" and sizes[inner] not in PARTED_CHANNELS
+            is_short = inner != "*" and sizes[inner] not in DEINTERLEAVED_CHANNELS
             each = max(each, copying.short_cycles if is_short else copying.transposed_cycles)
         total += math.prod(shape) * each
     return total

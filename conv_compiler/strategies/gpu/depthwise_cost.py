@@ -181,7 +181,7 @@ def predict(problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split
     rounds = -(-strip_rounds(problem, tiling) // split_k)
     counts = KernelCounts(
         body=(terms.iteration(),),
-        trips=rounds * tiling.rows // tiling.unroll,
+        iterations=rounds * tiling.rows // tiling.unroll,
         outside=terms.outside(rounds),
         source="predicted",
     )

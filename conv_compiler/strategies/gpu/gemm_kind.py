@@ -45,4 +45,4 @@ class GemmKind(StrategyKind):
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
         tiling = gpu_tiling(one)
-        return tilings.tiles(wgrad, tiling), loop_order.trips(wgrad, tiling, 1)
+        return tilings.tiles(wgrad, tiling), loop_order.iterations(wgrad, tiling, 1)

@@ -13,7 +13,7 @@ from conv_compiler.strategies.gpu.cost_constants import SEARCH, SPLITS
 from conv_compiler.strategies.gpu.gemm_kind import GemmKind, gpu_tiling
 from conv_compiler.strategies.gpu.implicit_gemm_schedule import mma_schedule
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, filled_parts, trips
+from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, filled_parts, iterations
 from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.search import Rough, full_splits, rough_cycles
@@ -106,12 +106,12 @@ class ImplicitGemm(GemmKind):
         IREE pipelines no loop of as few iterations as the pipeline is deep.
         """
         tiling = gpu_tiling(one)
-        iterations = trips(wgrad, tiling, one.split_k)
+        count = iterations(wgrad, tiling, one.split_k)
         masked = one.script or not unmasked_operand(wgrad, target, tiling, one.split_k)
         return Promises(
             instruction=mma_of(target, tiling).instruction,
-            iterations=iterations,
-            is_pipelined=tiling.stages > 1 and iterations > tiling.stages,
+            iterations=count,
+            is_pipelined=tiling.stages > 1 and count > tiling.stages,
             is_interleaved=tiling.stages == INTERLEAVED_STAGES,
             keeps_loop=target.backend == "rocm",
             keeps_tail=not masked,

@@ -13,7 +13,7 @@ from conv_compiler.model.counts import Counts, KernelCounts, counted, total
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.cost_constants import LOAD_DISTANCE, LOOP, OUTSIDE, REGISTERS
 from conv_compiler.strategies.gpu.lds_copies import DWORD
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, trips
+from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, iterations
 from conv_compiler.strategies.gpu.loop_terms import Iteration, address_costs, main_loop
 from conv_compiler.strategies.gpu.tail_masking import is_cdna, tail_of
 from conv_compiler.strategies.gpu.tilings import stores_result
@@ -35,7 +35,7 @@ def mma_counts(
     stored_bytes = problem.result_type.bytes if direct else DWORD
     return KernelCounts(
         body=(loop.compute, loop.store),
-        trips=trips(problem, tiling, split_k),
+        iterations=iterations(problem, tiling, split_k),
         outside=_outside(problem, target, tiling, loop, stored_bytes),
         load_distance=_distance(problem, target, tiling, loop),
         interleaved=interleaved,
@@ -148,7 +148,7 @@ def vector_counts(
     )
     return KernelCounts(
         body=(iteration,),
-        trips=trips(problem, tiling, split_k),
+        iterations=iterations(problem, tiling, split_k),
         outside=counted(valu=m * n, valu_slots=m * n, stores=m * n, store_dwords=m * n),
         source="predicted",
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ReductionLoops = tuple[tuple[str, ...], tuple[str, ...]]
 # Depth of the software pipeline of an interleaved loop (`passes/interleave.py`) and of a plain one,
 # and the fewest iterations of an interleaved loop: the last two come after it and are plain.
-INTERLEAVED_STAGES, PLAIN_STAGES, INTERLEAVED_TRIPS = 3, 2, 5
+INTERLEAVED_STAGES, PLAIN_STAGES, INTERLEAVED_ITERATIONS = 3, 2, 5
 
 
 def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
@@ -99,10 +99,10 @@ def k_multiple(k: int) -> int:
     return 2 * k
 
 
-def trips(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
+def iterations(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
     """Main-loop iterations of one part."""
     form = (tiling.outside, tiling.inside)
-    return form_trips(problem, form, tiling.workgroup[2], tiling.taps_in_rows, split_k)
+    return form_iterations(problem, form, tiling.workgroup[2], tiling.taps_in_rows, split_k)
 
 
 def filled_parts(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
@@ -122,16 +122,20 @@ def filled_parts(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
 
 def with_stages(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> GpuTiling:
     """The tiling with a software pipeline for which a part has enough iterations."""
-    if tiling.stages < INTERLEAVED_STAGES or trips(problem, tiling, split_k) >= INTERLEAVED_TRIPS:
+    if (
+        tiling.stages < INTERLEAVED_STAGES
+        or iterations(problem, tiling, split_k) >= INTERLEAVED_ITERATIONS
+    ):
         return tiling
     return replace(tiling, stages=PLAIN_STAGES)
 
 
 @lru_cache(maxsize=4096)
-def form_trips(
+def form_iterations(
     problem: ConvProblem, form: ReductionLoops, k: int, taps_in_rows: bool, split_k: int
 ) -> int:
-    """Main-loop trips of one part, with gemm_k tiles of `k` and a form's loops around and in it."""
+    """Main-loop iterations of one part, with gemm_k tiles of `k` and a form's loops around and in
+    it."""
     outside, inside = form
     if not outside:
         part = -(-gemm_k(problem, taps_in_rows) // split_k)

@@ -23,7 +23,7 @@ from conv_compiler.strategies.gpu.loop_order import (
     chip_forms,
     chunk_of,
     filled_parts,
-    form_trips,
+    form_iterations,
     gemm_k,
     summed_length,
 )
@@ -150,7 +150,7 @@ def _orders(problem: ConvProblem, target: Target, taps_in_rows: bool, k: int) ->
     for loops in chip_forms(problem, target, taps_in_rows, k):
         cost = address_costs(problem, loops, taps_in_rows)
         more = Addresses(cost.a - flat.a, cost.b - flat.b)
-        found.append(_Order(loops, more, form_trips(problem, loops, k, taps_in_rows, 1)))
+        found.append(_Order(loops, more, form_iterations(problem, loops, k, taps_in_rows, 1)))
     return tuple(found)
 
 

@@ -143,7 +143,7 @@ def reduction_seconds(problem: ConvProblem, target: Target, split_k: int, sums: 
                 valu=2 * at_once,
             ),
         ),
-        trips=split_k / parts,
+        iterations=split_k / parts,
         outside=Counts(stores=1, store_dwords=width, loads=1),
         source="predicted",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
-from conv_compiler.strategies.gpu.loop_order import trips
+from conv_compiler.strategies.gpu.loop_order import iterations
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -64,5 +64,5 @@ def _has_low_valu(problem: ConvProblem, target: Target, one: Strategy) -> bool:
     tiling = one.tiling
     assert isinstance(tiling, GpuTiling)
     counts = mma_counts(problem, target, tiling, mma_of(target, tiling), one.split_k)
-    few = counts.trip.valu <= TIE_BREAK.low_valu_instructions * counts.trip.equivalents
-    return few and trips(problem, tiling, one.split_k) >= TIE_BREAK.least_iterations
+    few = counts.iteration.valu <= TIE_BREAK.low_valu_instructions * counts.iteration.equivalents
+    return few and iterations(problem, tiling, one.split_k) >= TIE_BREAK.least_iterations

@@ -68,7 +68,7 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     const SignalWatch watch;
     g.interruptions = watch.before();
     g.budget = instruction_budget();
-    w.next_look = kTripsBetweenLooks;
+    w.next_look = kIterationsBetweenLooks;
     level().prepare_exec(w, w.exec());
     level().run_wave(w);
     memcpy(state->vgprs, w.v, sizeof w.v);

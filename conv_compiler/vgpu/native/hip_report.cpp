@@ -35,7 +35,7 @@ Table& table() {
 }
 
 std::atomic<bool> g_counting{false};
-std::atomic<uint32_t> g_most_barriers{0}, g_most_trips{0};
+std::atomic<uint32_t> g_most_barriers{0}, g_most_iterations{0};
 
 void merge(Counters& into, const Counters& from) {
   for (const CounterField& row : kCounterFields) into.*row.field += from.*row.field;
@@ -74,7 +74,7 @@ size_t put(const std::string& text, char* out, size_t capacity) {
 }  // namespace
 
 bool counting() { return g_counting.load(std::memory_order_relaxed); }
-Limits most() { return {g_most_barriers.load(std::memory_order_relaxed), g_most_trips.load(std::memory_order_relaxed)}; }
+Limits most() { return {g_most_barriers.load(std::memory_order_relaxed), g_most_iterations.load(std::memory_order_relaxed)}; }
 
 void add_counters(const std::string& chip, const std::string& kernel, const Counters& counters) {
   std::lock_guard<std::mutex> lock(table().mutex);
@@ -99,9 +99,9 @@ VGPU_API size_t vgpu_counters(char* out, size_t capacity) {
   return put(text.str(), out, capacity);
 }
 
-VGPU_API void vgpu_set_counting(int on, uint32_t most_barriers, uint32_t most_trips) {
+VGPU_API void vgpu_set_counting(int on, uint32_t most_barriers, uint32_t most_iterations) {
   g_most_barriers.store(most_barriers, std::memory_order_relaxed);
-  g_most_trips.store(most_trips, std::memory_order_relaxed);
+  g_most_iterations.store(most_iterations, std::memory_order_relaxed);
   g_counting.store(on != 0, std::memory_order_relaxed);
 }
 

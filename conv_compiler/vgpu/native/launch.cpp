@@ -209,7 +209,7 @@ class Run {
     g.lds_size = lds_size_;
     g.waves = g.live = waves_;
     g.last_barrier = config_.most.barriers;
-    g.last_trip = config_.most.trips;
+    g.last_iteration = config_.most.iterations;
     g.budget = budget_;
     g.interruptions = watch_.before();
     set_chip(g, *chip_info(code_.chip()));
@@ -254,7 +254,7 @@ class Run {
     w.stop = Stop::kRun;
     w.scc = 0;
     w.signalled = false;
-    w.barriers = w.signals = w.trips = 0;
+    w.barriers = w.signals = w.iterations = 0;
     w.span_lo = w.span_hi = 0;
     w.dpp_off = 0;
     w.current = g.program->code() + entry_;

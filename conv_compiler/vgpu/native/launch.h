@@ -133,7 +133,7 @@ class CodeObject {
 
 // A wave ends when it has passed so many barriers, or gone back so many times; 0: where its code ends.
 struct Limits {
-  uint32_t barriers = 0, trips = 0;
+  uint32_t barriers = 0, iterations = 0;
 };
 
 struct LaunchConfig {

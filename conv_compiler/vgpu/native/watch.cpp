@@ -89,9 +89,9 @@ void look_up(Wave& w, const Inst& i) {
                              " instructions in one wave, as of a loop without an end (vgpu.instruction_budget allows more)";
     fail(w, i, what.c_str());
   }
-  if (g.last_trip && w.trips >= g.last_trip) w.stop = Stop::kEnd;
-  w.next_look = w.trips + kTripsBetweenLooks;
-  if (g.last_trip > w.trips && g.last_trip - w.trips < kTripsBetweenLooks) w.next_look = g.last_trip;
+  if (g.last_iteration && w.iterations >= g.last_iteration) w.stop = Stop::kEnd;
+  w.next_look = w.iterations + kIterationsBetweenLooks;
+  if (g.last_iteration > w.iterations && g.last_iteration - w.iterations < kIterationsBetweenLooks) w.next_look = g.last_iteration;
 }
 
 }  // namespace vgpu

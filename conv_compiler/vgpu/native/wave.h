@@ -36,8 +36,8 @@ struct alignas(64) Wave {
   uint32_t lanes;            // 32 or 64
   uint32_t barriers;         // barriers passed
   uint32_t signals;          // barriers signalled
-  uint32_t trips;            // branches back
-  uint32_t next_look;        // the trip at which `look_up` is called
+  uint32_t iterations;            // branches back
+  uint32_t next_look;        // the iteration at which `look_up` is called
   uint32_t index;            // in the workgroup
   uint32_t group_id[3];
   uint64_t span_lo, span_hi; // the allocation the last memory access was in
@@ -71,7 +71,7 @@ struct Group {
   uint32_t waves = 0, live = 0;
   uint32_t signalled = 0, phase = 0;  // barrier: waves that signalled, barriers completed
   uint32_t last_barrier = 0;          // a wave ends when it passes that one; 0: where its code ends
-  uint32_t last_trip = 0;             // or when it branches back for the so many-th time
+  uint32_t last_iteration = 0;             // or when it branches back for the so many-th time
   uint64_t budget = kDefaultBudget;   // instructions a wave may execute
   uint32_t interruptions = 0;         // as watch.h counted them when the launch began
   uint32_t id[3] = {};
@@ -98,10 +98,10 @@ constexpr bool lies_in(uint64_t lo, uint64_t hi, uint64_t at, uint64_t bytes) {
 
 // Stops the kernel with a message that names kernel, instruction, workgroup, wave and lane.
 [[noreturn]] void fail(const Wave& w, const Inst& i, const char* what, int lane = -1, uint64_t value = 0);
-// Called at every kTripsBetweenLooks-th branch back, and wherever else a wave has been executed for some time: stops the
-// kernel when a signal has come or the wave's budget is spent, ends the wave at the group's last trip, and sets when to
+// Called at every kIterationsBetweenLooks-th branch back, and wherever else a wave has been executed for some time: stops the
+// kernel when a signal has come or the wave's budget is spent, ends the wave at the group's last iteration, and sets when to
 // look again. A loop has a branch back, so nothing runs longer than that unseen.
-constexpr uint32_t kTripsBetweenLooks = 64;
+constexpr uint32_t kIterationsBetweenLooks = 64;
 void look_up(Wave& w, const Inst& i);
 // The span of memory that holds [address, address + size), or a failure.
 void find_span(Wave& w, const Inst& i, uint64_t address, uint32_t size, bool write, int lane);

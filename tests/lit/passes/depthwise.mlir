@@ -7,7 +7,7 @@
 // RUN:   | %filecheck --check-prefix=TWICE
 
 // Two parts of six taps of ten groups. The strip's images are 3 rows of 8 columns, of which two rows
-// are the next window's too: each trip loads 8 of the image and 7 of the gradient.
+// are the next window's too: each iteration loads 8 of the image and 7 of the gradient.
 // CHECK:     flow.dispatch.region -> (tensor<2x6x10xf32>)
 // CHECK:       scf.forall {{.*}} in (1, 2)
 // CHECK:         scf.forall {{.*}} in (64) {{.*}} -> (tensor<6x128xf32>)

@@ -1,10 +1,10 @@
-// Loops of one trip go, with the axes only they index; a window that loses its tap or its pixel is
+// Loops of one iteration go, with the axes only they index; a window that loses its tap or its pixel is
 // cut to what is read.
 
 // RUN: %conv_opt %s --pass drop-unit-loops | %filecheck
 // RUN: %conv_opt %s --pass 'drop-unit-loops{keep=n}' | %filecheck --check-prefix=KEEP
 
-// One image, one row of taps: n, y and wo have one trip. The rows 2 * ho stay, of the 4 columns
+// One image, one row of taps: n, y and wo have one iteration. The rows 2 * ho stay, of the 4 columns
 // the 3 taps are read.
 // CHECK-DAG: #[[IMAGE:.+]] = affine_map<(d0, d1, d2, d3) -> (d3 * 2, d1, d2)>
 // CHECK-DAG: #[[GRADIENT:.+]] = affine_map<(d0, d1, d2, d3) -> (d3, d0)>

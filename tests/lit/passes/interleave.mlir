@@ -1,4 +1,4 @@
-// A main loop of two trips reads its fragments and loads its operands a trip ahead. Each trip: zeros
+// A main loop of two iterations reads its fragments and loads its operands an iteration ahead. Each iteration: zeros
 // among the first products; a barrier and the writes; the other products among loads of the tile
 // after next; a barrier and reads of the next tile, both operands in turn.
 
@@ -10,7 +10,7 @@
 // CHECK: %[[A:.+]] = memref.alloc()
 // CHECK: %[[B:.+]] = memref.alloc()
 
-// What the loop's first trip would read and load.
+// What the loop's first iteration would read and load.
 // CHECK: gpu.barrier
 // CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[A]][
@@ -45,7 +45,7 @@
 // CHECK-NEXT: vector.transfer_read %[[A]][
 // CHECK-NEXT: vector.transfer_read %[[B]][
 
-// The loop's second trip, which loads for the next but one.
+// The loop's second iteration, which loads for the next but one.
 // CHECK-NEXT: amdgpu.sched_barrier allow = none
 // CHECK-NEXT: amdgpu.mfma
 // CHECK-NEXT: arith.select
@@ -74,7 +74,7 @@
 
 // A loop with one barrier stays as it is, and the kernel says so.
 // OTHER-LABEL: func.func @other
-// OTHER-SAME: "conv-compiler-order", "barriers in a trip: 1, where two are expected"
+// OTHER-SAME: "conv-compiler-order", "barriers in an iteration: 1, where two are expected"
 // OTHER: gpu.barrier
 // OTHER-NEXT: %[[READ:.+]] = vector.transfer_read
 // OTHER-NEXT: %[[SUM:.+]] = amdgpu.mfma

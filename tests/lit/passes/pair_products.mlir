@@ -15,7 +15,7 @@
 // FOUR:       -> (d3 + d5, d2, d1 + d4)>
 // FOUR:       tensor.expand_shape {{.*}} into tensor<4x1x5x10xbf16>
 
-// SUMMED: loop k: not a summed loop of 2 parts of as many trips; pad one of n wo
+// SUMMED: loop k: not a summed loop of 2 parts of as many iterations; pad one of n wo
 
 #image = affine_map<(k, x, c, n, wo) -> (n, c, wo + x)>
 #gradient = affine_map<(k, x, c, n, wo) -> (n, k, wo)>

@@ -1,4 +1,4 @@
-// A contraction as loops of vectors: workgroups, cache tiles, register tiles, summed trips.
+// A contraction as loops of vectors: workgroups, cache tiles, register tiles, summed iterations.
 
 // RUN: %conv_opt %s --pass 'vector-kernel{share=4,8 tile=2,8 cache=2,10 lanes=4}' | %filecheck
 // RUN: not %conv_opt %s --pass 'vector-kernel{share=4,8 tile=3,8 cache=2,10}' 2>&1 | %filecheck --check-prefix=TILE

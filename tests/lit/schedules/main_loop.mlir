@@ -2,7 +2,7 @@
 
 // RUN: %run_scripts %s | %filecheck
 
-// gemm_k 128 is 8 instructions deep: four trips of two.
+// gemm_k 128 is 8 instructions deep: four iterations of two.
 // CHECK-LABEL: func.func @whole_steps
 // CHECK:         linalg.pack {{.*}} -> tensor<2x1x16x16xf32>
 // CHECK:         scf.for %{{.+}} = %c0 to %c8 step %c2
@@ -39,7 +39,7 @@ func.func @whole_steps(%gradient: tensor<128x1x32xf16>, %image: tensor<128x16xf1
   return %gemm : tensor<32x16xf32>
 }
 
-// 50 x 20 rounded up to 64 x 32: two trips, and slices of an im2col that pads.
+// 50 x 20 rounded up to 64 x 32: two iterations, and slices of an im2col that pads.
 // CHECK-LABEL: func.func @rounded_up
 // CHECK:         im2col {{.*}} output_pad_high = [0, 14, 12]
 // CHECK:         scf.for %{{.+}} = %c0 to %c4 step %c2

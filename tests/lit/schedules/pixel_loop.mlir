@@ -3,7 +3,7 @@
 
 // RUN: %run_scripts %s | %filecheck
 
-// Five pixels, 64 images of each: two trips a pixel of two instructions, ten in all.
+// Five pixels, 64 images of each: two iterations a pixel of two instructions, ten in all.
 // CHECK-LABEL: func.func @two_trips_a_pixel
 // CHECK:         linalg.pack {{.*}} -> tensor<2x1x16x16xf32>
 // CHECK:         scf.for %[[I:.+]] = %c0 to %c10 step %c1
@@ -32,7 +32,7 @@ func.func @two_trips_a_pixel(%gradient: tensor<5x64x32xf16>, %image: tensor<5x64
   return %gemm : tensor<32x16xf32>
 }
 
-// A pixel in one trip: the loop is that over pixels.
+// A pixel in one iteration: the loop is that over pixels.
 // CHECK-LABEL: func.func @one_trip_a_pixel
 // CHECK:         scf.for %{{.+}} = %c0 to %c5 step %c1
 // CHECK-NOT:       affine.delinearize_index

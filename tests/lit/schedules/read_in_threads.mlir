@@ -17,7 +17,7 @@ func.func @whole_tiles(%gradient: tensor<32x1x32xf16>,
     -> tensor<2x2x16x16xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %trips = arith.constant 2 : index
+  %iterations = arith.constant 2 : index
   %zero = arith.constant 0.0 : f16
   %a_out = tensor.empty() : tensor<1x32x32xf16>
   %a_k = iree_linalg_ext.im2col {conv_compiler.operand = "a"} strides = [1] dilations = [1]
@@ -35,7 +35,7 @@ func.func @whole_tiles(%gradient: tensor<32x1x32xf16>,
       pad_value(%zero : f16)
       ins(%image : tensor<2x4x4x1x32xf16>) outs(%b_out : tensor<1x32x32xf16>)
       -> tensor<1x32x32xf16>
-  %product = scf.for %i = %c0 to %trips step %c1 iter_args(%sum = %sums)
+  %product = scf.for %i = %c0 to %iterations step %c1 iter_args(%sum = %sums)
       -> (tensor<2x2x16x16xf32>) {
     %k = affine.apply affine_map<(i) -> (i * 16)>(%i)
     %a_tile = tensor.extract_slice %a_k[0, %k, 0] [1, 16, 32] [1, 1, 1]
@@ -78,7 +78,7 @@ func.func @rounded_up(%gradient: tensor<18x1x20xf16>,
     -> tensor<2x2x16x16xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %trips = arith.constant 2 : index
+  %iterations = arith.constant 2 : index
   %zero = arith.constant 0.0 : f16
   %a_out = tensor.empty() : tensor<1x32x32xf16>
   %a_k = iree_linalg_ext.im2col {conv_compiler.operand = "a"} strides = [1] dilations = [1]
@@ -96,7 +96,7 @@ func.func @rounded_up(%gradient: tensor<18x1x20xf16>,
       pad_value(%zero : f16)
       ins(%image : tensor<2x4x4x1x3xf16>) outs(%b_out : tensor<1x32x32xf16>)
       -> tensor<1x32x32xf16>
-  %product = scf.for %i = %c0 to %trips step %c1 iter_args(%sum = %sums)
+  %product = scf.for %i = %c0 to %iterations step %c1 iter_args(%sum = %sums)
       -> (tensor<2x2x16x16xf32>) {
     %k = affine.apply affine_map<(i) -> (i * 16)>(%i)
     %a_tile = tensor.extract_slice %a_k[0, %k, 0] [1, 16, 32] [1, 1, 1]

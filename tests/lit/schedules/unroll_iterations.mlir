@@ -1,4 +1,4 @@
-// A software pipelined loop holds two trips; a loop without the pipeline's fence stays as it is.
+// A software pipelined loop holds two iterations; a loop without the pipeline's fence stays as it is.
 
 // RUN: %run_scripts %s | %filecheck
 

@@ -1,4 +1,4 @@
-"""Compiling a problem: what is kept, what gives way, and what is refused."""
+"""Compiling a problem: what is kept, which candidates are rejected, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from conv_compiler.errors import (
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.cache import Cache
 from conv_compiler.strategies.select import Choice, choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 
 # The module; the package has the function of that name.
@@ -170,9 +170,9 @@ def test_keys_follow_what_decides_the_outcome():
     }
     assert len(others | {key}) == 9
     assert compilation_key(PROBLEM, TARGET, None, -1) in others
-    assert compilation_key(PROBLEM, TARGET, Wanted(), 2) in others
-    assert compilation_key(PROBLEM, TARGET, Wanted(name="implicit_gemm"), 2) in others
-    assert compilation_key(PROBLEM, TARGET, Wanted(tile=(16, 16, 16)), 2) not in others
+    assert compilation_key(PROBLEM, TARGET, StrategyRequest(), 2) in others
+    assert compilation_key(PROBLEM, TARGET, StrategyRequest(name="implicit_gemm"), 2) in others
+    assert compilation_key(PROBLEM, TARGET, StrategyRequest(tile=(16, 16, 16)), 2) not in others
 
 
 def test_a_cached_artifact_needs_no_choice(tmp_path, monkeypatch):
@@ -191,7 +191,7 @@ def test_refused_before_anything_is_compiled(tmp_path):
     assert not cache.folder.exists()
 
 
-def test_a_candidate_that_spills_gives_way(tmp_path, monkeypatch):
+def test_a_candidate_that_spills_is_rejected(tmp_path, monkeypatch):
     tried = []
 
     def fails_once(problem, strategy, kernels):
@@ -247,7 +247,7 @@ def test_no_tile_is_tried_twice():
             assert len(tiles) == len(found)
 
 
-def test_a_whole_strategy_does_not_give_way(tmp_path, monkeypatch):
+def test_a_whole_strategy_does_not_are_rejected(tmp_path, monkeypatch):
     def fails(problem, strategy, kernels):
         raise OutOfRegisters("kernel main: 12 spills")
 

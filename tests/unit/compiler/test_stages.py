@@ -17,10 +17,10 @@ from conv_compiler.compiler.stage_names import STAGES
 from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.errors import (
     CompileFailed,
-    NotOrdered,
+    NotInterleaved,
     NotPipelined,
-    StillMasked,
     StrategyNotApplied,
+    TailMaskKept,
 )
 from conv_compiler.ir.attributes import LAST_PIXEL, ORDER, ORDERED, ROLE, ops_with_role
 from conv_compiler.problem.conv_problem import ConvProblem
@@ -29,7 +29,7 @@ from conv_compiler.strategies.gpu import loop_order
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
 from conv_compiler.strategies.schedule import CompilationInfo
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.targets.resolve import resolve
 
@@ -156,17 +156,17 @@ def test_any_kernel_that_spills_is_an_error():
         prove(resolve(PROBLEM, TARGET, MFMA_16.mma), MFMA_16, [MAIN, helper])
 
 
-@pytest.mark.parametrize(("n", "trips"), [(64, 3), (1, 2)])
-def test_a_lost_software_pipeline_is_an_error(n, trips):
-    """IREE pipelines no loop of two trips."""
+@pytest.mark.parametrize(("n", "iterations"), [(64, 3), (1, 2)])
+def test_a_lost_software_pipeline_is_an_error(n, iterations):
+    """IREE pipelines no loop of two iterations."""
     problem = ConvProblem(n=n, k=32, c=32, image=(3, 3), filter=(1, 1))
     found = choose(problem, TARGET, "implicit_gemm", 1)
     strategy = next(one for one in found if one.mma == MFMA_16.mma)
-    assert min(loop_order.trips(problem, strategy.tiling, 1), 3) == trips
+    assert min(loop_order.iterations(problem, strategy.tiling, 1), 3) == iterations
     lost = replace(MAIN, pipelined=False)
     with (
         pytest.raises(NotPipelined, match="kernel main: its main loop is not software pipelined")
-        if trips > 2
+        if iterations > 2
         else nullcontext()
     ):
         prove(resolve(problem, TARGET, strategy.mma), strategy, [lost])
@@ -178,14 +178,17 @@ def test_a_lost_software_pipeline_is_an_error(n, trips):
 
 def test_a_lost_order_is_an_error():
     problem = ConvProblem(n=256, k=32, c=32, image=(3, 3), filter=(1, 1))
-    found = choose(problem, TARGET, Wanted(name="implicit_gemm", tile=(32, 32, 32)), 1)
+    found = choose(problem, TARGET, StrategyRequest(name="implicit_gemm", tile=(32, 32, 32)), 1)
     strategy = next(one for one in found if one.mma == MFMA_16.mma)
     assert strategy.tiling.stages == 3
-    for marks, why in (({ORDER: "1 barriers a trip"}, "1 barriers"), ({}, "its loop was lost")):
+    for marks, why in (
+        ({ORDER: "1 barriers an iteration"}, "1 barriers"),
+        ({}, "its loop was lost"),
+    ):
         lost = replace(MAIN, pipelined=True, marks=marks)
-        with pytest.raises(NotOrdered, match=f"main loop are not in order: {why}.*2 stages"):
+        with pytest.raises(NotInterleaved, match=f"main loop are not in order: {why}.*2 stages"):
             prove(resolve(problem, TARGET, strategy.mma), strategy, [lost])
-    # Of as few trips no loop is left; and two stages promise no order.
+    # Of as few iterations no loop is left; and two stages promise no order.
     prove(resolve(problem, TARGET, strategy.mma), strategy, [replace(MAIN, pipelined=None)])
     plain = replace(strategy, tiling=replace(strategy.tiling, stages=2))
     prove(resolve(problem, TARGET, plain.mma), plain, [replace(MAIN, pipelined=True)])
@@ -197,20 +200,20 @@ def test_a_lost_loop_is_an_error():
         (512, pytest.raises(StrategyNotApplied, match="in no loop")),
     ):
         problem = ConvProblem(n=n, k=32, c=32, image=(3, 3), filter=(1, 1))
-        wanted = Wanted(name="implicit_gemm", tile=(32, 32, 32))
+        wanted = StrategyRequest(name="implicit_gemm", tile=(32, 32, 32))
         found = choose(problem, TARGET, wanted, 1)
         strategy = next(one for one in found if one.mma == MFMA_16.mma)
-        with refusal:  # 144 trips, of which LLVM always leaves a loop
+        with refusal:  # 144 iterations, of which LLVM always leaves a loop
             prove(resolve(problem, TARGET, strategy.mma), strategy, [replace(MAIN, pipelined=None)])
 
 
 def test_zeros_that_were_to_go_are_an_error():
     problem = ConvProblem(n=32, k=64, c=64, image=(9, 9), filter=(3, 3), pad_low=(1, 1))
-    found = choose(problem, TARGET, Wanted(name="implicit_gemm", tile=(64, 64, 32)), 5)
+    found = choose(problem, TARGET, StrategyRequest(name="implicit_gemm", tile=(64, 64, 32)), 5)
     strategy = next(one for one in found if one.mma == MFMA_16.mma)
     assert unmasked_operand(problem, TARGET, strategy.tiling, 5) == "a"
     kernel = replace(MAIN, pipelined=True, marks={ORDER: ORDERED})
-    with pytest.raises(StillMasked, match="kernel main: zeros of both operands"):
+    with pytest.raises(TailMaskKept, match="kernel main: zeros of both operands"):
         prove(resolve(problem, TARGET, strategy.mma), strategy, [kernel])
     prove(
         resolve(problem, TARGET, strategy.mma),

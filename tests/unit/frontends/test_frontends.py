@@ -338,7 +338,7 @@ def _only(text: str) -> ConvProblem:
 
 @given(problems())
 @settings(max_examples=100, deadline=None)
-def test_flags_and_json_round_trip(problem: ConvProblem) -> None:
+def test_flags_and_json_round_iteration(problem: ConvProblem) -> None:
     words = []
     for name, value in problem.to_json().items():
         flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
@@ -353,7 +353,7 @@ def test_flags_and_json_round_trip(problem: ConvProblem) -> None:
 @pytest.mark.parametrize("name", ck.OPERATIONS)
 @given(data=st.data())
 @settings(max_examples=50, deadline=None)
-def test_ckprofiler_round_trip(name: str, data: st.DataObject) -> None:
+def test_ckprofiler_round_iteration(name: str, data: st.DataObject) -> None:
     row = ck.OPERATIONS[name]
     layouts = {find_layout(text, 2): digit for digit, text in row.layouts.items()}
     types = {typed: digit for digit, typed in row.dtypes.items() if not typed[2]}
@@ -384,7 +384,7 @@ NAMES = {
 
 @given(problems(FOLDED, (("f32", "f32"), ("f16", "f16"), ("bf16", "bf16"), ("i8", "i32"))))
 @settings(max_examples=100, deadline=None)
-def test_miopen_round_trip(problem: ConvProblem) -> None:
+def test_miopen_round_iteration(problem: ConvProblem) -> None:
     problem = ConvProblem.from_json({**problem.to_json(), "pad_high": list(problem.pad_low)})
     operation = {"f32": "conv", "f16": "convfp16", "bf16": "convbfp16", "i8": "convint8"}
     space = "DHW"[-problem.ndim :]

@@ -29,8 +29,8 @@ from conv_compiler.targets import TARGETS, find_target
 
 GFX942 = find_target("gfx942")
 FACTS = chip_facts(GFX942)
-# A trip of the default loop of docs/design.md's fact sheet: eight waves, 128 x 64 x 128.
-IREE_TRIP = Counts(
+# An iteration of the default loop of docs/design.md's fact sheet: eight waves, 128 x 64 x 128.
+IREE_ITERATION = Counts(
     matrix=32,
     matrix_cycles=32 * 16,
     matrix_flops=32 * 8192,
@@ -54,7 +54,7 @@ def one(**values):
 def test_pipes_of_a_known_loop():
     """Two waves a SIMD: 32*16*2 matrix cycles, (32+190)*4*2 vector, 8*(128*2+6*10) LDS cycles."""
     launch = Launch(workgroups=144, waves=8, vgprs=240, lds_bytes=51200)
-    assert unit_cycles(IREE_TRIP, 1, launch, FACTS) == {
+    assert unit_cycles(IREE_ITERATION, 1, launch, FACTS) == {
         "matrix": 1024,
         "VALU": 1776,
         "SALU": 72,
@@ -183,19 +183,19 @@ def test_the_grid_over_the_chip():
     [(0, 1100), (0.5, 950), (1, 800), (2, 400), (8, 300)],
 )
 def test_latency_left_uncovered(distance, cycles):
-    """A trip of 300 cycles, loads of 800."""
+    """An iteration of 300 cycles, loads of 800."""
     assert covered(300, distance, 800) == cycles
 
 
 def test_barriers_and_segments_in_a_workgroup_alone():
-    """Matrix work, LDS reads and writes take turns; a barrier is a trip to LDS."""
+    """Matrix work, LDS reads and writes take turns; a barrier is an iteration to LDS."""
     launch = Launch(workgroups=1, waves=4, vgprs=128)
     counts = KernelCounts(
         body=(
             Counts(matrix=10, matrix_cycles=160, lds_reads_16=2, barriers=1),
             Counts(lds_writes_16=8, barriers=1),
         ),
-        trips=3,
+        iterations=3,
         source="predicted",
     )
     assert chain_cycles(counts, launch, FACTS) == 3 * (160 + 4 * (2 * 8 + 8 * 10) + 2 * 64)
@@ -205,7 +205,7 @@ def test_barriers_and_segments_in_a_workgroup_alone():
 WAITING = KernelCounts(
     outside=Counts(matrix_cycles=400),
     body=(Counts(barriers=1),),
-    trips=600 / 64,
+    iterations=600 / 64,
     source="predicted",
 )
 
@@ -251,7 +251,7 @@ COUNTS = st.builds(Counts, **{field.name: AMOUNT for field in fields(Counts)})
 KERNELS = st.builds(
     KernelCounts,
     body=st.lists(COUNTS, max_size=3).map(tuple),
-    trips=st.integers(0, 1000),
+    iterations=st.integers(0, 1000),
     outside=COUNTS,
     load_distance=st.floats(0, 3),
     source=st.just("predicted"),

@@ -1,4 +1,4 @@
-"""From assembly to counts: loops, trip counts, pipes, waits."""
+"""From assembly to counts: loops, iteration counts, pipes, waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conv_compiler.model.scalar import run_counts
 from conv_compiler.model.static import static_counts
 
 # A software-pipelined loop as LLVM writes it for each family: load, barrier, read and multiply,
-# wait, write. 20 trips, then two more matrix instructions.
+# wait, write. 20 iterations, then two more matrix instructions.
 GFX9 = """
 kernel:
   s_load_dwordx4 s[4:7], s[0:1], 0x0
@@ -22,7 +22,7 @@ kernel:
   s_waitcnt lgkmcnt(0)
   buffer_load_dwordx4 v[0:3], v9, s[4:7], 0 offen
 .LBB0_1:
-  buffer_load_dwordx4 v[0:3], v9, s[4:7], 0 offen  ; next trip's
+  buffer_load_dwordx4 v[0:3], v9, s[4:7], 0 offen  ; next iteration's
   s_barrier
   ds_read2_b64 v[10:13], v20 offset1:4
   ds_read_u16 v14, v20
@@ -80,20 +80,20 @@ FAMILIES = [("gfx942", 64, GFX9), ("gfx1100", 32, GFX11), ("gfx1201", 32, GFX12)
 
 
 @pytest.mark.parametrize(("chip", "lanes", "text"), FAMILIES, ids=["gfx9", "gfx11", "gfx12"])
-def test_the_main_loop_and_its_trips(chip, lanes, text):
+def test_the_main_loop_and_its_iterations(chip, lanes, text):
     counts = static_counts(from_text(text), chip, lanes, [{}])
-    assert counts.trips == {"gfx942": 20, "gfx1100": 20, "gfx1201": 20}[chip]
+    assert counts.iterations == {"gfx942": 20, "gfx1100": 20, "gfx1201": 20}[chip]
     assert counts.source == "static"
-    assert counts.trip.matrix == {"gfx942": 2}.get(chip, 1)
-    assert counts.trip.loads == 1
-    assert counts.trip.load_bytes == 16 * lanes
+    assert counts.iteration.matrix == {"gfx942": 2}.get(chip, 1)
+    assert counts.iteration.loads == 1
+    assert counts.iteration.load_bytes == 16 * lanes
     assert counts.outside.scalar_loads == 1
     assert counts.outside.matrix == {"gfx942": 1}.get(chip, 0)
 
 
 def test_what_a_trip_counts():
-    trip = static_counts(from_text(GFX9), "gfx942", 64, [{}]).trip
-    assert trip == Counts(
+    iteration = static_counts(from_text(GFX9), "gfx942", 64, [{}]).iteration
+    assert iteration == Counts(
         matrix=2,
         matrix_cycles=32,
         matrix_flops=2 * 8192,
@@ -120,10 +120,10 @@ def test_segments_go_round():
 
 
 def test_load_distance():
-    """Waited for behind the matrix instructions; at once; one trip later."""
+    """Waited for behind the matrix instructions; at once; one iteration later."""
     late = static_counts(from_text(GFX9), "gfx942", 64, [{}]).load_distance
     assert 0.6 < late < 1
-    soon = GFX9.replace("; next trip's", "\n s_waitcnt vmcnt(0)")
+    soon = GFX9.replace("; next iteration's", "\n s_waitcnt vmcnt(0)")
     assert static_counts(from_text(soon), "gfx942", 64, [{}]).load_distance == 0
     deep = GFX9.replace("vmcnt(0)", "vmcnt(1)")
     distance = static_counts(from_text(deep), "gfx942", 64, [{}]).load_distance
@@ -160,7 +160,7 @@ def test_nested_loops_are_run_through():
     assert len(innermost(loops(parts))) == 2
     assert run_counts(parts, {}) == (1, 7, 35, 7, 21, 7, 1)
     counts = static_counts(from_text(NEST), "gfx942", 64, [{}])
-    assert (counts.trips, counts.trip.valu, counts.outside.valu) == (35, 2, 21)
+    assert (counts.iterations, counts.iteration.valu, counts.outside.valu) == (35, 2, 21)
     assert counts.wave.vector_flops == 64 * 2 * (70 + 21)
 
 
@@ -183,7 +183,7 @@ def test_an_exit_in_the_middle():
 def test_the_matrix_loop_wins_over_a_busier_vector_loop():
     text = NEST.replace("v_fma_f32 v0, v1, v2, v0\n  s_sub", "v_mfma_f32_16x16x16_f16 a0\n  s_sub")
     counts = static_counts(from_text(text), "gfx942", 64, [{}])
-    assert (counts.trips, counts.trip.matrix) == (21, 1)
+    assert (counts.iterations, counts.iteration.matrix) == (21, 1)
 
 
 def test_a_kernel_without_loops():
@@ -272,7 +272,7 @@ def test_workgroups_that_differ_count_with_their_mean():
   s_endpgm
 """
     counts = static_counts(from_text(text), "gfx942", 64, [{"s8": 2}, {"s8": 7}, {"s8": 0}])
-    assert counts.trips == pytest.approx((3 + 8 + 1) / 3)
+    assert counts.iterations == pytest.approx((3 + 8 + 1) / 3)
     assert counts.wave.valu == pytest.approx(4)
 
 

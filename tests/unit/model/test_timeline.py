@@ -53,7 +53,8 @@ def test_where_matrix_and_vector_exclude_each_other():
 
 
 def test_a_software_pipeline_hides_what_the_loop_covers():
-    """Loads waited for at a trip's end cost nothing; those waited for at once, their latency."""
+    """Loads waited for at an iteration's end cost nothing; those waited for at once, their
+    latency."""
     work = [MATRIX] * 60
     late = alone_cycles((), [LOAD, *work, ALL_LOADS], (), 50, CHIP)
     soon = alone_cycles((), [LOAD, ALL_LOADS, *work], (), 50, CHIP)
@@ -66,12 +67,12 @@ STEPS = st.lists(st.sampled_from([VALU, MATRIX, LOAD, LDS, ALL_LOADS, ALL_LDS]),
 
 @settings(deadline=None, max_examples=60)
 @given(STEPS, STEPS, STEPS, st.integers(0, 30))
-def test_a_loop_takes_what_its_trips_take_one_after_another(before, body, after, trips):
-    """The steady state is measured over a few trips and stands for the rest."""
-    whole = alone_cycles((*before, *body * trips, *after), (), (), 0, CHIP)
-    looped = alone_cycles(before, body, after, trips, CHIP)
+def test_a_loop_takes_what_its_trips_take_one_after_another(before, body, after, iterations):
+    """The steady state is measured over a few iterations and stands for the rest."""
+    whole = alone_cycles((*before, *body * iterations, *after), (), (), 0, CHIP)
+    looped = alone_cycles(before, body, after, iterations, CHIP)
     assert looped == pytest.approx(whole, rel=0.02, abs=CHIP.load_cycles + 64)
-    if trips <= 8:
+    if iterations <= 8:
         assert looped == pytest.approx(whole)
 
 

@@ -11,7 +11,7 @@ from conv_compiler.compiler.proofs import prove
 from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.targets.resolve import resolve
 
@@ -49,30 +49,31 @@ def main_loop(text: str) -> str:
 @pytest.mark.parametrize("chip", [one.name for one in TARGETS.values() if one.pipeline_stages == 3])
 def test_a_loop_holds_two_trips_that_read_ahead(tmp_path, problem, chip):
     target = find_target(chip)
-    strategy = choose(problem, target, Wanted(tile=(64, 64, 32)), 1)[0]
+    strategy = choose(problem, target, StrategyRequest(tile=(64, 64, 32)), 1)[0]
     assert strategy.tiling.stages == 3
     stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
     prove(resolve(problem, target, strategy.mma), strategy, kernel_facts(target, tmp_path))
     loop = main_loop((tmp_path / "kernels.mlir").read_text()).replace(".", "")
-    # Each trip: products; barrier, writes, products and loads; barrier, reads, products and loads.
-    start, *trips = re.split(r"\|(?=W)", loop)
+    # Each iteration: products; barrier, writes, products and loads; barrier, reads, products and
+    # loads.
+    start, *iterations = re.split(r"\|(?=W)", loop)
     assert re.fullmatch(r"(-M)+", start), loop
-    assert len(trips) == 2
-    for trip in trips:
-        written, read = trip.split("|")
+    assert len(iterations) == 2
+    for iteration in iterations:
+        written, read = iteration.split("|")
         assert re.fullmatch(r"W+(-[MG])+", written), written
         assert re.fullmatch(r"R+(-[MG])*", read), read
-        assert trip.count("R") > 3
+        assert iteration.count("R") > 3
     products, loads = loop.count("M") // 2, loop.count("G") // 2
     assert start.count("M") == round(products * 3 / 8)
-    assert trips[0].count("M") == products
-    assert trips[0].count("G") == trips[1].count("G") == loads
+    assert iterations[0].count("M") == products
+    assert iterations[0].count("G") == iterations[1].count("G") == loads
 
 
 def test_products_stand_behind_the_reads_of_a_large_tile(tmp_path):
     problem = ConvProblem(n=32, k=128, c=128, image=(14, 14), filter=(1, 1))
     target = find_target("gfx942")
-    strategy = choose(problem, target, Wanted(tile=(128, 128, 32)), 1)[0]
+    strategy = choose(problem, target, StrategyRequest(tile=(128, 128, 32)), 1)[0]
     stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
     loop = main_loop((tmp_path / "kernels.mlir").read_text()).replace(".", "")
     *_, end = loop.split("|")
@@ -82,7 +83,7 @@ def test_products_stand_behind_the_reads_of_a_large_tile(tmp_path):
 def test_short_loops_are_pipelined_as_iree_does(tmp_path):
     problem = ConvProblem(n=32, k=64, c=64, image=(2, 2), filter=(1, 1))
     target = find_target("gfx942")
-    strategy = choose(problem, target, Wanted(tile=(64, 64, 32)), 1)[0]
+    strategy = choose(problem, target, StrategyRequest(tile=(64, 64, 32)), 1)[0]
     assert strategy.tiling.stages == 2
     stage_texts(resolve(problem, target, strategy.mma), strategy, tmp_path)
     assert not (tmp_path / "kernels.mlir").exists()

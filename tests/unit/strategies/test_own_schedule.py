@@ -18,7 +18,7 @@ from conv_compiler.errors import StrategyNotApplied, UnsupportedStrategy
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu import implicit_gemm
 from conv_compiler.strategies.select import candidates, choose
-from conv_compiler.strategies.strategy import Strategy, Wanted
+from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.verification.verify import verify
 from tests.problems import problems
@@ -33,7 +33,7 @@ FLAGS = shlex.split("-n 2 -k 32 -c 32 --image 8x8 --filter 3x3 --pad 1 --target 
 def test_a_tile_that_was_chosen_can_be_asked_for(problem, target, data):
     one = data.draw(st.sampled_from(candidates(problem, target)))
     if one.tile:
-        found = choose(problem, target, Wanted(name=one.name, tile=one.tile))
+        found = choose(problem, target, StrategyRequest(name=one.name, tile=one.tile))
         assert {(other.name, other.tile) for other in found} == {(one.name, one.tile)}
 
 
@@ -54,12 +54,12 @@ def test_a_tile_beyond_the_table_is_whole_instructions_evenly_shared(tile, targe
 
 
 def test_a_tile_beyond_the_table_is_right():
-    report = verify(SMALL, "gfx942", Wanted(tile=(32, 96, 16)), 3, budget=0.0).require()
+    report = verify(SMALL, "gfx942", StrategyRequest(tile=(32, 96, 16)), 3, budget=0.0).require()
     assert report.artifact.strategy.tile == (32, 96, 16)
 
 
 def test_a_register_tile_of_the_cpu_is_right():
-    wanted = Wanted(name="cpu_lin", tile=(2, 1, 1, 16))
+    wanted = StrategyRequest(name="cpu_lin", tile=(2, 1, 1, 16))
     report = verify(SMALL, strategy=wanted, budget=0.0).require()
     assert report.artifact.strategy.tile == wanted.tile
 
@@ -67,11 +67,11 @@ def test_a_register_tile_of_the_cpu_is_right():
 @pytest.mark.parametrize("tile", [(64, 97, 16), (64,), (32768, 32768, 16), (64, 64, 15)])
 def test_a_tile_that_does_not_fit_is_refused(tile):
     with pytest.raises(UnsupportedStrategy, match=r"a tile is m x n x gemm_k.*; use \d+x\d+x\d+ "):
-        choose(SMALL, find_target("gfx942"), Wanted(name="implicit_gemm", tile=tile))
+        choose(SMALL, find_target("gfx942"), StrategyRequest(name="implicit_gemm", tile=tile))
 
 
 def test_a_script_is_part_of_the_strategy():
-    target, wanted = find_target("gfx942"), Wanted(script=OWN.read_text())
+    target, wanted = find_target("gfx942"), StrategyRequest(script=OWN.read_text())
     (one,) = choose(SMALL, target, wanted)
     assert one.script == OWN.read_text()
     assert " script " in one.text
@@ -81,7 +81,7 @@ def test_a_script_is_part_of_the_strategy():
 
 
 def test_a_kernel_of_a_users_script_is_right():
-    wanted = Wanted(tile=(32, 96, 16), script=OWN.read_text())
+    wanted = StrategyRequest(tile=(32, 96, 16), script=OWN.read_text())
     report = verify(SMALL, "gfx942", wanted, 2, budget=0.0).require()
     assert report.artifact.strategy.script
 
@@ -140,7 +140,7 @@ def test_a_script_breaks_no_promise():
         : (!transform.any_op) -> !transform.any_op
       %tile, %loop = transform.structured.tile_using_for %op tile_sizes [0, 0, 16]
         : (!transform.any_op) -> (!transform.any_op, !transform.any_op)"""
-    wanted = Wanted(name="implicit_gemm", script=text.format(loop=loop))
+    wanted = StrategyRequest(name="implicit_gemm", script=text.format(loop=loop))
     with pytest.raises(StrategyNotApplied, match=r"no v_mfma.* in its text"):
         compile(SMALL, "gfx942", wanted, 2)
     with pytest.raises(StrategyNotApplied, match="no main loop"):

@@ -17,8 +17,8 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu import depthwise_cost, tilings
 from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.select import candidates, choose
-from conv_compiler.strategies.split_k import LEAST_TRIPS
-from conv_compiler.strategies.strategy import Strategy, Wanted
+from conv_compiler.strategies.split_k import LEAST_ITERATIONS
+from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import TARGETS, find_target
 
 DATA = Path(__file__).parents[2] / "data"
@@ -104,17 +104,17 @@ def test_the_rule_counts_rounds_of_depthwise_strips():
     # 32 images of 8 x 8 strips of 7 x 7 pixels, 32 strips a round; a part keeps four rounds.
     assert (tiling.columns, tiling.rows, tiling.threads // tiling.lanes) == (7, 7, 32)
     assert depthwise_cost.strip_rounds(problem, tiling) == 64
-    assert chosen.split_k == 64 // LEAST_TRIPS == 16
+    assert chosen.split_k == 64 // LEAST_ITERATIONS == 16
 
 
 def test_a_users_script_goes_to_a_schedule_that_has_one():
     problem = P(n=32, g=128, k=1, c=1, image=(56, 56), filter=(3, 3), pad_low=(1, 1))
     target = find_target("gfx942")
     assert choose(problem, target)[0].name == "depthwise"
-    (chosen,) = choose(problem, target, Wanted(script="module {}"))
+    (chosen,) = choose(problem, target, StrategyRequest(script="module {}"))
     assert (chosen.name, chosen.script) == ("implicit_gemm", "module {}")
     with pytest.raises(UnsupportedStrategy, match="depthwise on gfx942 has no script to replace"):
-        choose(problem, target, Wanted(name="depthwise", script="module {}"))
+        choose(problem, target, StrategyRequest(name="depthwise", script="module {}"))
 
 
 def test_types_without_an_instruction_get_vector_code_by_name():

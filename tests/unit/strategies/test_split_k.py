@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.strategies.split_k import (
     LARGEST,
-    LEAST_TRIPS,
+    LEAST_ITERATIONS,
     MOST_PARTS,
     check_split_k,
     occupancy_split_k,
@@ -25,7 +25,7 @@ SIZES = st.integers(1, 10**6)
         (72, 608, 10**6, 8),  # floor(608 / 72)
         (608, 608, 10**6, 1),
         (10**6, 608, 10**6, 1),
-        (1, 608, 40, 10),  # parts of LEAST_TRIPS
+        (1, 608, 40, 10),  # parts of LEAST_ITERATIONS
         (1, 608, 7, 1),
         (1, 1, 1, 1),
     ],
@@ -39,7 +39,7 @@ def test_parts_fit_the_chip_and_the_loop(tiles, slots, k_tiles):
     parts = occupancy_split_k(tiles=tiles, slots=slots, k_tiles=k_tiles)
     assert 1 <= parts <= MOST_PARTS
     assert parts == 1 or tiles * parts <= slots
-    assert parts == 1 or k_tiles // parts >= LEAST_TRIPS
+    assert parts == 1 or k_tiles // parts >= LEAST_ITERATIONS
 
 
 @given(tiles=SIZES, slots=SIZES, k_tiles=SIZES)

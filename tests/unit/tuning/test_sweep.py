@@ -11,7 +11,7 @@ from conv_compiler.cli import main
 from conv_compiler.errors import OutOfRegisters, UnsupportedStrategy
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from conv_compiler.tuning.sweep import admissible
 
@@ -21,20 +21,23 @@ GFX = find_target("gfx942")
 
 
 def test_every_split_of_every_candidate_once():
-    found = admissible(PROBLEM, GFX, Wanted(), (1, 2, 2))
+    found = admissible(PROBLEM, GFX, StrategyRequest(), (1, 2, 2))
     assert set(found) == {*choose(PROBLEM, GFX, None, 1), *choose(PROBLEM, GFX, None, 2)}
     assert len(set(found)) == len(found)
 
 
 def test_splits_a_problem_has_not_are_left_out():
-    found = {one.split_k for one in admissible(PROBLEM, GFX, Wanted(name="vector_gemm"), (4, 64))}
+    found = {
+        one.split_k
+        for one in admissible(PROBLEM, GFX, StrategyRequest(name="vector_gemm"), (4, 64))
+    }
     assert found == {4}
     with pytest.raises(UnsupportedStrategy, match="split_k 64: more parts than the 32 products"):
-        admissible(PROBLEM, GFX, Wanted(), (64, 128))
+        admissible(PROBLEM, GFX, StrategyRequest(), (64, 128))
 
 
 def test_a_wanted_strategy_alone():
-    found = admissible(PROBLEM, GFX, Wanted(name="vector_gemm"), ("auto", 1))
+    found = admissible(PROBLEM, GFX, StrategyRequest(name="vector_gemm"), ("auto", 1))
     assert {one.name for one in found} == {"vector_gemm"}
 
 

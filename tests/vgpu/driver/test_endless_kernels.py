@@ -79,7 +79,7 @@ def test_no_budget_is_refused(instructions: int) -> None:
 
 
 def test_waves_that_meet_at_a_barrier_for_ever_are_stopped(compiled: Compiled) -> None:
-    """A loop around a barrier: each wave's share of it is within the budget of one trip."""
+    """A loop around a barrier: each wave's share of it is within the budget of one iteration."""
     from tests.vgpu.support import bare_kernels
 
     vmfb = bare_kernels.with_code(

@@ -19,7 +19,7 @@ namespace {
 
 void jump(Wave& w, const Inst& i) {
   w.pc = i.target;
-  if (i.target <= i.index && ++w.trips == w.next_look) look_up(w, i);
+  if (i.target <= i.index && ++w.iterations == w.next_look) look_up(w, i);
 }
 
 u64 vcc(const Wave& w) { return w.lanes == 64 ? w.s[kVcc] | u64(w.s[kVcc + 1]) << 32 : w.s[kVcc]; }

@@ -1,4 +1,4 @@
-"""Operations of a loop that run a trip ahead."""
+"""Operations of a loop that run an iteration ahead."""
 
 from __future__ import annotations
 

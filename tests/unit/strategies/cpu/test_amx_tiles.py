@@ -24,7 +24,7 @@ from conv_compiler.strategies.cpu.operand_packing_cost import Chunk, copies
 from conv_compiler.strategies.cpu.split_k import DeepLoop, deep_loop
 from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from conv_compiler.targets.cpu_features import TILE_EXTENSIONS, needs_of
 from conv_compiler.targets.host import STACK_BYTES, TILE_INSTRUCTIONS, TILE_REGISTERS, TILE_ROWS
@@ -80,12 +80,12 @@ def test_not_without_tiles():
 def test_sums_and_factors_fill_the_registers(fields, tile):
     first = choose(replace(PROBLEM, **fields), CPU)[0]
     assert first.tile == tile
-    assert choose(replace(PROBLEM, **fields), CPU, Wanted(tile=tile))[0] == first
+    assert choose(replace(PROBLEM, **fields), CPU, StrategyRequest(tile=tile))[0] == first
 
 
 def test_a_tile_that_does_not_fit_is_refused():
     with pytest.raises(UnsupportedStrategy, match="tile 64x1x1x32"):
-        choose(PROBLEM, CPU, Wanted(name="cpu_amx", tile=(64, 1, 1, 32)))
+        choose(PROBLEM, CPU, StrategyRequest(name="cpu_amx", tile=(64, 1, 1, 32)))
 
 
 @pytest.mark.parametrize(
@@ -142,18 +142,18 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn):
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
         whole = packed.paired(canonical(problem), one.tiling)
-        deal = best_distribution(whole, one.tiling, parts, CPU.processor)
-        deep, step = next((p, n) for p, n in zip(deal.cache, kernel.steps, strict=True) if n > 1)
+        found = best_distribution(whole, one.tiling, parts, CPU.processor)
+        deep, step = next((p, n) for p, n in zip(found.cache, kernel.steps, strict=True) if n > 1)
         counted = copies(
-            whole, Chunk(deal.share, deal.cache), CPU.processor.unit, DeepLoop(deep, step)
+            whole, Chunk(found.share, found.cache), CPU.processor.unit, DeepLoop(deep, step)
         )
         taken, sums = sum(map(int, rooms)), TILE_REGISTERS * TILE_ROWS**2
         # Sums on their way to vectors, and waiting ones where they fit beside copies.
         assert taken * 4 <= STACK_BYTES + sums * 4
-        assert deal.packs_first == kernel.packs_first
-        room = MEMORY.packed_bytes if deal.packs_first else AMX_KERNELS.stack_bytes
+        assert found.packs_first == kernel.packs_first
+        room = MEMORY.packed_bytes if found.packs_first else AMX_KERNELS.stack_bytes
         assert sum(copy.elements for copy in counted) * 4 <= room
-        if deal.packs_first:
+        if found.packs_first:
             lengths = re.findall(
                 r"tensor.parallel_insert_slice .* : tensor<(\d+)xi32>", str(module)
             )

@@ -88,9 +88,9 @@ def test_copies_fit_the_stack_whatever_the_problem(sizes, cores):
     assert strategy.name == "cpu_dot"
     half = packed.paired(canonical(problem), strategy.tiling)
     for parts in (1, 16, 1024):
-        deal = best_distribution(half, strategy.tiling, parts, target.processor)
-        both = copies(half, Chunk(deal.share, deal.cache), target.processor.unit)
-        room = MEMORY.packed_bytes if deal.packs_first else VECTOR_KERNELS.stack_bytes
+        found = best_distribution(half, strategy.tiling, parts, target.processor)
+        both = copies(half, Chunk(found.share, found.cache), target.processor.unit)
+        room = MEMORY.packed_bytes if found.packs_first else VECTOR_KERNELS.stack_bytes
         assert sum(one.elements for one in both) * 4 <= room
 
 
@@ -150,23 +150,23 @@ def test_tiles_divide_the_loops_the_passes_leave(drawn, data):
                 step.apply(module)
             (nest,) = find_nests(module)
             assert nest.sizes.get("pair", 1) == (2 if one.tiling.instruction else 1)
-            trips = math.prod(nest.sizes[loop] for loop in nest.reductions)
-            assert trips * parts >= problem.gemm_k
+            iterations = math.prod(nest.sizes[loop] for loop in nest.reductions)
+            assert iterations * parts >= problem.gemm_k
             assert kernel.tile[-1] % BY_WORKGROUPS.lane_elements[0] == 0
             kernel.apply(module)  # raises where a tile does not divide
             assert module.operation.verify()
             rooms = re.findall(r"bufferization.alloc_tensor\(\) : tensor<(\d+)x", str(module))
         whole = packed.paired(problem, one.tiling)
-        deal = best_distribution(whole, one.tiling, parts, CPU.processor)
+        found = best_distribution(whole, one.tiling, parts, CPU.processor)
         taken = sum(map(int, rooms))
-        if deal.packs_first:
+        if found.packs_first:
             assert taken == 0
             continue
         tile = {
             p: t for p, t in zip(one.tiling.loops, one.tiling.vector_parallel, strict=True) if t
         }
         lengths = part_lengths(whole, one.tiling, parts)
-        ready = lie_ready(whole, tile, Chunk(deal.share, deal.cache), lengths, parts)
+        ready = lie_ready(whole, tile, Chunk(found.share, found.cache), lengths, parts)
         direct = NEITHER if one.tiling.instruction else ready
-        counted = copies(whole, Chunk(deal.share, deal.cache), CPU.processor.unit, direct=direct)
+        counted = copies(whole, Chunk(found.share, found.cache), CPU.processor.unit, direct=direct)
         assert taken <= sum(copy.on_stack for copy in counted)

@@ -58,7 +58,8 @@ def _problem(**sizes):
     ],
 )
 def test_row_and_lanes(sizes, name, lanes):
-    strategy = choose(_problem(**sizes), CPU)
+    """On a CPU by name: which loop fills the lanes depends on how many there are."""
+    strategy = choose(_problem(**sizes), find_target("cpu-x86-64-v4"))
     parallel = [p for p, t in zip(*_tiles(strategy), strict=True) if t]
     assert (strategy.name, parallel[-1]) == (name, lanes)
 
@@ -190,16 +191,18 @@ def test_configuration_matches_the_loops_the_passes_leave(drawn):
             step.apply(module)
         assert module.operation.verify()
         (nest,) = find_nests(module)
-        trips = [nest.sizes[loop] for loop in nest.loops]
+        iterations = [nest.sizes[loop] for loop in nest.loops]
     for info in loops.schedule(problem, CPU, strategy).roles.values():
         levels = [
             [int(number) for number in numbers.split(",")]
             for numbers in re.findall(r"\[([\d, ]+)\]", info.lowering_config)
         ]
-        assert [len(level) for level in levels] == [len(trips)] * 4
+        assert [len(level) for level in levels] == [len(iterations)] * 4
         # A unit loop would cost the op its tag, a tile that does not divide its vectors.
-        assert min(trips) > 1
-        assert all(n % t == 0 for level in levels for n, t in zip(trips, level, strict=True) if t)
+        assert min(iterations) > 1
+        assert all(
+            n % t == 0 for level in levels for n, t in zip(iterations, level, strict=True) if t
+        )
 
 
 def _tiles(strategy):

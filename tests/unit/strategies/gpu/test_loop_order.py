@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS, OUTPUT_LOOPS
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.loop_order import (
-    INTERLEAVED_TRIPS,
+    INTERLEAVED_ITERATIONS,
     PLAIN_STAGES,
     chip_forms,
     chunk_of,
     filled_parts,
-    form_trips,
+    form_iterations,
     gemm_k,
+    iterations,
     k_multiple,
     summed_forms,
     summed_length,
-    trips,
     with_stages,
 )
 from conv_compiler.strategies.gpu.tilings import mma_tilings
@@ -60,10 +60,10 @@ def test_a_form_has_each_summed_loop_once(problem, in_rows, k):
 def test_parts_hold_all_products(problem, in_rows, k, split_k):
     """And one part of all inside no more than the tail of two tiles besides."""
     for form in chip_forms(problem, GFX942, in_rows, k):
-        count = form_trips(problem, form, k, in_rows, split_k)
+        count = form_iterations(problem, form, k, in_rows, split_k)
         assert count >= 2  # there is a loop
         assert split_k * count * k >= gemm_k(problem, in_rows)
-    flat = form_trips(problem, ((), ()), k, in_rows, 1)
+    flat = form_iterations(problem, ((), ()), k, in_rows, 1)
     assert 0 <= flat * k - gemm_k(problem, in_rows) < k_multiple(k)
 
 
@@ -74,7 +74,7 @@ def test_no_part_is_empty(problem, split_k, data):
     outside, inside = data.draw(st.sampled_from(summed_forms(problem)))
     tiling = replace(TILING, outside=outside, inside=inside, taps_in_rows=False)
     filled = filled_parts(problem, tiling, split_k)
-    count = trips(problem, tiling, split_k)
+    count = iterations(problem, tiling, split_k)
     k = tiling.workgroup[2]
     if outside:
         whole, each = (
@@ -93,7 +93,7 @@ def test_no_part_is_empty(problem, split_k, data):
 def test_a_deep_pipeline_has_iterations_enough(problem, split_k):
     deep = replace(TILING, stages=3)
     found = with_stages(problem, deep, split_k)
-    assert (found == deep) == (trips(problem, deep, split_k) >= INTERLEAVED_TRIPS)
+    assert (found == deep) == (iterations(problem, deep, split_k) >= INTERLEAVED_ITERATIONS)
     assert found == deep or found == replace(deep, stages=PLAIN_STAGES)
 
 

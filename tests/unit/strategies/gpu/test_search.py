@@ -42,7 +42,7 @@ from conv_compiler.strategies.gpu.split_k_reduction import (
 )
 from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Wanted
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.strategies.transform_library import library
 from conv_compiler.targets import TARGETS, find_target
 from tests.problems import problems
@@ -166,7 +166,7 @@ def test_automatic_split_leaves_every_part_a_loop(problem, target):
         (step,) = STRATEGIES[strategy.name].lower(problem, target, strategy).passes
         assert 1 <= strategy.split_k == step.split_k
         if strategy.name != "depthwise":  # whose parts need no loop
-            assert loop_order.trips(problem, strategy.tiling, strategy.split_k) >= 2
+            assert loop_order.iterations(problem, strategy.tiling, strategy.split_k) >= 2
 
 
 @settings(max_examples=60, deadline=None)
@@ -332,11 +332,11 @@ def test_copies_that_share_no_lines_are_not_chosen():
     problem = ConvProblem(n=32, k=36, c=256, image=(100, 100), filter=(3, 3), pad_low=(1, 1),
                           pad_high=(1, 1))  # fmt: skip
     target = find_target("gfx950")
-    found = choose(problem, target, Wanted(tile=(128, 128, 64)), 50)
+    found = choose(problem, target, StrategyRequest(tile=(128, 128, 64)), 50)
     chosen = next(one for one in found if one.mma == "MFMA_F32_16x16x32_F16")
     mma = instruction(chosen, target)
     lines = {
-        one: mma_counts(problem, target, one, mma, 50).trip.line_bytes
+        one: mma_counts(problem, target, one, mma, 50).iteration.line_bytes
         for one in tilings.other_copies(problem, target, mma, chosen.tiling)
     }
     assert lines[chosen.tiling] == min(lines.values()) < max(lines.values())
@@ -371,7 +371,7 @@ def test_sums_of_few_weights_leave_no_last_round(most, parts, at_once):
 
 @pytest.mark.parametrize(("chip", "workgroups"), [("gfx942", (3, 1)), ("gfx90a", (3,))])
 def test_a_tile_is_ranked_by_splits_that_fill_the_chip(chip, workgroups):
-    """With three workgroups a unit, and with one where trips are ordered."""
+    """With three workgroups a unit, and with one where iterations are ordered."""
     problem = ConvProblem(n=32, k=36, c=256, image=(25, 25), filter=(3, 3), pad_low=(1, 1))
     target = find_target(chip)
     tiling = next(
@@ -415,7 +415,7 @@ def test_all_parts_of_few_weights_are_in_flight(chip, split_k, rows, sums):
     ("chip", "dtype", "width", "stages"),
     [
         ("gfx942", "f16", 8, 3),
-        ("gfx942", "f16", 4, 2),  # two trips of the pipeline are behind its loop
+        ("gfx942", "f16", 4, 2),  # two iterations of the pipeline are behind its loop
         ("gfx942", "i8", 8, 2),
         ("gfx90a", "f16", 8, 2),
         ("gfx1201", "f16", 8, 2),
@@ -423,6 +423,6 @@ def test_all_parts_of_few_weights_are_in_flight(chip, split_k, rows, sums):
 )
 def test_where_trips_are_ordered(chip, dtype, width, stages):
     problem = ConvProblem(n=64, k=64, c=64, image=(1, width), filter=(1, 1), dtype=dtype)
-    found = choose(problem, find_target(chip), Wanted(tile=(64, 64, 64)), 1)
+    found = choose(problem, find_target(chip), StrategyRequest(tile=(64, 64, 64)), 1)
     pixels = [one.tiling for one in found if one.tiling.inside == ("n",)]
     assert {one.stages for one in pixels} == {stages}

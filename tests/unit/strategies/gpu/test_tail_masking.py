@@ -59,12 +59,13 @@ def test_with_taps_in_rows_it_is_the_image():
 def test_uneven_parts_cost_no_vector_operation(in_rows):
     one = tiling(WINDOWS, (64, 64, 32), taps_in_rows=in_rows)
     even, uneven = (
-        mma_counts(WINDOWS, GFX942, one, mma_of(GFX942, one), parts).trip.valu for parts in (7, 4)
+        mma_counts(WINDOWS, GFX942, one, mma_of(GFX942, one), parts).iteration.valu
+        for parts in (7, 4)
     )
     assert even == uneven
 
 
-def test_loads_have_less_than_a_trip():
+def test_loads_have_less_than_a_iteration():
     compute = counted(matrix=32, matrix_cycles=512, valu=46, salu=30, lds_reads_8=16, loads=8)
     store = counted(lds_writes_8=8)
     assert load_distance((compute, store), 2) == pytest.approx(1 - 69 / 620)
@@ -73,8 +74,10 @@ def test_loads_have_less_than_a_trip():
 
 
 def valu(problem, one):
-    trip = mma_counts(problem, GFX942, one.tiling, mma_of(GFX942, one.tiling), one.split_k).trip
-    return trip.valu / trip.equivalents
+    iteration = mma_counts(
+        problem, GFX942, one.tiling, mma_of(GFX942, one.tiling), one.split_k
+    ).iteration
+    return iteration.valu / iteration.equivalents
 
 
 def seconds(problem, one):

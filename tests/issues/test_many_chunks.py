@@ -1,4 +1,4 @@
-"""Rounds beyond `MOST_WRITTEN_OUT` are a loop of the host program: 10^9 images took minutes."""
+"""Chunks beyond `MOST_WRITTEN_OUT` are a loop of the host program: 10^9 images took minutes."""
 
 import time
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 import conv_compiler.problem.batching
 from conv_compiler import ConvProblem, compile, verify
 from conv_compiler.build import batching as build
-from conv_compiler.problem.batching import rounds_of
+from conv_compiler.problem.batching import chunks_of
 from conv_compiler.problem.canonical import canonical
 from conv_compiler.storage.cache import Cache
 
-# The last round is shorter in all but the third, which has rounds of groups.
+# The last chunk is shorter in all but the third, which has chunks of groups.
 LAYERS = {
     "bwd_weight": {"n": 37, "k": 8, "c": 8, "image": (8, 8), "filter": (3, 3)},
     "fwd": {"n": 37, "k": 8, "c": 8, "image": (8, 8), "filter": (3, 3), "direction": "fwd"},
@@ -28,14 +28,14 @@ LAYERS = {
 
 @pytest.fixture
 def small_rounds(monkeypatch, tmp_path):
-    """Rounds of a few images, two of them written out."""
+    """Chunks of a few images, two of them written out."""
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     monkeypatch.setattr(conv_compiler.problem.batching, "BUFFER_BYTES", 2**12)
     monkeypatch.setattr(build, "MOST_WRITTEN_OUT", 2)
-    rounds_of.cache_clear()
+    chunks_of.cache_clear()
     canonical.cache_clear()
     yield
-    rounds_of.cache_clear()
+    chunks_of.cache_clear()
     canonical.cache_clear()
 
 
@@ -45,7 +45,7 @@ def test_a_loop_of_rounds_is_right(name):
     grouped = name in ("groups", "images of groups", "odd slices", "bwd_data")
     layout = "GNHWC_GKYXC_GNHWK" if grouped else "NHWGC_GKYXC_NHWGK"
     problem = ConvProblem(**LAYERS[name], layout=layout, dtype="f16")
-    cut = rounds_of(problem)
+    cut = chunks_of(problem)
     assert cut is not None
     assert cut.count > 2
     verify(problem, budget=0).require()
@@ -56,4 +56,4 @@ def test_a_billion_images_compile_at_once(tmp_path):
     started = time.perf_counter()
     artifact = compile(problem, cache=Cache(Path(tmp_path)))
     assert artifact.vmfb.stat().st_size < 10**6
-    assert time.perf_counter() - started < 10  # 16 s at best when all rounds were written out
+    assert time.perf_counter() - started < 10  # 16 s at best when all chunks were written out

@@ -1,5 +1,5 @@
 // Lanes along groups of four channels each: vectors of a pixel, four groups of four channels, are
-// parted into vectors of groups, one a channel.
+// deinterleaved into vectors of groups, one a channel.
 
 // RUN: %conv_opt %s --pass 'vector-kernel{share=4,4,8 tile=4,2,4 cache=1,6 lanes=4}' | %filecheck
 // RUN: %conv_opt %s --pass 'vector-kernel{share=4,4,8 tile=4,2,4 cache=1,6 lanes=4 packs_first=true}' \

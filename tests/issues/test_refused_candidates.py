@@ -1,4 +1,5 @@
-"""A candidate that the compiler refuses gives way to the next one, as one that spills does."""
+"""A candidate that the compiler refuses is rejected in favour of the next one, as one that spills
+is."""
 
 from __future__ import annotations
 
