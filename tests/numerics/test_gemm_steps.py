@@ -33,7 +33,6 @@ OUTSIDE = {"outside": ("ho", "wo"), "inside": ("n",)}
 STORED = {"columns_as_stored": True, **TILE}
 CHUNKS = {**TILE, "tile_k": 2, "outside": ("ho", "wo", "no"), "inside": ("n",)}
 MERGED = {**TILE, "merged_groups": 2}
-
 FUSED = replace(EVEN, elementwise="scale_add(2)")
 
 # A problem, what im2col is told, parts, and whether the kernel stores the result.
@@ -57,8 +56,6 @@ FORMS = {
         replace(FUSED, direction="fwd"), {**STORED, **OUTSIDE}, 1, True
     ),
 }  # fmt: skip
-
-
 # One step of each form in turn by default, the others with the slow tests.
 CASES = [
     pytest.param(form, step, marks=[] if number % 3 == step else [pytest.mark.slow])
