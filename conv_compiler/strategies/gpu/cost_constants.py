@@ -298,6 +298,62 @@ class DepthwiseSearch:
     most_tilings: int = 8
 
 
+@dataclass(frozen=True, kw_only=True)
+class PixelInstructions:
+    """Vector instructions of the kernel `depthwise_pixels` beyond its products."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="machine code of depthwise kernels for gfx942",
+        tool=f"{GPU_COUNTS} --part depthwise",
+    )
+
+    # Of a thread's start; to address a row, a load and a store.
+    start_instructions: float = 80
+    row_instructions: float = 6
+    load_instructions: float = 2
+    store_instructions: float = 1
+    # Rows of the source that the compiler loads before it waits for the first of them.
+    rows_in_flight: float = 4
+    line_bytes: int = 128
+    # Registers beyond filter, sums and source row.
+    other_registers: int = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelSlack:
+    """The share of its units' time that is added to the rank of a kernel `depthwise_pixels`."""
+
+    source: ClassVar[Source] = Source(kind=Kind.CHOSEN, text="as for other kernels")
+
+    serial_share: float = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelSearch:
+    """Which tilings of `depthwise_pixels` there are."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN, text="what registers hold; the time of a choice and of a compilation"
+    )
+
+    # Adjacent groups that a thread has.
+    thread_channels: tuple[int, ...] = (8, 4, 2, 1)
+    # Units of a strip: columns, rows, result pixels, and products of a strip without a loop.
+    most_columns: int = 8
+    most_rows: int = 64
+    most_pixels: int = 512
+    most_products: int = 1024
+    # Taps of a filter, phases of a data gradient: code for each.
+    most_taps: int = 200
+    most_phases: int = 16
+    workgroup_threads: tuple[int, ...] = (64, 128, 256)
+    # Adjacent bytes that neighbouring threads read at least, where there are so many.
+    least_line_bytes: int = 128
+    # Tilings tried at most, should the first ones spill.
+    most_tilings: int = 8
+
+
 LOOP = LoopInstructions()
 OUTSIDE = OutsideInstructions()
 LOAD_DISTANCE = LoadDistance()
@@ -311,6 +367,9 @@ COPIES = LdsCopies()
 REDUCTION = Reduction()
 DEPTHWISE = DepthwiseInstructions()
 DEPTHWISE_SEARCH = DepthwiseSearch()
+PIXELS = PixelInstructions()
+PIXELS_SLACK = PixelSlack()
+PIXELS_SEARCH = PixelSearch()
 
 GROUPS = (
     LOOP,
@@ -326,4 +385,7 @@ GROUPS = (
     REDUCTION,
     DEPTHWISE,
     DEPTHWISE_SEARCH,
+    PIXELS,
+    PIXELS_SLACK,
+    PIXELS_SEARCH,
 )

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The strategy `depthwise_pixels`: forward passes and data gradients with one channel a group.
+
+Such a problem executes fewer operations than it moves bytes. So the kernel
+(`passes/depthwise_pixels.py`) reads each operand about once, and keeps filter and sums in
+registers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.batching import BUFFER_BYTES
+from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.slides import slides, spaced
+from conv_compiler.strategies.gpu.cost_constants import PIXELS_SEARCH
+from conv_compiler.strategies.gpu.depthwise_pixels_cost import blocks, predict, vgprs
+from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.kind import Lowering, StrategyKind
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.strategy import PixelTiling, Strategy
+
+if TYPE_CHECKING:
+    from conv_compiler.passes import Pass
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+DTYPES = ("f16", "bf16", "f32", "i8")
+# Registers that an instruction of any chip can name.
+MOST_VGPRS = 256
+
+
+def depthwise(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
+    """The problem that a kernel of this kind computes; None where it fits none.
+
+    Groups of one channel are adjacent in memory, in a type that vector units multiply. Operands
+    are read by buffer instructions, and elements counted in 32 bits.
+    """
+    if not isinstance(wgrad, EquivalentWgrad) or target.backend != "rocm":
+        return None
+    problem = wgrad.of
+    row = problem.layout_row.grouped
+    largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
+    bytes_most = max(problem.data_type.bytes, problem.result_type.bytes, problem.d_type.bytes)
+    fitting = (
+        problem.k == problem.c == 1 < problem.g
+        and row.input == "N*GC"
+        and row.output == "N*GK"
+        and problem.terms is None
+        and set(wgrad.operand_dtypes) <= set(DTYPES)
+        and len(set(wgrad.operand_dtypes)) == 1
+        and largest * bytes_most < BUFFER_BYTES
+        and math.prod(problem.filter) <= PIXELS_SEARCH.most_taps
+        and (problem.direction == "fwd" or math.prod(problem.stride) <= PIXELS_SEARCH.most_phases)
+    )
+    return problem if fitting else None
+
+
+def _near(value: int, most: int) -> list[int]:
+    """Sizes up to `most` that cut an extent evenly or nearly so, largest first."""
+    found = dict.fromkeys(-(-value // parts) for parts in range(1, value + 1) if value <= most * parts)
+    return list(found)
+
+
+def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
+    """Columns, rows and unrolled rows of a thread's strip, in units."""
+    _, row, column = slides(spaced(problem), problem.direction)
+    columns = _near(column.units, PIXELS_SEARCH.most_columns)
+    rows = _near(row.units, PIXELS_SEARCH.most_rows)
+    for wide, high in itertools.product(columns, rows):
+        steady = high - row.later
+        if wide * high * row.phases * column.phases > PIXELS_SEARCH.most_pixels:
+            continue
+        unrolled = (high + row.later) * wide * row.phases * column.phases
+        if steady <= 1 or unrolled * math.prod(problem.filter) <= PIXELS_SEARCH.most_products:
+            yield wide, high, high
+        if steady > 1:
+            for unroll in (1, 2):
+                if steady % unroll == 0 and steady > unroll:
+                    yield wide, high, unroll
+
+
+def _threads(problem: ConvProblem, target: Target, tiling: PixelTiling) -> Iterator[PixelTiling]:
+    """Ways to lay the threads of a workgroup: along groups first, then along columns and rows."""
+    _, row, column = slides(spaced(problem), problem.direction)
+    vectors = problem.g // tiling.vector
+    strips_across = -(-column.units // tiling.columns)
+    strips_down = -(-row.units // tiling.rows)
+    for most in PIXELS_SEARCH.workgroup_threads:
+        lanes = -(-vectors // -(-vectors // most))
+        shares = [n for n in range(min(vectors, most), 0, -1) if vectors % n == 0]
+        line = max(1, PIXELS_SEARCH.least_line_bytes // (tiling.vector * problem.data_type.bytes))
+        lanes = next((n for n in shares if n >= min(line, vectors)), lanes)
+        left = most // lanes
+        across = _near(strips_across, left)[0] if left else 1
+        left //= across
+        down = _near(strips_down, left)[0] if left else 1
+        left //= down
+        images = min(problem.n, left) if left else 1
+        used = lanes * across * down * images
+        threads = -(-used // target.subgroup_size) * target.subgroup_size
+        yield replace(
+            tiling, lanes=lanes, across=across, down=down, images=images, threads=threads
+        )
+
+
+def tilings(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+    """Every tiling whose filter, sums and source row the registers hold."""
+    registers = min(MOST_VGPRS, target.vgprs_per_lane)
+    for vector in PIXELS_SEARCH.thread_channels:
+        if problem.g % vector or vector * problem.data_type.bytes > 4 * DWORD:
+            continue
+        for columns, rows, unroll in _strips(problem):
+            strip = PixelTiling(
+                vector=vector,
+                columns=columns,
+                rows=rows,
+                unroll=unroll,
+                lanes=1,
+                across=1,
+                down=1,
+                images=1,
+                threads=1,
+            )
+            if vgprs(problem, strip) <= registers:
+                yield from _threads(problem, target, strip)
+
+
+def candidates(
+    wgrad: ConvProblem, target: Target, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """Tilings, fastest first; those with the strip `tile`, where one is given."""
+    problem = depthwise(wgrad, target)
+    if problem is None:
+        return ()
+    fitting = (
+        tiling
+        for tiling in tilings(problem, target)
+        if tile in ((), (tiling.columns, tiling.rows, tiling.vector))
+    )
+    ranked = sorted(
+        dict.fromkeys(fitting), key=lambda tiling: predict(wgrad, target, tiling)
+    )
+    return tuple(
+        Strategy(name="depthwise_pixels", tiling=tiling, split_k=1)
+        for tiling in ranked[: PIXELS_SEARCH.most_tilings]
+    )
+
+
+def _tiling(one: Strategy) -> PixelTiling:
+    assert isinstance(one.tiling, PixelTiling)
+    return one.tiling
+
+
+def passes(wgrad: ConvProblem, one: Strategy) -> tuple[Pass, ...]:
+    """The payload as a kernel of vectors."""
+    from conv_compiler.passes.depthwise_pixels import DepthwisePixels
+
+    assert isinstance(wgrad, EquivalentWgrad)
+    problem = wgrad.of
+    return (
+        DepthwisePixels(
+            **asdict(_tiling(one)),
+            direction=problem.direction,
+            batch=problem.n,
+            groups=problem.g,
+            image=problem.image,
+            outs=problem.out_image,
+            filter=problem.filter,
+            stride=problem.stride,
+            dilation=problem.dilation,
+            pad=problem.pad_low,
+        ),
+    )
+
+
+def schedule(target: Target, one: Strategy) -> Schedule:
+    """Pipeline of a kernel of vectors."""
+    info = CompilationInfo(
+        lowering_config="#iree_gpu.lowering_config<{}>",
+        pipeline=read_pipeline("gpu_depthwise", {target.backend: True}).steps,
+        workgroup_size=(_tiling(one).threads, 1, 1),
+        subgroup_size=target.subgroup_size,
+    )
+    return Schedule(roles={"contraction": info})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwisePixels(StrategyKind):
+    """A kernel that a pass writes (`passes/depthwise_pixels.py`)."""
+
+    normalise: str = "depthwise_pixels"
+    is_modelled: bool = True
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """Strips of result pixels that fit, fastest first."""
+        return candidates(wgrad, target, tile)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The pass that writes the kernel, and the pipeline behind it."""
+        return Lowering(passes=passes(wgrad, one), schedule=schedule(target, one))
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """One part: a thread has all taps of a result pixel."""
+        return [1]
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """One part: a thread has all taps of a result pixel."""
+        return 1
+
+    def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
+        """Seconds by the performance model."""
+        return predict(wgrad, target, _tiling(one))
+
+    def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
+        """(workgroups, iterations of the main loop) of one part."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        return blocks(wgrad.of, _tiling(one)), 1
+
+
+DEPTHWISE_PIXELS = DepthwisePixels(
+    name="depthwise_pixels",
+    description="forward and data gradient of groups of one channel, sums in registers, vector fma",
+    tile="columns x rows x groups of a thread's strip of result pixels",
+    backends=("rocm",),
+)
