@@ -124,7 +124,7 @@ def on_vectors(op: ir.Operation, values: Sequence[ir.Value]) -> ir.Value:
             made = arith.ConstantOp(types[0], ir.DenseElementsAttr.get_splat(types[0], value))
             found[inner.results[0]] = made.result
             continue
-        attributes = {one.name: one.attr for one in inner.attributes}
+        attributes = {name: inner.attributes[name] for name in inner.attributes}
         copy = ir.Operation.create(
             inner.operation.name, results=types, operands=operands, attributes=attributes
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
@@ -24,10 +25,14 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
     from conv_compiler.passes.depthwise_parts.options import PixelOptions
-    from conv_compiler.problem.slides import Slide
+    from conv_compiler.problem.slides import Met, Slide
 
 # The sums of a unit of rows: of each phase, of each column.
 Sums = list[list[ir.Value]]
+# Vectors of a source row, by depth tap and column.
+Fetched = dict[tuple[int, int], ir.Value]
+# Rows that are fetched before their step, by step and row.
+Ahead = dict[int, dict[int, Fetched]]
 # Where a result pixel lies in its thread's strip: depth, row, column.
 Place = tuple[int, ir.Value | int, int]
 
@@ -51,8 +56,9 @@ class Pixels:
         self.summed = ir.VectorType.get([options.vector], accumulator)
         self.is_integer = isinstance(accumulator, ir.IntegerType)
         self.taps = math.prod(options.filter)
-        self.segments = -(-self.row.units // options.rows)
-        self.across = -(-self.column.units // options.columns)
+        # Strips that the threads of all workgroups have, down and across; some may lie outside.
+        self.segments = _rounded_up(-(-self.row.units // options.rows), options.down)
+        self.across = _rounded_up(-(-self.column.units // options.columns), options.across)
         self.reach = self.column.reach(options.columns)
 
     def weights(self, groups: ir.Value) -> list[ir.Value]:
@@ -222,40 +228,69 @@ class _Sheet:
 
     def computed(self, piece: ir.Value) -> ir.Value:
         """The piece with all pixels of this phase."""
-        rows, unroll = self.options.rows, self.options.unroll
+        rows = self.options.rows
         open: dict[int, Sums] = {}
         steady = range(self.later, rows)
-        looped = len(steady) > unroll
-        steps = range(self.later) if looped else range(rows)
-        for step in steps:
+        looped = len(steady) > self.options.unroll
+        early: Ahead = {}
+        for step in range(self.later) if looped else range(rows):
             piece = self.step(step, range(step, step + 1), open, piece)
         if looped:
-            piece = self.looped(steady, open, piece)
+            piece, early = self.looped(steady, open, piece)
         for step in range(rows, rows + self.later):
-            piece = self.step(step, range(step, step + 1), open, piece)
+            span = range(step, step + 1)
+            piece = self.step(step, span, open, piece, early=early.get(step, {}))
         return piece
 
-    def looped(self, steady: range, open: dict[int, Sums], piece: ir.Value) -> ir.Value:
+    def looped(
+        self, steady: range, open: dict[int, Sums], piece: ir.Value
+    ) -> tuple[ir.Value, Ahead]:
         """The steps that each finish a unit and begin one, some an iteration.
 
-        The units that are open lie as if the first of these steps were always the next one.
+        The units that are open lie as if the first of these steps were always the next one. An
+        iteration multiplies what the one before it fetched, the last one fetches for those behind.
         """
-        unroll = self.options.unroll
+        unroll, top = self.options.unroll, self.strip.top
+        first, sheets = steady.start, len(self.sheets) * len(self.strip.columns)
+        met = [one.row for one in self.rows.met()] if sheets else []
+        rows = [(step, row) for step in range(first, first + unroll) for row in sorted(set(met))]
+
+        def fetched(top: ir.Value, by: int) -> list[ir.Value]:
+            """The rows of an iteration, from a strip's top; it stands for `by` more steps."""
+            found = []
+            for step, row in rows:
+                span = range(step, step + by + 1)
+                found += list(self.fetched(top, step, span, row).values())
+            return found
+
+        def ahead(values: list[ir.Value], step: int) -> Ahead:
+            """Values in order as those rows, if the first of them is of `step`."""
+            keys = [(tap, place) for tap, _ in self.sheets for place in self.strip.columns]
+            found: Ahead = {}
+            for at, (of, row) in enumerate(rows):
+                part = values[at * sheets : (at + 1) * sheets]
+                found.setdefault(of - first + step, {})[row] = dict(zip(keys, part, strict=True))
+            return found
+
+        count_of_rows = len(rows) * sheets
 
         def an_iteration(count: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
-            piece, inner = values[0], self.unpacked(values[1:], steady.start)
+            piece, early = values[0], ahead(values[1 : 1 + count_of_rows], first)
+            inner = self.unpacked(values[1 + count_of_rows :], first)
             moved = linear(count, unroll)
-            for step in range(steady.start, steady.start + unroll):
-                span = range(step, steady.stop - unroll + step - steady.start + 1)
-                piece = self.step(step, span, inner, piece, moved)
-            lowest = steady.start + unroll - self.later
-            return [piece, *self.packed({at - unroll: inner[at] for at in inner if at >= lowest})]
+            later = fetched(linear(linear(top, 1, moved), 1, unroll), len(steady))
+            for step in range(first, first + unroll):
+                span = range(step, steady.stop - unroll + step - first + 1)
+                piece = self.step(step, span, inner, piece, moved, early[step] if rows else {})
+            lowest = first + unroll - self.later
+            left = {at - unroll: inner[at] for at in inner if at >= lowest}
+            return [piece, *later, *self.packed(left)]
 
-        values = [piece, *self.packed(open)]
+        values = [piece, *fetched(top, 0), *self.packed(open)]
         piece, *rest = loop(len(steady) // unroll, values, an_iteration)
         open.clear()
-        open.update(self.unpacked(rest, steady.stop))
-        return piece
+        open.update(self.unpacked(rest[count_of_rows:], steady.stop))
+        return piece, ahead(rest[:count_of_rows], steady.stop)
 
     def packed(self, open: Mapping[int, Sums]) -> list[ir.Value]:
         return [value for unit in sorted(open) for row in open[unit] for value in row]
@@ -272,6 +307,11 @@ class _Sheet:
         width = self.options.columns * self.kernel.column.phases
         return [[self.kernel.zeros() for _ in range(width)] for _ in range(self.rows.phases)]
 
+    def met(self, step: int) -> list[Met]:
+        """The taps that meet a source row of a step, of units that the strip has."""
+        units = range(max(0, step - self.later), min(self.options.rows - 1, step) + 1)
+        return [one for one in self.rows.met() if step - self.high + one.lag in units]
+
     def step(
         self,
         step: int,
@@ -279,21 +319,22 @@ class _Sheet:
         open: dict[int, Sums],
         piece: ir.Value,
         moved: ir.Value | None = None,
+        early: Mapping[int, Fetched] = MappingProxyType({}),
     ) -> ir.Value:
         """One step's source rows multiplied, and the unit written that this finishes.
 
         `span` has the steps that this one stands for, of which a loop's iteration is `moved` away.
+        `early` has rows that are fetched already.
         """
-        strip, last = self.strip, self.options.rows - 1
-        if step <= last:
+        strip = self.strip
+        if step < self.options.rows:
             open[step] = self.begun()
-        units = range(max(0, step - self.later), min(last, step) + 1)
-        met = [one for one in self.rows.met() if step - self.high + one.lag in units]
         top = strip.top if moved is None else linear(strip.top, 1, moved)
-        loaded: dict[int, dict[tuple[int, int], ir.Value]] = {}
-        for one in met:
+        loaded: dict[int, Fetched] = {}
+        for one in self.met(step):
             if one.row not in loaded:
-                loaded[one.row] = self.source_row(top, step, span, one.row)
+                found = early.get(one.row) or self.fetched(top, step, span, one.row)
+                loaded[one.row] = self.source_row(found, top, step, span, one.row)
             sums = open[step - self.high + one.lag][one.phase]
             for tap, _ in self.sheets:
                 self.add(sums, loaded[one.row], tap, one.tap)
@@ -308,28 +349,44 @@ class _Sheet:
                 piece = strip.finish(piece, sums_of_pixel, (self.phase, at, column))
         return piece
 
-    def source_row(
+    def row_of(
         self, top: ir.Value, step: int, span: range, row: int
-    ) -> dict[tuple[int, int], ir.Value]:
-        """The vectors of a source row by depth tap and column."""
-        strip, kernel, rows = self.strip, self.kernel, self.rows
+    ) -> tuple[ir.Value, ir.Value | None]:
+        """A source row's index, kept inside the source, and whether it is inside."""
+        rows, kernel = self.rows, self.kernel
         offset = (step - self.high) * rows.step + row
         most = (kernel.segments - 1) * self.options.rows + span[-1] - span[0]
-        line, in_column = strip.bounded(
-            linear(top, rows.step, offset), rows.size, offset, most * rows.step
-        )
-        extents = (self.depth.size, rows.size, kernel.column.size)
-        found = {}
-        for tap, (sheet, in_depth) in self.sheets:
-            for step_of_column, (column, in_row) in strip.columns.items():
-                where = strip.address(extents, [strip.n, sheet, line, column])
-                value = kernel.load(kernel.tensors[0], where)
-                value = kernel.multiplied(kernel.source, value)
-                test = both(in_column, in_depth, in_row)
-                if test is not None:
-                    value = arith.SelectOp(test, value, kernel.zeros()).result
-                found[tap, step_of_column] = value
-        return found
+        at = linear(top, rows.step, offset)
+        return self.strip.bounded(at, rows.size, offset, most * rows.step)
+
+    def fetched(self, top: ir.Value, step: int, span: range, row: int) -> Fetched:
+        """The vectors of a source row as they lie in memory, by depth tap and column."""
+        strip, kernel = self.strip, self.kernel
+        line, _ = self.row_of(top, step, span, row)
+        extents = (self.depth.size, self.rows.size, kernel.column.size)
+        return {
+            (tap, place): kernel.load(
+                kernel.tensors[0], strip.address(extents, [strip.n, sheet, line, column])
+            )
+            for tap, (sheet, _) in self.sheets
+            for place, (column, _) in strip.columns.items()
+        }
+
+    def source_row(
+        self, found: Fetched, top: ir.Value, step: int, span: range, row: int
+    ) -> Fetched:
+        """What was fetched of a source row as it is multiplied: zero outside of the source."""
+        kernel = self.kernel
+        _, in_column = self.row_of(top, step, span, row)
+        in_depth = {tap: test for tap, (_, test) in self.sheets}
+        ready = {}
+        for (tap, place), value in found.items():
+            value = kernel.multiplied(kernel.source, value)
+            test = both(in_column, in_depth[tap], self.strip.columns[place][1])
+            if test is not None:
+                value = arith.SelectOp(test, value, kernel.zeros()).result
+            ready[tap, place] = value
+        return ready
 
     def add(
         self, sums: list[ir.Value], loaded: Mapping[tuple[int, int], ir.Value], z: int, y: int
@@ -344,6 +401,10 @@ class _Sheet:
                     tap = (z * filter_rows + y) * filter_columns + read.tap
                     source = loaded[z, unit * column.step + read.offset]
                     sums[at] = kernel.multiply_add(source, self.strip.weights[tap], sums[at])
+
+
+def _rounded_up(value: int, to: int) -> int:
+    return -(-value // to) * to
 
 
 def threads_place(options: PixelOptions, thread: ir.Value) -> list[ir.Value]:
