@@ -5,19 +5,23 @@ Result pixels come in units of as many as there are phases: pixel j * phases + a
 j. It reads source pixels j * step + offset, one a tap; taps and offsets depend on its phase alone.
 
     fwd        1 phase         step = stride   offset = tap * dilation - pad
-    bwd_data   stride phases   step = 1        offset = (a + pad - tap * dilation) / stride, if whole
+    bwd_data   stride phases   step = 1        offset = (a + pad - tap * dilation) / stride
+
+with those taps alone whose offset is whole.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from conv_compiler.problem.conv_problem import ConvProblem
+
+_T = TypeVar("_T")
 
 
 class Read(NamedTuple):
@@ -150,6 +154,13 @@ def spaced(problem: ConvProblem) -> tuple[Spaced, ...]:
 @lru_cache(maxsize=1024)
 def slides(dimensions: tuple[Spaced, ...], direction: str) -> tuple[Slide, Slide, Slide]:
     """Those of depth, rows and columns; a missing one has one pixel and one tap."""
-    found = [one.slide(direction) for one in dimensions]
-    depth, row, column = [Slide()] * (3 - len(found)) + found
+    depth, row, column = in_three([one.slide(direction) for one in dimensions], Slide())
+    return depth, row, column
+
+
+def in_three(dimensions: Sequence[_T], missing: _T) -> tuple[_T, _T, _T]:
+    """Values of depth, rows and columns; a single dimension is that of rows, which slide."""
+    if len(dimensions) == 1:
+        return missing, dimensions[0], missing
+    depth, row, column = [missing] * (3 - len(dimensions)) + list(dimensions)
     return depth, row, column

@@ -45,7 +45,9 @@ class Result:
 
     def extra(self) -> list[ir.Value]:
         """Other tensors that the op reads, which lie as the result does, as vectors."""
-        return [flat(value) for value in list(self.epilogue.operands)[1:-1]] if self.epilogue else []
+        return (
+            [flat(value) for value in list(self.epilogue.operands)[1:-1]] if self.epilogue else []
+        )
 
     def finished(self, sums: ir.Value, extra: Sequence[ir.Value]) -> ir.Value:
         """Sums in a vector as the result's elements, from the same elements of other tensors."""

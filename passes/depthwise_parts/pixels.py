@@ -21,6 +21,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
     linear,
     loop,
 )
+from conv_compiler.problem.slides import in_three
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
@@ -73,9 +74,7 @@ class Pixels:
         found = []
         for tap in range(self.taps):
             places = [divmod(group * self.taps + tap, count) for group in range(count)]
-            elements = [
-                vector.ExtractOp(loaded[piece], [], [at]).result for piece, at in places
-            ]
+            elements = [vector.ExtractOp(loaded[piece], [], [at]).result for piece, at in places]
             gathered = vector.FromElementsOp(loaded[0].type, elements).result
             found.append(self.multiplied(self.weight, gathered))
         return found
@@ -393,7 +392,7 @@ class _Sheet:
     ) -> None:
         """The products of a source row with a row of the filter, added to a row of sums."""
         kernel, column = self.kernel, self.kernel.column
-        _, filter_rows, filter_columns = (1, 1, *self.options.filter)[-3:]
+        _, filter_rows, filter_columns = in_three(self.options.filter, 1)
         for unit in range(self.options.columns):
             for phase, reads in enumerate(column.window):
                 at = unit * column.phases + phase

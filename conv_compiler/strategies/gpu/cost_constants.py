@@ -313,9 +313,12 @@ class PixelInstructions:
     row_instructions: float = 6
     load_instructions: float = 2
     store_instructions: float = 1
-    # Rows of the source that the compiler loads before it waits for the first of them.
-    rows_in_flight: float = 4
+    # Waits for memory, in latencies of a load: of a thread's start, and of each of its steps.
+    start_waits: float = 2
+    step_waits: float = 0.25
+    # Bytes of a cache line, and of a load of the filter.
     line_bytes: int = 128
+    filter_load_bytes: int = 16
     # Registers beyond filter, sums and source row.
     other_registers: int = 24
 
@@ -347,9 +350,13 @@ class PixelSearch:
     # Taps of a filter, phases of a data gradient: code for each.
     most_taps: int = 200
     most_phases: int = 16
-    workgroup_threads: tuple[int, ...] = (64, 128, 256)
+    # Threads of a workgroup at most, and the layouts of them that are modelled.
+    most_threads: int = 256
+    most_layouts: int = 4
     # Adjacent bytes that neighbouring threads read at least, where there are so many.
     least_line_bytes: int = 128
+    # Strips of which all layouts are modelled.
+    modelled_strips: int = 16
     # Tilings tried at most, should the first ones spill.
     most_tilings: int = 8
 

@@ -12,7 +12,8 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.problem.canonical import EquivalentWgrad
@@ -63,7 +64,9 @@ def depthwise(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
 
 def _near(value: int, most: int) -> list[int]:
     """Sizes up to `most` that cut an extent evenly or nearly so, largest first."""
-    found = dict.fromkeys(-(-value // parts) for parts in range(1, value + 1) if value <= most * parts)
+    found = dict.fromkeys(
+        -(-value // parts) for parts in range(1, value + 1) if value <= most * parts
+    )
     return list(found)
 
 
@@ -85,70 +88,114 @@ def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
                     yield wide, high, unroll
 
 
-def _threads(problem: ConvProblem, target: Target, tiling: PixelTiling) -> Iterator[PixelTiling]:
-    """Ways to lay the threads of a workgroup: along groups first, then along columns and rows."""
-    _, row, column = slides(spaced(problem), problem.direction)
-    vectors = problem.g // tiling.vector
-    strips_across = -(-column.units // tiling.columns)
-    strips_down = -(-row.units // tiling.rows)
-    for most in PIXELS_SEARCH.workgroup_threads:
-        lanes = -(-vectors // -(-vectors // most))
-        shares = [n for n in range(min(vectors, most), 0, -1) if vectors % n == 0]
-        line = max(1, PIXELS_SEARCH.least_line_bytes // (tiling.vector * problem.data_type.bytes))
-        lanes = next((n for n in shares if n >= min(line, vectors)), lanes)
-        left = most // lanes
-        across = _near(strips_across, left)[0] if left else 1
-        left //= across
-        down = _near(strips_down, left)[0] if left else 1
-        left //= down
-        images = min(problem.n, left) if left else 1
-        used = lanes * across * down * images
-        threads = -(-used // target.subgroup_size) * target.subgroup_size
-        yield replace(
-            tiling, lanes=lanes, across=across, down=down, images=images, threads=threads
+class _Layout(NamedTuple):
+    """How the threads of a workgroup lie, and how large a share of all threads has work."""
+
+    busy: float
+    threads: int
+    lanes: int
+    across: int
+    down: int
+    images: int
+
+
+@lru_cache(maxsize=4096)
+def _layouts(
+    vectors: int, least: int, strips: tuple[int, int, int], subgroup: int
+) -> tuple[_Layout, ...]:
+    """The best layouts: few threads without work, then small workgroups.
+
+    `vectors` lie along the groups, `least` of them at least side by side; `strips` are images,
+    strips down and strips across.
+    """
+    most = PIXELS_SEARCH.most_threads
+    shares = [n for n in range(1, min(vectors, most) + 1) if vectors % n == 0 and n >= least]
+    lanes = shares[:1] or [-(-vectors // -(-vectors // most))]
+    found = []
+    for lane, across, down, image in itertools.product(
+        dict.fromkeys((*lanes, *shares[-1:])), *(_powers(n, most) for n in reversed(strips))
+    ):
+        used = lane * across * down * image
+        if used > most:
+            continue
+        threads = -(-used // subgroup) * subgroup
+        taken = math.prod(
+            -(-extent // part) * part
+            for extent, part in zip(strips, (image, down, across), strict=True)
         )
+        groups = -(-vectors // lane) * lane
+        busy = vectors * math.prod(strips) * used / (taken * groups * threads)
+        found.append(_Layout(busy, threads, lane, across, down, image))
+    found.sort(key=lambda one: (-one.busy, one.threads, -one.lanes, -one.across, -one.down))
+    return tuple(found[: PIXELS_SEARCH.most_layouts])
 
 
-def tilings(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
-    """Every tiling whose filter, sums and source row the registers hold."""
+def _powers(extent: int, most: int) -> list[int]:
+    """How many strips of an axis a workgroup may have: divisors, powers of two, and all."""
+    return [
+        n
+        for n in range(1, min(extent, most) + 1)
+        if extent % n == 0 or n & (n - 1) == 0 or n == extent
+    ]
+
+
+def _threads(problem: ConvProblem, target: Target, tiling: PixelTiling) -> Iterator[PixelTiling]:
+    """The tiling with each of the best layouts of its threads."""
+    _, row, column = slides(spaced(problem), problem.direction)
+    vectors, bytes_of = problem.g // tiling.vector, tiling.vector * problem.data_type.bytes
+    strips = (problem.n, -(-row.units // tiling.rows), -(-column.units // tiling.columns))
+    least = min(vectors, max(1, PIXELS_SEARCH.least_line_bytes // bytes_of))
+    for layout in _layouts(vectors, least, strips, target.subgroup_size):
+        _, threads, lanes, across, down, images = layout
+        yield replace(tiling, threads=threads, lanes=lanes, across=across, down=down, images=images)
+
+
+def strips(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+    """Every strip whose filter, sums and source row the registers hold, with one thread."""
     registers = min(MOST_VGPRS, target.vgprs_per_lane)
+    one = dict.fromkeys(("lanes", "across", "down", "images", "threads"), 1)
     for vector in PIXELS_SEARCH.thread_channels:
         if problem.g % vector or vector * problem.data_type.bytes > 4 * DWORD:
             continue
         for columns, rows, unroll in _strips(problem):
-            strip = PixelTiling(
-                vector=vector,
-                columns=columns,
-                rows=rows,
-                unroll=unroll,
-                lanes=1,
-                across=1,
-                down=1,
-                images=1,
-                threads=1,
-            )
+            strip = PixelTiling(vector=vector, columns=columns, rows=rows, unroll=unroll, **one)
             if vgprs(problem, strip) <= registers:
-                yield from _threads(problem, target, strip)
+                yield strip
+
+
+def tilings(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+    """Every strip with each of its best layouts of threads."""
+    for strip in strips(problem, target):
+        yield from _threads(problem, target, strip)
 
 
 def candidates(
     wgrad: ConvProblem, target: Target, tile: tuple[int, ...] = ()
 ) -> tuple[Strategy, ...]:
-    """Tilings, fastest first; those with the strip `tile`, where one is given."""
+    """Tilings, fastest first; those with the strip `tile`, where one is given.
+
+    All strips get a first look with their best layout of threads, the fastest are modelled with
+    several.
+    """
     problem = depthwise(wgrad, target)
     if problem is None:
         return ()
-    fitting = (
-        tiling
-        for tiling in tilings(problem, target)
-        if tile in ((), (tiling.columns, tiling.rows, tiling.vector))
-    )
-    ranked = sorted(
-        dict.fromkeys(fitting), key=lambda tiling: predict(wgrad, target, tiling)
-    )
+
+    def seconds(tiling: PixelTiling) -> tuple[float, ...]:
+        # Of equally fast layouts the one whose threads lie nearest to one another in memory.
+        near = (-tiling.lanes * tiling.vector, -tiling.across, -tiling.down)
+        return predict(wgrad, target, tiling), *near
+
+    first = [
+        next(_threads(problem, target, strip))
+        for strip in strips(problem, target)
+        if tile in ((), (strip.columns, strip.rows, strip.vector))
+    ]
+    best = sorted(first, key=seconds)[: PIXELS_SEARCH.modelled_strips]
+    every = dict.fromkeys(one for strip in best for one in _threads(problem, target, strip))
     return tuple(
         Strategy(name="depthwise_pixels", tiling=tiling, split_k=1)
-        for tiling in ranked[: PIXELS_SEARCH.most_tilings]
+        for tiling in sorted(every, key=seconds)[: PIXELS_SEARCH.most_tilings]
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a tiling of `depthwise_pixels` needs and how long it takes: registers, counts and seconds."""
+"""What a tiling of `depthwise_pixels` needs: registers, counts and seconds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from conv_compiler.model.counts import Counts, KernelCounts, counted
-from conv_compiler.model.estimate import estimate
+from conv_compiler.model.counts import KernelCounts, counted
+from conv_compiler.model.estimate import estimate, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.problem.canonical import EquivalentWgrad
@@ -70,9 +70,16 @@ def vgprs(problem: ConvProblem, tiling: PixelTiling) -> int:
     deepest = max(map(len, shape.depth.window))
     open_sums = min(shape.row.later + 1, tiling.rows) * shape.width
     dwords = -(-tiling.vector * problem.data_type.bytes // DWORD)
-    vectors = math.prod(problem.filter) + open_sums + shape.reach
+    vectors = math.prod(problem.filter) + open_sums + shape.reach * deepest
     row = shape.reach * deepest * dwords
+    if is_looped(shape, tiling):  # what the next iteration multiplies
+        row += row * tiling.unroll * len({one.row for one in shape.row.met()})
     return vectors * tiling.vector + row + PIXELS.other_registers
+
+
+def is_looped(shape: Shape, tiling: PixelTiling) -> bool:
+    """Whether the steps that finish a unit are a loop."""
+    return tiling.rows - shape.row.later > tiling.unroll
 
 
 @lru_cache(maxsize=16384)
@@ -96,9 +103,8 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     loads = source_rows * shape.reach
     pixels = tiling.rows * shape.width * shape.depth.phases
     rounded = vector if out_size != DWORD else 0
-    looped = tiling.rows - shape.row.later > tiling.unroll
     moves = 0.0
-    if looped:
+    if is_looped(shape, tiling):
         iterations = (tiling.rows - shape.row.later) // tiling.unroll
         moves = iterations * shape.row.later * shape.width * vector / (2 if packed else 1)
     valu = (
@@ -110,8 +116,9 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         + taps * vector
         + PIXELS.start_instructions
     )
-    # A filter's lines are as many as lanes, at each load.
-    filter_lines = taps * lanes * max(PIXELS.line_bytes, vector * size)
+    # Lanes have their filters one behind the other: each load of them touches every line.
+    filter_loads = -(-taps * vector * size // PIXELS.filter_load_bytes)
+    filter_lines = filter_loads * lanes * min(PIXELS.line_bytes, taps * vector * size)
     bytes_moved = lanes * vector * (loads * size + pixels * out_size)
     counts = KernelCounts(
         iterations=0,
@@ -119,8 +126,8 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
             valu=valu,
             valu_slots=valu,
             vector_flops=2 * shape.products * tiling.rows * vector * lanes,
-            loads=loads + taps,
-            load_dwords=(loads + taps) * dwords,
+            loads=loads + filter_loads,
+            load_dwords=loads * dwords + taps * vector * size / DWORD,
             load_bytes=loads * vector * size * lanes,
             stores=pixels,
             store_dwords=pixels * out_dwords,
@@ -130,7 +137,6 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         source="predicted",
     )
     waves = -(-tiling.threads // lanes)
-    moved = math.prod(problem.input_shape) + math.prod(problem.output_shape)
     launch = Launch(
         workgroups=blocks(problem, tiling),
         waves=waves,
@@ -138,19 +144,7 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         read_bytes=problem.bytes - math.prod(problem.result_shape) * out_size,
         written_bytes=math.prod(problem.result_shape) * out_size,
     )
-    del moved
-    # Rows that a strip waits for: the first of all, and each behind it where a loop loads it late.
-    waits = 2 + (iterations if looped else steps / PIXELS.rows_in_flight)
-    pipes = unit_alone(counts, launch, target)
+    waits = PIXELS.start_waits + steps * shape.depth.phases * PIXELS.step_waits
+    pipes = max(unit_cycles(counts.outside, 1, launch, chip).values())
     main = estimate(counts, launch, target, chip, alone=pipes + waits * chip.load_cycles)
     return main.seconds + PIXELS_SLACK.serial_share * main.unit_seconds
-
-
-def unit_alone(counts: KernelCounts, launch: Launch, target: Target) -> float:
-    """Cycles of a workgroup alone on a unit, without what it waits for."""
-    from conv_compiler.model.estimate import unit_cycles
-
-    return max(unit_cycles(counts.outside, 1, launch, rank_facts(target)).values())
-
-
-_ = Counts
