@@ -44,7 +44,8 @@ class Met(NamedTuple):
 class Slide:
     """One dimension: `size` source pixels, `outs` result pixels, and what each phase reads.
 
-    `window` has those taps alone that meet a pixel of the source for any unit.
+    `window` has every tap of a forward pass, of which pads are a part, and of a data gradient those
+    that meet a pixel of the source for any unit.
     """
 
     size: int = 1
@@ -118,7 +119,7 @@ class Spaced:
             tuple(
                 Read(tap, offset)
                 for tap, offset in self._reads(forward, phase)
-                if offset < size and offset + last >= 0
+                if forward or (offset < size and offset + last >= 0)
             )
             for phase in range(phases)
         )

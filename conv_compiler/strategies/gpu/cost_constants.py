@@ -300,12 +300,11 @@ class DepthwiseSearch:
 
 @dataclass(frozen=True, kw_only=True)
 class PixelInstructions:
-    """Vector instructions of the kernel `depthwise_pixels` beyond its products."""
+    """Instructions, waits and registers of the kernel `depthwise_pixels` beyond its products."""
 
     source: ClassVar[Source] = Source(
-        kind=Kind.FITTED,
-        text="machine code of depthwise kernels for gfx942",
-        tool=f"{GPU_COUNTS} --part depthwise",
+        kind=Kind.CHOSEN,
+        text="beside the machine code of ten kernels for gfx942 (docs/benchmarks.md)",
     )
 
     # Of a thread's start; to address a row, a load and a store.
