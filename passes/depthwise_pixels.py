@@ -44,6 +44,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
 from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
 from conv_compiler.passes.depthwise_parts.options import PixelOptions
 from conv_compiler.passes.depthwise_parts.pixels import Pixels, Place, Strip, threads_place
+from conv_compiler.passes.depthwise_parts.sheet import Sheet
 from conv_compiler.problem.slides import Slide, Spaced, slides
 
 
@@ -193,7 +194,9 @@ class _Kernel:
                 return _written(piece, value, [(0, *place, 0)[axis] for axis in within])
 
             strip = Strip(kernel, (n, at[1], top, left), groups, real, write)
-            piece = strip.computed(slice_of(out, offsets, extents))
+            piece = slice_of(out, offsets, extents)
+            for phase in range(kernel.depth.phases):
+                piece = Sheet(strip, phase).computed(piece)
             return piece, offsets, extents
 
         return forall((options.threads,), out, ["#gpu.thread<linear_dim_0>"], a_thread)

@@ -312,9 +312,9 @@ class PixelInstructions:
     row_instructions: float = 6
     load_instructions: float = 2
     store_instructions: float = 1
-    # Waits for memory, in latencies of a load: of a thread's start, and of each of its steps.
-    start_waits: float = 2
-    step_waits: float = 0.25
+    # Loads that a thread waits for, in whole latencies: at its start, and of each source row.
+    start_waited_loads: float = 2
+    step_latency_share: float = 0.25
     # Bytes of a cache line, and of a load of the filter.
     line_bytes: int = 128
     filter_load_bytes: int = 16
@@ -346,16 +346,16 @@ class PixelSearch:
     most_rows: int = 64
     most_pixels: int = 512
     most_products: int = 1024
-    # Taps of a filter, phases of a data gradient: code for each.
+    # Taps of a filter, result pixels of a unit of a data gradient: code for each.
     most_taps: int = 200
-    most_phases: int = 16
+    most_unit_pixels: int = 16
     # Threads of a workgroup at most, and the layouts of them that are modelled.
     most_threads: int = 256
-    most_layouts: int = 4
+    most_layout_tilings: int = 4
     # Adjacent bytes that neighbouring threads read at least, where there are so many.
     least_line_bytes: int = 128
-    # Strips of which all layouts are modelled.
-    modelled_strips: int = 16
+    # Tilings of which all layouts are modelled.
+    modelled_tilings: int = 16
     # Tilings tried at most, should the first ones spill.
     most_tilings: int = 8
 

@@ -57,7 +57,10 @@ def depthwise(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
         and len(set(wgrad.operand_dtypes)) == 1
         and largest * bytes_most < BUFFER_BYTES
         and math.prod(problem.filter) <= PIXELS_SEARCH.most_taps
-        and (problem.direction == "fwd" or math.prod(problem.stride) <= PIXELS_SEARCH.most_phases)
+        and (
+            problem.direction == "fwd"
+            or math.prod(problem.stride) <= PIXELS_SEARCH.most_unit_pixels
+        )
     )
     return problem if fitting else None
 
@@ -127,7 +130,7 @@ def _layouts(
         busy = vectors * math.prod(strips) * used / (taken * groups * threads)
         found.append(_Layout(busy, threads, lane, across, down, image))
     found.sort(key=lambda one: (-one.busy, one.threads, -one.lanes, -one.across, -one.down))
-    return tuple(found[: PIXELS_SEARCH.most_layouts])
+    return tuple(found[: PIXELS_SEARCH.most_layout_tilings])
 
 
 def _powers(extent: int, most: int) -> list[int]:
@@ -191,7 +194,7 @@ def candidates(
         for strip in strips(problem, target)
         if tile in ((), (strip.columns, strip.rows, strip.vector))
     ]
-    best = sorted(first, key=seconds)[: PIXELS_SEARCH.modelled_strips]
+    best = sorted(first, key=seconds)[: PIXELS_SEARCH.modelled_tilings]
     every = dict.fromkeys(one for strip in best for one in _threads(problem, target, strip))
     return tuple(
         Strategy(name="depthwise_pixels", tiling=tiling, split_k=1)

@@ -144,7 +144,7 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         read_bytes=problem.bytes - math.prod(problem.result_shape) * out_size,
         written_bytes=math.prod(problem.result_shape) * out_size,
     )
-    waits = PIXELS.start_waits + steps * shape.depth.phases * PIXELS.step_waits
+    waits = PIXELS.start_waited_loads + steps * shape.depth.phases * PIXELS.step_latency_share
     pipes = max(unit_cycles(counts.outside, 1, launch, chip).values())
     main = estimate(counts, launch, target, chip, alone=pipes + waits * chip.load_cycles)
     return main.seconds + PIXELS_SLACK.serial_share * main.unit_seconds

@@ -8,9 +8,8 @@
 // RUN:   | %filecheck --check-prefix=TWICE
 
 // A thread has 2 units of rows, of two phases each, and 3 columns. It reads the six taps of its two
-// groups, then three source rows of 4 columns. Of the nine products of a column and three taps, as
-// many as a row of the filter for the middle tap's phase and two for the other, none is by a zero:
-// (1 + 2 taps of rows) * 2 units * 3 columns * 2 taps of columns.
+// groups, then rows of 4 source pixels. One phase meets one row of the filter and the other two, so
+// there are (1 + 2) * 2 units * 3 columns * 2 taps products, none of them by a zero.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME:    %[[GRADIENT:.+]]: tensor<2x3x5x10x1xf16>, %[[WEIGHT:.+]]: tensor<10x1x3x2x1xf16>)
 // CHECK-DAG:   collapse_shape %[[GRADIENT]]
