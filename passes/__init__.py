@@ -24,6 +24,7 @@ class Pass(Protocol):
 PASSES = MappingProxyType(
     {
         "depthwise": ("depthwise", "Depthwise"),
+        "depthwise-pixels": ("depthwise_pixels", "DepthwisePixels"),
         "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),
         "emulate-f8": ("emulate_f8", "EmulateF8"),
         "form-dispatch": ("form_dispatch", "FormDispatch"),

@@ -36,10 +36,11 @@ from conv_compiler.problem.phases import Line, Met
 @dataclass(frozen=True, kw_only=True)
 class EquivalentWgrad(ConvProblem):
     """A weight gradient that stands for another direction: axes in any order, and no more output
-    pixels than `outs`, whatever the image has room for."""
+    pixels than `outs`, whatever the image has room for. `of` is the problem that it computes."""
 
     row: Layout
     outs: tuple[int, ...]
+    of: ConvProblem
 
     __hash__ = ConvProblem.__hash__
 
@@ -135,6 +136,7 @@ def _fwd(problem: ConvProblem) -> EquivalentWgrad:
         image=problem.image,
         filter=problem.out_image,
         outs=problem.filter,
+        of=problem,
         stride=problem.dilation,
         dilation=problem.stride,
         pad_low=problem.pad_low,
@@ -170,6 +172,7 @@ def _bwd_data(problem: ConvProblem) -> EquivalentWgrad:
         image=image,
         filter=rows,
         outs=tuple(one.taps for one in cut),
+        of=problem,
         stride=tuple(one.step for one in cut),
         pad_low=low,
         pad_high=_pads(reach, image, low),

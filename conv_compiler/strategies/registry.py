@@ -14,6 +14,7 @@ from conv_compiler.strategies.cpu.cpu_lin import CPU_LIN
 from conv_compiler.strategies.cpu.cpu_loops import CPU_LOOPS
 from conv_compiler.strategies.cpu.cpu_packed import CPU_PACKED
 from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
+from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
 from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
 from conv_compiler.strategies.kind import StrategyKind
@@ -26,6 +27,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             IMPLICIT_GEMM,
             VECTOR_GEMM,
             DEPTHWISE,
+            DEPTHWISE_PIXELS,
             CPU_AMX,
             CPU_DOT,
             CPU_PACKED,

@@ -65,6 +65,27 @@ class DepthwiseTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PixelTiling:
+    """Numbers of a depthwise GPU schedule for `fwd` and `bwd_data` (`passes/depthwise_pixels.py`).
+
+    A thread computes a strip of `columns` x `rows` units of result pixels (`problem/slides.py`) for
+    `vector` neighbouring groups; its loop finishes `unroll` units an iteration. Of a workgroup's
+    `threads`, `lanes` lie side by side along the groups, `across` along the columns of strips,
+    `down` along their rows and `images` along the batch.
+    """
+
+    vector: int
+    columns: int
+    rows: int
+    unroll: int
+    lanes: int
+    across: int
+    down: int
+    images: int
+    threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class CpuTiling:
     """Numbers of a CPU schedule, one entry a loop of `loops`, and the `instruction` it promises: a
     row of PAIR_INSTRUCTIONS, or none by name.
@@ -102,7 +123,7 @@ class Strategy:
     """
 
     name: str
-    tiling: GpuTiling | DepthwiseTiling | CpuTiling
+    tiling: GpuTiling | DepthwiseTiling | PixelTiling | CpuTiling
     split_k: int = 0
     script: str = ""
 
@@ -125,7 +146,7 @@ class Strategy:
         """The tile a user names: a workgroup's (m, n, gemm_k), or the CPU's register tile."""
         if isinstance(self.tiling, GpuTiling):
             return self.tiling.workgroup
-        if isinstance(self.tiling, DepthwiseTiling):
+        if isinstance(self.tiling, DepthwiseTiling | PixelTiling):
             return self.tiling.columns, self.tiling.rows, self.tiling.vector
         return tuple(size for size in self.tiling.vector_parallel if size)
 
@@ -156,7 +177,7 @@ class Strategy:
         """
         named = fields(values, cls, "strategy ", UnsupportedStrategy, tiling=dict[str, Any])
         tiling = named.get("tiling", {})
-        kinds = (GpuTiling, DepthwiseTiling, CpuTiling)
+        kinds = (GpuTiling, DepthwiseTiling, PixelTiling, CpuTiling)
         kind = next(
             (kind for kind in kinds if tiling.keys() <= kind.__dataclass_fields__.keys()), None
         )

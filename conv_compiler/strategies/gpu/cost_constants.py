@@ -298,6 +298,68 @@ class DepthwiseSearch:
     most_tilings: int = 8
 
 
+@dataclass(frozen=True, kw_only=True)
+class PixelInstructions:
+    """Instructions, waits and registers of the kernel `depthwise_pixels` beyond its products."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN,
+        text="beside the machine code of ten kernels for gfx942 (docs/benchmarks.md)",
+    )
+
+    # Of a thread's start; to address a row, a load and a store.
+    start_instructions: float = 80
+    row_instructions: float = 6
+    load_instructions: float = 2
+    store_instructions: float = 1
+    # Loads that a thread waits for, in whole latencies: at its start, and of each source row.
+    start_waited_loads: float = 2
+    step_latency_share: float = 0.25
+    # Bytes of a cache line, and of a load of the filter.
+    line_bytes: int = 128
+    filter_load_bytes: int = 16
+    # Registers beyond filter, sums and source row.
+    other_registers: int = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelSlack:
+    """The share of its units' time that is added to the rank of a kernel `depthwise_pixels`."""
+
+    source: ClassVar[Source] = Source(kind=Kind.CHOSEN, text="as for other kernels")
+
+    serial_share: float = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelSearch:
+    """Which tilings of `depthwise_pixels` there are."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN, text="what registers hold; the time of a choice and of a compilation"
+    )
+
+    # Adjacent groups that a thread has.
+    thread_channels: tuple[int, ...] = (8, 4, 2, 1)
+    # Units of a strip: columns, rows, result pixels, and products of a strip without a loop.
+    most_columns: int = 8
+    most_rows: int = 64
+    most_pixels: int = 512
+    most_products: int = 1024
+    # Taps of a filter, result pixels of a unit of a data gradient: code for each.
+    most_taps: int = 200
+    most_unit_pixels: int = 16
+    # Threads of a workgroup at most, and the layouts of them that are modelled.
+    most_threads: int = 256
+    most_layout_tilings: int = 4
+    # Adjacent bytes that neighbouring threads read at least, where there are so many.
+    least_line_bytes: int = 128
+    # Tilings of which all layouts are modelled.
+    modelled_tilings: int = 16
+    # Tilings tried at most, should the first ones spill.
+    most_tilings: int = 8
+
+
 LOOP = LoopInstructions()
 OUTSIDE = OutsideInstructions()
 LOAD_DISTANCE = LoadDistance()
@@ -311,6 +373,9 @@ COPIES = LdsCopies()
 REDUCTION = Reduction()
 DEPTHWISE = DepthwiseInstructions()
 DEPTHWISE_SEARCH = DepthwiseSearch()
+PIXELS = PixelInstructions()
+PIXELS_SLACK = PixelSlack()
+PIXELS_SEARCH = PixelSearch()
 
 GROUPS = (
     LOOP,
@@ -326,4 +391,7 @@ GROUPS = (
     REDUCTION,
     DEPTHWISE,
     DEPTHWISE_SEARCH,
+    PIXELS,
+    PIXELS_SLACK,
+    PIXELS_SEARCH,
 )

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The strategy `depthwise_pixels`: forward passes and data gradients with one channel a group.
+
+Such a problem executes fewer operations than it moves bytes. So the kernel
+(`passes/depthwise_pixels.py`) reads each operand about once, and keeps filter and sums in
+registers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from conv_compiler.problem.batching import BUFFER_BYTES
+from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.slides import slides, spaced
+from conv_compiler.strategies.gpu.cost_constants import PIXELS_SEARCH
+from conv_compiler.strategies.gpu.depthwise_pixels_cost import blocks, predict, vgprs
+from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.kind import Lowering, StrategyKind
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.strategy import PixelTiling, Strategy
+
+if TYPE_CHECKING:
+    from conv_compiler.passes import Pass
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+DTYPES = ("f16", "bf16", "f32", "i8")
+# Registers that an instruction of any chip can name.
+MOST_VGPRS = 256
+
+
+def depthwise(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
+    """The problem that a kernel of this kind computes; None where it fits none.
+
+    Groups of one channel are adjacent in memory, in a type that vector units multiply. Operands
+    are read by buffer instructions, and elements counted in 32 bits.
+    """
+    if not isinstance(wgrad, EquivalentWgrad) or target.backend != "rocm":
+        return None
+    problem = wgrad.of
+    row = problem.layout_row.grouped
+    largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
+    bytes_most = max(problem.data_type.bytes, problem.result_type.bytes, problem.d_type.bytes)
+    fitting = (
+        problem.k == problem.c == 1 < problem.g
+        and row.input == "N*GC"
+        and row.output == "N*GK"
+        and problem.terms is None
+        and set(wgrad.operand_dtypes) <= set(DTYPES)
+        and len(set(wgrad.operand_dtypes)) == 1
+        and largest * bytes_most < BUFFER_BYTES
+        and math.prod(problem.filter) <= PIXELS_SEARCH.most_taps
+        and (
+            problem.direction == "fwd"
+            or math.prod(problem.stride) <= PIXELS_SEARCH.most_unit_pixels
+        )
+    )
+    return problem if fitting else None
+
+
+def _near(value: int, most: int) -> list[int]:
+    """Sizes up to `most` that cut an extent evenly or nearly so, largest first."""
+    found = dict.fromkeys(
+        -(-value // parts) for parts in range(1, value + 1) if value <= most * parts
+    )
+    return list(found)
+
+
+def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
+    """Columns, rows and unrolled rows of a thread's strip, in units."""
+    _, row, column = slides(spaced(problem), problem.direction)
+    columns = _near(column.units, PIXELS_SEARCH.most_columns)
+    rows = _near(row.units, PIXELS_SEARCH.most_rows)
+    for wide, high in itertools.product(columns, rows):
+        steady = high - row.later
+        if wide * high * row.phases * column.phases > PIXELS_SEARCH.most_pixels:
+            continue
+        unrolled = (high + row.later) * wide * row.phases * column.phases
+        if steady <= 1 or unrolled * math.prod(problem.filter) <= PIXELS_SEARCH.most_products:
+            yield wide, high, high
+        if steady > 1:
+            for unroll in (1, 2):
+                if steady % unroll == 0 and steady > unroll:
+                    yield wide, high, unroll
+
+
+class _Layout(NamedTuple):
+    """How the threads of a workgroup lie, and how large a share of all threads has work."""
+
+    busy: float
+    threads: int
+    lanes: int
+    across: int
+    down: int
+    images: int
+
+
+@lru_cache(maxsize=4096)
+def _layouts(
+    vectors: int, least: int, strips: tuple[int, int, int], subgroup: int
+) -> tuple[_Layout, ...]:
+    """The best layouts: few threads without work, then small workgroups.
+
+    `vectors` lie along the groups, `least` of them at least side by side; `strips` are images,
+    strips down and strips across.
+    """
+    most = PIXELS_SEARCH.most_threads
+    shares = [n for n in range(1, min(vectors, most) + 1) if vectors % n == 0 and n >= least]
+    lanes = shares[:1] or [-(-vectors // -(-vectors // most))]
+    found = []
+    for lane, across, down, image in itertools.product(
+        dict.fromkeys((*lanes, *shares[-1:])), *(_powers(n, most) for n in reversed(strips))
+    ):
+        used = lane * across * down * image
+        if used > most:
+            continue
+        threads = -(-used // subgroup) * subgroup
+        taken = math.prod(
+            -(-extent // part) * part
+            for extent, part in zip(strips, (image, down, across), strict=True)
+        )
+        groups = -(-vectors // lane) * lane
+        busy = vectors * math.prod(strips) * used / (taken * groups * threads)
+        found.append(_Layout(busy, threads, lane, across, down, image))
+    found.sort(key=lambda one: (-one.busy, one.threads, -one.lanes, -one.across, -one.down))
+    return tuple(found[: PIXELS_SEARCH.most_layout_tilings])
+
+
+def _powers(extent: int, most: int) -> list[int]:
+    """How many strips of an axis a workgroup may have: divisors, powers of two, and all."""
+    return [
+        n
+        for n in range(1, min(extent, most) + 1)
+        if extent % n == 0 or n & (n - 1) == 0 or n == extent
+    ]
+
+
+def _threads(problem: ConvProblem, target: Target, tiling: PixelTiling) -> Iterator[PixelTiling]:
+    """The tiling with each of the best layouts of its threads."""
+    _, row, column = slides(spaced(problem), problem.direction)
+    vectors, bytes_of = problem.g // tiling.vector, tiling.vector * problem.data_type.bytes
+    strips = (problem.n, -(-row.units // tiling.rows), -(-column.units // tiling.columns))
+    least = min(vectors, max(1, PIXELS_SEARCH.least_line_bytes // bytes_of))
+    for layout in _layouts(vectors, least, strips, target.subgroup_size):
+        _, threads, lanes, across, down, images = layout
+        yield replace(tiling, threads=threads, lanes=lanes, across=across, down=down, images=images)
+
+
+def strips(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+    """Every strip whose filter, sums and source row the registers hold, with one thread."""
+    registers = min(MOST_VGPRS, target.vgprs_per_lane)
+    one = dict.fromkeys(("lanes", "across", "down", "images", "threads"), 1)
+    for vector in PIXELS_SEARCH.thread_channels:
+        if problem.g % vector or vector * problem.data_type.bytes > 4 * DWORD:
+            continue
+        for columns, rows, unroll in _strips(problem):
+            strip = PixelTiling(vector=vector, columns=columns, rows=rows, unroll=unroll, **one)
+            if vgprs(problem, strip) <= registers:
+                yield strip
+
+
+def tilings(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+    """Every strip with each of its best layouts of threads."""
+    for strip in strips(problem, target):
+        yield from _threads(problem, target, strip)
+
+
+def candidates(
+    wgrad: ConvProblem, target: Target, tile: tuple[int, ...] = ()
+) -> tuple[Strategy, ...]:
+    """Tilings, fastest first; those with the strip `tile`, where one is given.
+
+    All strips get a first look with their best layout of threads, the fastest are modelled with
+    several.
+    """
+    problem = depthwise(wgrad, target)
+    if problem is None:
+        return ()
+
+    def seconds(tiling: PixelTiling) -> tuple[float, ...]:
+        # Of equally fast layouts the one whose threads lie nearest to one another in memory.
+        near = (-tiling.lanes * tiling.vector, -tiling.across, -tiling.down)
+        return predict(wgrad, target, tiling), *near
+
+    first = [
+        next(_threads(problem, target, strip))
+        for strip in strips(problem, target)
+        if tile in ((), (strip.columns, strip.rows, strip.vector))
+    ]
+    best = sorted(first, key=seconds)[: PIXELS_SEARCH.modelled_tilings]
+    every = dict.fromkeys(one for strip in best for one in _threads(problem, target, strip))
+    return tuple(
+        Strategy(name="depthwise_pixels", tiling=tiling, split_k=1)
+        for tiling in sorted(every, key=seconds)[: PIXELS_SEARCH.most_tilings]
+    )
+
+
+def _tiling(one: Strategy) -> PixelTiling:
+    assert isinstance(one.tiling, PixelTiling)
+    return one.tiling
+
+
+def passes(wgrad: ConvProblem, one: Strategy) -> tuple[Pass, ...]:
+    """The payload as a kernel of vectors."""
+    from conv_compiler.passes.depthwise_pixels import DepthwisePixels
+
+    assert isinstance(wgrad, EquivalentWgrad)
+    problem = wgrad.of
+    return (
+        DepthwisePixels(
+            **asdict(_tiling(one)),
+            direction=problem.direction,
+            batch=problem.n,
+            groups=problem.g,
+            image=problem.image,
+            outs=problem.out_image,
+            filter=problem.filter,
+            stride=problem.stride,
+            dilation=problem.dilation,
+            pad=problem.pad_low,
+        ),
+    )
+
+
+def schedule(target: Target, one: Strategy) -> Schedule:
+    """Pipeline of a kernel of vectors."""
+    info = CompilationInfo(
+        lowering_config="#iree_gpu.lowering_config<{}>",
+        pipeline=read_pipeline("gpu_depthwise", {target.backend: True}).steps,
+        workgroup_size=(_tiling(one).threads, 1, 1),
+        subgroup_size=target.subgroup_size,
+    )
+    return Schedule(roles={"contraction": info})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwisePixels(StrategyKind):
+    """A kernel that a pass writes (`passes/depthwise_pixels.py`)."""
+
+    normalise: str = "depthwise_pixels"
+    is_modelled: bool = True
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """Strips of result pixels that fit, fastest first."""
+        return candidates(wgrad, target, tile)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The pass that writes the kernel, and the pipeline behind it."""
+        return Lowering(passes=passes(wgrad, one), schedule=schedule(target, one))
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """One part: a thread has all taps of a result pixel."""
+        return [1]
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """One part: a thread has all taps of a result pixel."""
+        return 1
+
+    def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
+        """Seconds by the performance model."""
+        return predict(wgrad, target, _tiling(one))
+
+    def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
+        """(workgroups, iterations of the main loop) of one part."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        return blocks(wgrad.of, _tiling(one)), 1
+
+
+DEPTHWISE_PIXELS = DepthwisePixels(
+    name="depthwise_pixels",
+    description="forward and data gradient of groups of one channel, sums in registers, vector fma",
+    tile="columns x rows x groups of a thread's strip of result pixels",
+    backends=("rocm",),
+)
