@@ -21,6 +21,7 @@ from conv_compiler.targets import mma
 from conv_compiler.targets.pipes import (
     GFX9_READ,
     GFX950_READ,
+    KIB,
     MIB,
     cdna_pipes,
     gfx125_pipes,
@@ -70,6 +71,7 @@ AMD = (
             last_level_gb_per_s=None,  # R: has none
             last_level_bytes=8 * MIB,  # R: the L2
             l2_channels=32,  # R
+            l1_bytes=16 * KIB,  # D
             waves_per_simd=10,  # R
             vgprs_per_simd=256,  # R
             vgpr_granule=4,  # R
@@ -102,6 +104,7 @@ AMD = (
             last_level_gb_per_s=None,  # R: has none
             last_level_bytes=8 * MIB,  # R: the L2
             l2_channels=32,  # D
+            l1_bytes=16 * KIB,  # D
         ),
     ),
     Target(
@@ -126,7 +129,8 @@ AMD = (
             lds_read_cycles=GFX9_READ,
             last_level_gb_per_s=17000,  # D: AMD's slides on MI300
             last_level_bytes=256 * MIB,  # D
-            l2_channels=16 * 8,  # R: of each XCD
+            l2_channels=16 * 8,  # D: of each XCD
+            l1_bytes=32 * KIB,  # D
         ),
     ),
     Target(
@@ -152,6 +156,7 @@ AMD = (
             last_level_gb_per_s=17000,  # U: as gfx942
             last_level_bytes=256 * MIB,  # D
             l2_channels=16 * 8,  # U: as gfx942
+            l1_bytes=32 * KIB,  # D
         ),
     ),
     Target(

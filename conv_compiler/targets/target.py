@@ -79,6 +79,8 @@ class Pipes:
     lds_read_cycles: LdsCycles
     lds_write_cycles: LdsCycles
     memory_bytes_per_cycle: float  # between a unit and the caches
+    lines_per_cycle: float | None  # that a unit's vector L1 looks up
+    l1_bytes: int  # of each compute unit
     l2_bytes_per_cycle: float | None  # the whole chip
     l2_parts: int  # dies with an L2 of their own
     last_level_gb_per_s: float | None
@@ -96,9 +98,9 @@ _POSITIVE = (
 _POSITIVE_PIPES = (
     *("cus_per_unit", "waves_per_simd", "workgroups", "vgprs_per_simd", "vgpr_granule"),
     *("valu_cycles", "scalar_cycles", "memory_bytes_per_cycle", "l2_parts", "last_level_bytes"),
-    *("load_cycles", "lds_latency_cycles", "launch_seconds"),
+    *("l1_bytes", "load_cycles", "lds_latency_cycles", "launch_seconds"),
 )
-_POSITIVE_OR_UNKNOWN = ("l2_bytes_per_cycle", "last_level_gb_per_s")
+_POSITIVE_OR_UNKNOWN = ("lines_per_cycle", "l2_bytes_per_cycle", "last_level_gb_per_s")
 _MOST_MACH = 0xFF  # EF_AMDGPU_MACH is the low byte of e_flags
 
 
