@@ -17,7 +17,7 @@ is installed.
 
 from __future__ import annotations
 
-from conv_compiler.targets import mma
+from conv_compiler.targets import mma, sustained
 from conv_compiler.targets.pipes import (
     GFX9_READ,
     GFX950_READ,
@@ -98,6 +98,7 @@ AMD = (
         flushed=("f16", "bf16"),
         # D: as MIOpen does there unless it is told not to (the same page).
         gradients_as=(("f16", "bf16"),),
+        sustained=sustained.GFX90A,
         pipes=cdna_pipes(
             dies=1,  # D
             lds_read_cycles=GFX9_READ,
@@ -124,6 +125,7 @@ AMD = (
         mma=mma.CDNA3_MMA,
         cycles=mma.CDNA3_CYCLES,
         pipeline_stages=3,
+        sustained=sustained.GFX942,
         pipes=cdna_pipes(
             dies=8,  # D: XCDs
             lds_read_cycles=GFX9_READ,
@@ -150,6 +152,7 @@ AMD = (
         mma=mma.CDNA4_MMA,
         cycles=mma.CDNA4_CYCLES,
         pipeline_stages=3,
+        sustained=sustained.GFX950,
         pipes=cdna_pipes(
             dies=8,  # D
             lds_read_cycles=GFX950_READ,
@@ -175,6 +178,7 @@ AMD = (
         vector_flops_per_clock=256,  # D
         mma=mma.RDNA3_MMA,
         cycles=mma.RDNA3_CYCLES,
+        sustained=sustained.GFX1100,
         pipes=rdna_pipes(last_level_bytes=96 * MIB),  # R
     ),
     Target(
@@ -283,6 +287,7 @@ AMD = (
         vector_flops_per_clock=256,  # D
         mma=mma.RDNA4_MMA,
         cycles=mma.RDNA4_CYCLES,
+        sustained=sustained.GFX1201,
         pipes=rdna_pipes(last_level_bytes=64 * MIB),  # R
     ),
     Target(

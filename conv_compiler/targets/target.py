@@ -14,6 +14,7 @@ from conv_compiler.targets.backends import BACKENDS
 from conv_compiler.targets.limits import ACCUMULATOR_SHARE, K_TILE_BYTES, MMA_TILES
 from conv_compiler.targets.mma import Cycles, Mma, cycles_of
 from conv_compiler.targets.processors import Processor, host_processor
+from conv_compiler.targets.sustained import Sustained
 
 # Tables of instruction words that the virtual GPU has, and generations whose rules of memory and
 # waiting it knows (gfx9, gfx11, gfx12).
@@ -120,7 +121,8 @@ class Target:
     software pipeline: of 3, whose iterations `passes/interleave.py` orders, where that is faster by
     the model.
 
-    Of AMD's chips alone: `isa`, `elf_mach` (EF_AMDGPU_MACH of a code object) and `cycles`, which
+    `sustained` has what the chip keeps up under load; `pipes`, the clock and the bandwidths are
+    peaks, by which tilings are ranked. Of AMD's chips alone: `isa`, `elf_mach` (EF_AMDGPU_MACH of a code object) and `cycles`, which
     has those of every matrix instruction that machine code may hold.
     """
 
@@ -140,6 +142,7 @@ class Target:
     gradients_as: tuple[tuple[str, str], ...] = ()
     pipeline_stages: int = 2
     pipes: Pipes | None = None
+    sustained: Sustained | None = None
     isa: Isa | None = None
     elf_mach: int = 0
     cycles: Cycles = ()
