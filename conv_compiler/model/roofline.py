@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,44 @@ def work_of(problem: ConvProblem, target: Target) -> Work:
     return Work(
         flops=(terms.count if terms else 1) * problem.flops,
         operands=(terms.dtype, terms.dtype) if terms else multiplied(problem, target),
-        bytes=problem.bytes,
+        bytes=least_bytes(problem),
     )
+
+
+def least_bytes(problem: ConvProblem) -> int:
+    """Operands, result and d, each moved once, without the pixels that no tap of a read image
+    meets: a filter of 1x1 with stride 2 reads a quarter of them."""
+    if "input" not in problem.tensors[:2]:
+        return problem.bytes
+    met = math.prod(
+        _met(*line)
+        for line in zip(
+            *(problem.image, problem.out_image, problem.filter, problem.stride),
+            *(problem.dilation, problem.pad_low),
+            strict=True,
+        )
+    )
+    left_out = math.prod(problem.image) - met
+    return problem.bytes - left_out * problem.n * problem.g * problem.c * problem.data_type.bytes
+
+
+def _met(size: int, outs: int, taps: int, stride: int, dilation: int, pad: int) -> int:
+    """Pixels of a spatial dimension that any tap meets.
+
+    A tap meets every stride-th pixel: a run of pixels of one phase.
+    """
+    runs: dict[int, list[tuple[int, int]]] = {}
+    for tap in range(taps):
+        first, phase = divmod(tap * dilation - pad, stride)
+        of_phase = len(range(phase, size, stride))
+        runs.setdefault(phase, []).append((max(first, 0), min(first + outs, of_phase)))
+    met = 0
+    for of_one in runs.values():
+        reached = 0
+        for start, end in sorted(of_one):
+            met += max(0, end - max(start, reached))
+            reached = max(reached, end)
+    return met
 
 
 def peak_flops(operands: tuple[str, str], target: Target) -> float:
@@ -50,18 +87,31 @@ def peak_flops(operands: tuple[str, str], target: Target) -> float:
     return a_cycle * target.clock_ghz * 1e9
 
 
-def least(work: Work, target: Target) -> float:
+def least(work: Work, target: Target, resident: bool = False) -> float:
     """The roofline at the peaks: arithmetic or each tensor once over memory, and one launch.
 
     Caches that hold a tensor from one call to the next are left out, as in the model of a kernel.
-    Raises UnsupportedTarget for chips without facts.
+    `resident` is for a call that is repeated: tensors that all fit in the last-level cache come
+    from there, at any speed where none is known. Raises UnsupportedTarget for chips without facts.
     """
+    chip = chip_facts(target)
     arithmetic = work.flops / peak_flops(work.operands, target)
-    memory = work.bytes / target.memory_gb_per_s / 1e9
-    return max(arithmetic, memory) + chip_facts(target).launch_seconds
+    rate: float | None = target.memory_gb_per_s
+    if resident and work.bytes <= chip.last_level_bytes:
+        rate = chip.last_level_gb_per_s or _l2_gb_per_s(target)
+    return max(arithmetic, _seconds(work.bytes, rate)) + chip.launch_seconds
 
 
-def sustained_least(work: Work, target: Target) -> float | None:
+def _seconds(size: float, gb_per_s: float | None) -> float:
+    return size / gb_per_s / 1e9 if gb_per_s else 0.0
+
+
+def _l2_gb_per_s(target: Target) -> float | None:
+    a_cycle = chip_facts(target).l2_bytes_per_cycle
+    return a_cycle * target.clock_ghz if a_cycle else None
+
+
+def sustained_least(work: Work, target: Target, resident: bool = False) -> float | None:
     """The same by the best rates that any kernel keeps up; None where none were published.
 
     A rate nobody published is the peak.
@@ -72,8 +122,12 @@ def sustained_least(work: Work, target: Target) -> float | None:
     a, b = (_rate_type(one) for one in work.operands)
     matrix = rates.matrix_of(a) if a == b else None
     flops = matrix.tflops * 1e12 if matrix else peak_flops(work.operands, target)
-    memory = work.bytes / rates.memory_best_gb_per_s / 1e9
-    return max(work.flops / flops, memory) + chip_facts(target).launch_seconds
+    chip = chip_facts(target)
+    rate: float | None = rates.memory_best_gb_per_s
+    if resident and work.bytes <= chip.last_level_bytes:
+        last_level = rates.last_level_best_gb_per_s or chip.last_level_gb_per_s
+        rate = last_level or rates.l2_gb_per_s or _l2_gb_per_s(target)
+    return max(work.flops / flops, _seconds(work.bytes, rate)) + chip.launch_seconds
 
 
 def _rate_type(dtype: str) -> str:
