@@ -122,8 +122,8 @@ class Target:
     the model.
 
     `sustained` has what the chip keeps up under load; `pipes`, the clock and the bandwidths are
-    peaks, by which tilings are ranked. Of AMD's chips alone: `isa`, `elf_mach` (EF_AMDGPU_MACH of a code object) and `cycles`, which
-    has those of every matrix instruction that machine code may hold.
+    peaks, by which tilings are ranked. Of AMD's chips alone: `isa`, `elf_mach` (EF_AMDGPU_MACH of a
+    code object) and `cycles`, which has those of every matrix instruction that code may hold.
     """
 
     name: str

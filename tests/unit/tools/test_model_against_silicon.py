@@ -61,7 +61,7 @@ def test_records_are_complete(records):
         assert one.chip in CHIPS
         assert one.us > 0
         assert one.source.startswith("https://")
-        assert one.software and one.card and one.date, one.id
+        assert all((one.software, one.card, one.date)), one.id
     same = Counter((one.chip, one.card, one.operation, one.software) for one in records)
     assert same.most_common(1)[0][1] == 1
 
