@@ -51,6 +51,19 @@ def gemm_payload(m: int, n: int, k: int, dtype: str, result_dtype: str, layout: 
     sums, result = f"tensor<{m}x{n}xf32>", f"tensor<{m}x{n}x{result_dtype}>"
     maps = ", ".join(f"affine_map<(d0, d1, d2) -> ({one})>" for one in (a[0], b[0], "d0, d1"))
     same = ", ".join(["affine_map<(d0, d1) -> (d0, d1)>"] * 2)
+    rounded = (
+        ""
+        if result_dtype == "f32"
+        else f"""
+  %narrow = tensor.empty() : {result}
+  %c = linalg.generic {{indexing_maps = [{same}], iterator_types = ["parallel", "parallel"]}}
+      ins(%sums : {sums}) outs(%narrow : {result}) {{
+    ^bb0(%sum: f32, %unused: {result_dtype}):
+      %value = arith.truncf %sum : f32 to {result_dtype}
+      linalg.yield %value : {result_dtype}
+  }} -> {result}
+"""
+    )
     return f"""
 func.func @main(%a: {a_type}, %b: {b_type}) -> {result} {{
   %zero = arith.constant 0.0 : f32
@@ -66,14 +79,7 @@ func.func @main(%a: {a_type}, %b: {b_type}) -> {result} {{
       %next = arith.addf %sum, %product : f32
       linalg.yield %next : f32
   }} -> {sums}
-  %narrow = tensor.empty() : {result}
-  %c = linalg.generic {{indexing_maps = [{same}], iterator_types = ["parallel", "parallel"]}}
-      ins(%sums : {sums}) outs(%narrow : {result}) {{
-    ^bb0(%sum: f32, %unused: {result_dtype}):
-      %value = arith.truncf %sum : f32 to {result_dtype}
-      linalg.yield %value : {result_dtype}
-  }} -> {result}
-  return %c : {result}
+{rounded}  return %{"sums" if result_dtype == "f32" else "c"} : {result}
 }}
 """
 
