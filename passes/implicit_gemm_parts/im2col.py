@@ -53,7 +53,7 @@ def is_summed_innermost(source: Source) -> bool:
     inner = _innermost(source)
     alone = all(pixel.size == 1 for pixel in source.summed[-1] if pixel is not inner)
     windows = any(not pixel.is_plain for pixel in source.pixels)
-    return alone and windows and inner.is_plain and inner.axis == source.rank - 1
+    return alone and inner.is_plain and inner.axis == source.rank - 1
 
 
 def _innermost(source: Source) -> PixelAxis:
