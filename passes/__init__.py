@@ -30,6 +30,7 @@ PASSES = MappingProxyType(
         "implicit-gemm": ("implicit_gemm", "ImplicitGemm"),
         "interleave": ("interleave", "Interleave"),
         "order-loops": ("order_loops", "OrderLoops"),
+        "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
         "split-reduction": ("split_reduction", "SplitReduction"),
