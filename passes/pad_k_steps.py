@@ -90,7 +90,7 @@ def _pad(tile: ir.Operation) -> None:
 
 
 def _padded(shape: list[int], strides: list[int]) -> list[int]:
-    """The strides where each k step, the outermost axis that is longer than one, is a row longer."""
+    """The strides with each k step, the outermost axis longer than one, a row longer."""
     row = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if stride != row:

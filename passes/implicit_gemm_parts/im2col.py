@@ -49,10 +49,9 @@ class _Roles:
 
 
 def is_summed_innermost(source: Source) -> bool:
-    """Whether the innermost summed loop walks the tensor's innermost axis, and windows others."""
+    """Whether the innermost summed loop walks the tensor's innermost axis, and no window does."""
     inner = _innermost(source)
     alone = all(pixel.size == 1 for pixel in source.summed[-1] if pixel is not inner)
-    windows = any(not pixel.is_plain for pixel in source.pixels)
     return alone and inner.is_plain and inner.axis == source.rank - 1
 
 
