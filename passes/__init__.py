@@ -27,13 +27,15 @@ PASSES = MappingProxyType(
         "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),
         "emulate-f8": ("emulate_f8", "EmulateF8"),
         "form-dispatch": ("form_dispatch", "FormDispatch"),
-        "implicit-gemm": ("implicit_gemm", "ImplicitGemm"),
+        "im2col": ("im2col", "Im2col"),
         "interleave": ("interleave", "Interleave"),
         "order-loops": ("order_loops", "OrderLoops"),
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
+        "split-k": ("split_k", "SplitK"),
         "split-reduction": ("split_reduction", "SplitReduction"),
+        "sum-parts": ("sum_parts", "SumParts"),
         "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )

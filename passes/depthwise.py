@@ -81,7 +81,8 @@ class Depthwise(StripOptions):
         region = dispatches.dispatch_region((epilogue or conv.op).results[0].type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
             apart = ops.split_axis(partials, 1, conv.taps)
-            weight = reduce_parts(conv, apart, self.split_k, (*conv.weight_loops[2:-1], "g"))
+            read = [conv.weight_order.index(name) for name in (*conv.weight_loops[2:-1], "g")]
+            weight = reduce_parts(apart, read, ops.shape_of(conv.op.results[0]))
             if epilogue is not None:
                 weight = apply_epilogue(epilogue, weight)
             dispatches.dispatch_return(weight)

@@ -10,7 +10,6 @@ from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
-from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import (
     Axis,
     Index,
@@ -18,6 +17,7 @@ from conv_compiler.ir.loop_nest import (
     find_nests,
     replace_nest,
 )
+from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import sum_parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,19 +73,4 @@ def _split(nest: LoopNest, wanted: dict[str, int]) -> None:
         operands=(nest.operands[0], gradient),
         indices=(tuple(cut(axis) for axis in nest.indices[0]), tuple(gradient_index), written),
         finish=lambda partials: sum_parts(ops.merge_axes(partials, 0, len(part))),
-    )
-
-
-def sum_parts(partials: ir.Value) -> ir.Value:
-    """The sum over the outermost axis, in its order."""
-    shape = ops.shape_of(partials)
-    dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
-    return ops.generic(
-        [partials],
-        ops.filled(shape[1:], ir.RankedTensorType(partials.type).element_type),
-        [[dims[-1], *dims[:-1]], dims[:-1]],
-        len(shape),
-        1,
-        lambda part, total: ops.add(total, part),
-        {ROLE: ir.StringAttr.get("reduction")},
     )

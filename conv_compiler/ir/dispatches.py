@@ -16,14 +16,28 @@ def dispatch_region(type: ir.Type) -> ir.Operation:
 
     Fill the block of its first region and end it with `dispatch_return`.
     """
-    region = ir.Operation.create(
+    region = _region(type)
+    region.regions[0].blocks.append()
+    return region
+
+
+def retyped(region: ir.Operation, type: ir.Type) -> ir.Operation:
+    """A dispatch region with a result of another type and the block of `region`, which keeps none.
+
+    What the block returns is to be replaced by a value of that type.
+    """
+    made = _region(type)
+    region.regions[0].blocks[0].append_to(made.regions[0])
+    return made
+
+
+def _region(type: ir.Type) -> ir.Operation:
+    return ir.Operation.create(
         "flow.dispatch.region",
         results=[type],
         regions=2,  # the second would count workgroups; tiling does
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
     )
-    region.regions[0].blocks.append()
-    return region
 
 
 def count_workgroups(region: ir.Operation) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Parts of the pass `implicit_gemm`: its operands, its contraction and its stores."""
+"""Parts of the passes `im2col`, `split_k` and `sum_parts`: operands, contraction, sums, stores."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -42,6 +43,12 @@ class Contraction:
     pad_low: tuple[int, ...]
     pad_high: tuple[int, ...]
     accumulator: ir.Type
+
+    @property
+    def weight_sizes(self) -> Mapping[str, int]:
+        """Extents of `weight_loops`, in their order."""
+        sizes = (self.groups, self.gemm_m, *self.taps, self.channels)
+        return dict(zip(self.weight_loops, sizes, strict=True))
 
     @property
     def ndim(self) -> int:

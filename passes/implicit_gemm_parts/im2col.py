@@ -18,7 +18,12 @@ from iree.compiler.dialects import tensor
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.implicit_gemm_parts.gather_source import PixelAxis, Source
+
+IM2COL = "iree_linalg_ext.im2col"
+_PAD_LOW, _PAD_HIGH = "static_output_pad_low", "static_output_pad_high"
+_SEGMENTS = "operandSegmentSizes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +155,7 @@ def im2col(
     is_padded = any((*source.pad_low, *source.pad_high))
     has_zeros = any(axes.extra) or is_padded
     op = ir.Operation.create(
-        "iree_linalg_ext.im2col",
+        IM2COL,
         results=[ir.RankedTensorType.get(list(shape), element)],
         operands=[
             source.value,
@@ -163,12 +168,38 @@ def im2col(
             **_output_attributes(axes),
             "static_input_pad_low": _i64s(source.pad_low if is_padded else ()),
             "static_input_pad_high": _i64s(source.pad_high if is_padded else ()),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
-                [1, 1, 0, 0, 0, 0, 0, 0, 0, int(has_zeros)]
-            ),
+            _SEGMENTS: ir.DenseI32ArrayAttr.get([1, 1, 0, 0, 0, 0, 0, 0, 0, int(has_zeros)]),
         },
     )
     result: ir.Value = op.results[0]
+    return result
+
+
+def lengthened(op: ir.Operation, axis: int, length: int) -> ir.Value:
+    """The operand with so many elements on an axis, zeros behind those that it had; in place of the
+    op that made it."""
+    value: ir.Value = op.results[0]
+    shape, element = ops.shape_of(value), ops.element_of(value)
+    more = length - shape[axis]
+    if not more:
+        return value
+    high = list(ir.DenseI64ArrayAttr(op.attributes[_PAD_HIGH])) or [0] * len(shape)
+    shape[axis], high[axis] = length, high[axis] + more
+    segments = list(ir.DenseI32ArrayAttr(op.attributes[_SEGMENTS]))
+    made = ir.Operation.create(
+        IM2COL,
+        results=[ir.RankedTensorType.get(shape, element)],
+        operands=[op.operands[0], tensor.EmptyOp(shape, element).result, ops.zero(element)],
+        attributes={
+            **{name: op.attributes[name] for name in op.attributes},
+            _PAD_LOW: _i64s(0 for _ in shape),
+            _PAD_HIGH: _i64s(high),
+            _SEGMENTS: ir.DenseI32ArrayAttr.get([*segments[:-1], 1]),
+        },
+    )
+    value.replace_all_uses_with(made.results[0])
+    erase_if_dead(op)
+    result: ir.Value = made.results[0]
     return result
 
 
@@ -211,8 +242,8 @@ def _output_attributes(axes: _OutputAxes) -> dict[str, ir.Attribute]:
         "static_offsets": _i64s(0 for _ in axes.extra),
         "static_output_sizes": ir.ArrayAttr.get([_i64s(parts) for parts in axes.sizes]),
         "output_perm": _i64s(axes.order),
-        "static_output_pad_low": _i64s(0 for _ in axes.extra if has_extra),
-        "static_output_pad_high": _i64s(axes.extra if has_extra else ()),
+        _PAD_LOW: _i64s(0 for _ in axes.extra if has_extra),
+        _PAD_HIGH: _i64s(axes.extra if has_extra else ()),
     }
 
 

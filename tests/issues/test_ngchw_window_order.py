@@ -12,11 +12,11 @@ import re
 import subprocess
 
 import pytest
+from conv_compiler.passes.implicit_gemm import ImplicitGemm
 from iree.compiler import ir
 
 from conv_compiler.build import build
 from conv_compiler.compiler.stages import compiler_flags, compiler_path
-from conv_compiler.passes.implicit_gemm import ImplicitGemm
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layouts import LAYOUTS, find_layout
 from conv_compiler.runtime.kernel import to_numpy

@@ -6,12 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.f8_emulation import emulation_passes
-from conv_compiler.strategies.gpu.loop_order import (
-    k_multiple,
-)
-from conv_compiler.strategies.gpu.tilings import (
-    stores_result,
-)
+from conv_compiler.strategies.gpu.loop_order import k_multiple
+from conv_compiler.strategies.gpu.tilings import stores_result
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
@@ -22,23 +18,28 @@ if TYPE_CHECKING:
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
     """The payload as a batched GEMM on whole tiles."""
-    from conv_compiler.passes.implicit_gemm import ImplicitGemm
+    from conv_compiler.passes.im2col import Im2col
+    from conv_compiler.passes.split_k import SplitK
+    from conv_compiler.passes.sum_parts import SumParts
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
     m, n, k = tiling.workgroup
+    tile_k = k if tiling.outside else k_multiple(k)
+    stores = stores_result(problem, target, tiling, strategy.split_k)
     return (
         *emulation_passes(problem, target, tiling.mma),
-        ImplicitGemm(
+        Im2col(
             tile_m=m,
             tile_n=n,
-            tile_k=k if tiling.outside else k_multiple(k),
-            split_k=strategy.split_k,
+            tile_k=tile_k,
             outside=tiling.outside,
             inside=tiling.inside,
             taps_outside=tiling.taps_outside,
             taps_in_rows=tiling.taps_in_rows,
             merged_groups=tiling.merged_groups,
-            stores_result=stores_result(problem, target, tiling, strategy.split_k),
+            columns_as_stored=stores,
         ),
+        SplitK(split_k=strategy.split_k, tile_k=tile_k),
+        SumParts(stores_result=stores),
     )
