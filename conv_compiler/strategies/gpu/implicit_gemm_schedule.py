@@ -15,7 +15,7 @@ from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tilings import stores_result
+from conv_compiler.strategies.gpu.tilings import stores_parts_in_order, stores_result
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -45,9 +45,9 @@ ORDERED_FLAGS = ("--vectorize-slp=false",)
 class Entries:
     """The entries of one kernel: which steps of the script run, with which sizes.
 
-    `stores` tells whether the kernel stores the result itself; `along_k` whether threads copy
-    operands a and b along gemm_k; `unmasked` is the operand, "a" or "b", that needs no zeros behind
-    the last pixel, or empty.
+    `stores` tells whether an op of its own stores the sums, as the result or in its order;
+    `along_k` whether threads copy operands a and b along gemm_k; `unmasked` is the operand, "a" or
+    "b", that needs no zeros behind the last pixel, or empty.
     """
 
     mma: Mma
@@ -111,7 +111,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         mma=mma_of(target, tiling),
         tiling=tiling,
         grid=workgroups_sequence(target, tiling),
-        stores=stores_result(problem, target, tiling, strategy.split_k),
+        stores=stores_result(problem, target, tiling, strategy.split_k)
+        or stores_parts_in_order(problem, target, tiling, strategy.split_k),
         along_k=copied_along_k(problem, target, tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
     )
