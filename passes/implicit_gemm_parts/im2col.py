@@ -68,18 +68,20 @@ def _innermost(source: Source) -> PixelAxis:
 
 def _by_pixels(source: Source, columns: _Columns) -> _Roles:
     """Summed pixels as M, columns as K: read along channels."""
-    if columns.channels_first:
-        raise UnsupportedStrategy(
-            "columns with channels outermost: the image is not read along gemm_k; use another form"
-        )
     taps, units = sorted(source.pixels, key=_axis), columns.units
-    windows, innermost = [tap.window for tap in taps], [columns.channels, *(1 for _ in units)]
+    parts = [
+        ([tap.window for tap in taps], [tap.axis for tap in taps]),
+        ([columns.channels, *(1 for _ in units)], [source.channel_axis, *units]),
+    ]
+    if columns.channels_first:
+        parts.reverse()
+    sizes, order = [part[0] for part in parts], [axis for part in parts for axis in part[1]]
     return _Roles(
         pixels=source.pixels,
         m_sizes=[[pixel.size for pixel in part] for part in source.summed],
         k_axes=(source.channel_axis, *units),
-        k_sizes=[windows, innermost] if columns.taps_outside else [[*windows, *innermost]],
-        k_order=(*(tap.axis for tap in taps), source.channel_axis, *units),
+        k_sizes=sizes if columns.taps_outside else [[*sizes[0], *sizes[1]]],
+        k_order=tuple(order),
     )
 
 

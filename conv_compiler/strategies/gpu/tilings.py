@@ -146,10 +146,7 @@ def _is_one_axis(problem: ConvProblem, target: Target, tiling: GpuTiling) -> boo
     letters = problem.layout_row.grouped.weight
     if tiling.taps_outside:
         return not letters.endswith("*")
-    if math.prod(problem.filter) == 1 or "*C" in letters:
-        return True
-    n_alone = tiling.inside == ("n",) or math.prod(problem.out_image) == 1
-    return "C*" in letters and n_alone and along_gemm_k(problem, target)[1] > 1
+    return math.prod(problem.filter) == 1 or "*C" in letters or "C*" in letters
 
 
 def other_copies(
