@@ -16,7 +16,6 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.implicit_gemm_parts.gather_source import PixelAxis, Source
