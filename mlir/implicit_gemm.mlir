@@ -16,7 +16,7 @@
 // below it. The lines of gpu_matrix.pipeline run the entries and IREE's passes between them.
 //
 //   @normalise (normalise/implicit_gemm.mlir)
-//     0. the convolution becomes this GEMM: im2col of A and B, split-K into parts s
+//     0. @im2col of A and B: the convolution becomes this GEMM; @split_k into parts s; @sum_parts
 //   @entry_workgroup
 //     1. @contraction or @contraction_and_store, @workgroups_*, @contraction_into_grid,
 //        @operands_into_grid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,8 +13,12 @@ from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.compiler import dumps, stages
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.runtime.kernel import to_numpy
 from conv_compiler.storage.cache import Cache
-from conv_compiler.verification.verify import Report, verify, verify_artifact
+from conv_compiler.targets import find_target
+from conv_compiler.verification.reference import reference
+from conv_compiler.verification.tolerance import tolerance
+from conv_compiler.verification.verify import Report, compare, inputs, verify, verify_artifact
 
 
 def check(
@@ -36,6 +41,23 @@ def check_special(artifact: Artifact, target: str, seeds: Iterable[int] = (0, 1)
     flushed = artifact.strategy.mma.endswith("_F16") and target == "gfx90a"
     found = verify_artifact(artifact, data="denormal")
     assert flushed or found.require().passed
+
+
+def wrong_on_the_cpu(problem: ConvProblem, text: str, folder: Path) -> int:
+    """Elements of the result that are wrong when a module is compiled for the CPU and run, on
+    integers."""
+    import iree.runtime
+
+    source, binary = folder / "module.mlir", folder / "module.vmfb"
+    source.write_text(text)
+    command = [stages.compiler_path(), source, "-o", binary]
+    command += stages.compiler_flags(find_target("cpu"))
+    subprocess.run(command, check=True, capture_output=True)
+    module = iree.runtime.load_vm_flatbuffer_file(str(binary), driver="local-sync")
+    operands = inputs(problem)
+    found = to_numpy(module.main(*operands))
+    allowed = tolerance(problem, "integers")
+    return compare(problem, found, reference(problem, *operands), allowed).wrong
 
 
 class _Stopped(Exception):

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from iree.compiler import ir
 
+# What an op is for: `contraction`, `packing`, `placement`, `reduction`, `epilogue`. By it a kernel
+# gets its schedule, and a pass finds what the one before left.
 ROLE = "conv_compiler.role"
 # Steps that leave a kernel as it is where it has another form mark its function with what they did:
 # an entry of `passthrough`, which LLVM keeps. The order of the main loop's operations: ORDERED, or

@@ -9,21 +9,17 @@ i-th one in the order (batch, space..., channel).
 from __future__ import annotations
 
 import re
-import subprocess
 
 import pytest
-from conv_compiler.passes.implicit_gemm import ImplicitGemm
 from iree.compiler import ir
 
 from conv_compiler.build import build
-from conv_compiler.compiler.stages import compiler_flags, compiler_path
+from conv_compiler.passes.im2col import Im2col
+from conv_compiler.passes.split_k import SplitK
+from conv_compiler.passes.sum_parts import SumParts
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layouts import LAYOUTS, find_layout
-from conv_compiler.runtime.kernel import to_numpy
-from conv_compiler.targets import find_target
-from conv_compiler.verification.reference import reference
-from conv_compiler.verification.tolerance import tolerance
-from conv_compiler.verification.verify import compare, inputs
+from tests.checks import wrong_on_the_cpu
 
 PERM = re.compile(
     r'operand = "b"}.*?m_pos = \[([^]]*)\] k_pos = \[([^]]*)\] input_k_perm = \[([^]]*)\]'
@@ -41,7 +37,12 @@ def as_gemm(problem, split_k=1):
     """The payload of a problem as a GEMM on tiles of one element."""
     with ir.Context(), ir.Location.unknown():
         module = build(problem)
-        ImplicitGemm(tile_m=1, tile_n=1, tile_k=1, split_k=split_k).apply(module)
+        for step in (
+            Im2col(tile_m=1, tile_n=1, tile_k=1),
+            SplitK(split_k=split_k, tile_k=1),
+            SumParts(),
+        ):
+            step.apply(module)
         return str(module)
 
 
@@ -62,21 +63,6 @@ def test_windows_are_listed_by_rank(row, ndim):
     assert numbers(perm)[: ndim + 2] == ([0, *identity[2:], 1] if channels_first else identity)
 
 
-def error_on_the_cpu(problem, text, folder):
-    """Weights that are wrong when the text is compiled for the CPU and run."""
-    import iree.runtime
-
-    (folder / "module.mlir").write_text(text)
-    command = [compiler_path(), folder / "module.mlir", "-o", folder / "module.vmfb"]
-    subprocess.run([*command, *compiler_flags(find_target("cpu"))], check=True, capture_output=True)
-    module = iree.runtime.load_vm_flatbuffer_file(str(folder / "module.vmfb"), driver="local-sync")
-    operands = inputs(problem)
-    got = to_numpy(module.main(*operands))
-    return compare(
-        problem, got, reference(problem, *operands), tolerance(problem, "integers")
-    ).wrong
-
-
 CASES = [(row.spell(2), 2) for row in LAYOUTS]
 CASES += [(find_layout("NGCHW_GKCYX_NGKHW", ndim).spell(ndim), ndim) for ndim in (1, 3)]
 
@@ -84,7 +70,7 @@ CASES += [(find_layout("NGCHW_GKCYX_NGKHW", ndim).spell(ndim), ndim) for ndim in
 @pytest.mark.parametrize(("layout", "ndim"), CASES)
 def test_gemm_reads_the_right_elements(layout, ndim, tmp_path):
     problem = problem_of(layout, ndim)
-    assert error_on_the_cpu(problem, as_gemm(problem, split_k=2), tmp_path) == 0
+    assert wrong_on_the_cpu(problem, as_gemm(problem, split_k=2), tmp_path) == 0
 
 
 def test_the_identity_is_wrong_for_channels_first(tmp_path):
@@ -92,4 +78,4 @@ def test_the_identity_is_wrong_for_channels_first(tmp_path):
     text = as_gemm(problem)
     assert "input_k_perm = [0, 2, 3, 1, 4]" in text
     broken = text.replace("input_k_perm = [0, 2, 3, 1, 4]", "input_k_perm = [0, 1, 2, 3, 4]")
-    assert error_on_the_cpu(problem, broken, tmp_path) > 0
+    assert wrong_on_the_cpu(problem, broken, tmp_path) > 0

@@ -95,7 +95,7 @@ class ImplicitGemm(GemmKind):
         return mma_candidates(wgrad, target, split_k, tile)
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
-        """im2col, GEMM and split-K; then `mlir/implicit_gemm.mlir`."""
+        """im2col, split-K and the sum of the parts; then `mlir/implicit_gemm.mlir`."""
         return Lowering(
             passes=passes(wgrad, target, one), schedule=mma_schedule(wgrad, target, one)
         )

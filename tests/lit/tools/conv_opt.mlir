@@ -6,7 +6,7 @@
 // RUN: %conv_opt %s --print-each --iree-opt 'builtin.module(cse)' \
 // RUN:   --iree-opt 'builtin.module(canonicalize)' | %filecheck --check-prefix=EACH
 // RUN: not %conv_opt %s --pass nope 2>&1 | %filecheck --check-prefix=UNKNOWN
-// RUN: not %conv_opt %s --pass 'implicit-gemm{tile_m=16}' 2>&1 | %filecheck --check-prefix=MISSING
+// RUN: not %conv_opt %s --pass 'im2col{tile_m=16}' 2>&1 | %filecheck --check-prefix=MISSING
 // RUN: not %conv_opt %s --iree-opt 'builtin.module(nope)' 2>&1 | %filecheck --check-prefix=PIPELINE
 // RUN: %conv_opt --list | %filecheck --check-prefix=LIST
 
@@ -24,9 +24,9 @@
 // EACH-NOT: arith.mulf
 
 // UNKNOWN: conv-opt: error: pass nope: not in the table
-// MISSING: conv-opt: error: pass implicit-gemm: tile_n is missing
+// MISSING: conv-opt: error: pass im2col: tile_n is missing
 // PIPELINE: conv-opt: error: pipeline builtin.module(nope)
-// LIST: implicit-gemm{tile_m tile_n tile_k split_k=1 outside=() inside=() taps_outside=False taps_in_rows=False merged_groups=1 stores_result=False}
+// LIST: im2col{tile_m tile_n tile_k outside=() inside=() taps_outside=False taps_in_rows=False merged_groups=1 columns_as_stored=False}
 
 func.func @main(%a: f32) -> f32 {
   %one = arith.constant 1.0 : f32

@@ -2,15 +2,18 @@
 
 // RUN: %conv_compiler inspect --stage payload -n 20 -g 3 -k 32 -c 16 --image 6x7 --filter 2x3 \
 // RUN:   --pad 1 --target gfx942 > %t
-// RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=16 tile_k=16 split_k=4 outside=ho,wo inside=n taps_outside=true}' \
+// RUN: %conv_opt %t --pass 'im2col{tile_m=32 tile_n=16 tile_k=16 outside=ho,wo inside=n taps_outside=true}' \
+// RUN:   --pass 'split-k{split_k=4 tile_k=16}' --pass 'sum-parts' \
 // RUN:   | %filecheck --check-prefix=BATCH
-// RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=32 tile_k=16 split_k=2 outside=n,ho inside=wo}' \
+// RUN: %conv_opt %t --pass 'im2col{tile_m=32 tile_n=32 tile_k=16 outside=n,ho inside=wo}' \
+// RUN:   --pass 'split-k{split_k=2 tile_k=16}' --pass 'sum-parts' \
 // RUN:   | %filecheck --check-prefix=ROWS
-// RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=16 tile_k=10 split_k=4 outside=ho,wo,no inside=n taps_outside=true}' \
+// RUN: %conv_opt %t --pass 'im2col{tile_m=32 tile_n=16 tile_k=10 outside=ho,wo,no inside=n taps_outside=true}' \
+// RUN:   --pass 'split-k{split_k=4 tile_k=10}' --pass 'sum-parts' \
 // RUN:   | %filecheck --check-prefix=CHUNKS
-// RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=16 tile_k=16 outside=ho,wo,no inside=n}' 2>&1 \
+// RUN: not %conv_opt %t --pass 'im2col{tile_m=32 tile_n=16 tile_k=16 outside=ho,wo,no inside=n}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=UNEVEN
-// RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=16 tile_k=16 outside=ho inside=n}' 2>&1 \
+// RUN: not %conv_opt %t --pass 'im2col{tile_m=32 tile_n=16 tile_k=16 outside=ho inside=n}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=LOST
 
 // 7 x 7 output pixels are 49, in 4 parts of 13, three of them zeros; 20 images of 32.

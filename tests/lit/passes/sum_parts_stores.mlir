@@ -2,15 +2,19 @@
 
 // RUN: %conv_compiler inspect --stage payload -n 8 -k 64 -c 32 --image 8x8 --filter 3x3 --pad 1 \
 // RUN:   --elementwise "scale_add(0.5):f32" > %t
-// RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=32 tile_k=16 outside=ho,wo inside=n taps_outside=true stores_result=true}' \
+// RUN: %conv_opt %t --pass 'im2col{tile_m=32 tile_n=32 tile_k=16 outside=ho,wo inside=n taps_outside=true columns_as_stored=true}' \
+// RUN:   --pass 'split-k{split_k=1 tile_k=16}' --pass 'sum-parts{stores_result=true}' \
 // RUN:   | %filecheck --check-prefix=WEIGHT
 // RUN: %conv_compiler inspect --stage payload --direction fwd -n 8 -k 64 -c 32 --image 8x8 \
 // RUN:   --filter 3x3 --pad 1 --target gfx942 > %t
-// RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=32 tile_k=16 outside=ho,wo inside=n stores_result=true}' \
+// RUN: %conv_opt %t --pass 'im2col{tile_m=32 tile_n=32 tile_k=16 outside=ho,wo inside=n columns_as_stored=true}' \
+// RUN:   --pass 'split-k{split_k=1 tile_k=16}' --pass 'sum-parts{stores_result=true}' \
 // RUN:   | %filecheck --check-prefix=OUTPUT
-// RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=32 tile_k=16 stores_result=true}' 2>&1 \
+// RUN: not %conv_opt %t --pass 'im2col{tile_m=32 tile_n=32 tile_k=16 columns_as_stored=true}' \
+// RUN:   --pass 'split-k{split_k=1 tile_k=16}' --pass 'sum-parts{stores_result=true}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=PIXELS
-// RUN: not %conv_opt %t --pass 'implicit-gemm{tile_m=48 tile_n=32 tile_k=16 outside=ho,wo inside=n stores_result=true}' 2>&1 \
+// RUN: not %conv_opt %t --pass 'im2col{tile_m=48 tile_n=32 tile_k=16 outside=ho,wo inside=n columns_as_stored=true}' \
+// RUN:   --pass 'split-k{split_k=1 tile_k=16}' --pass 'sum-parts{stores_result=true}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=REST
 
 // d is seen in P's axes, its taps as one.
@@ -33,4 +37,4 @@
 // OUTPUT-NOT: flow.dispatch.region
 
 // PIXELS: columns with channels outermost: the image is not read along gemm_k
-// REST: tile 48x32: needs one part, whole tiles
+// REST: result stored by the matrix kernel: needs one part, whole tiles

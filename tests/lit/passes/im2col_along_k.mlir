@@ -3,7 +3,8 @@
 
 // RUN: %conv_compiler inspect --stage payload --direction fwd -n 16 -g 2 -k 32 -c 32 \
 // RUN:   --image 14x14 --filter 3x3 --pad 1 --target gfx942 > %t
-// RUN: %conv_opt %t --pass 'implicit-gemm{tile_m=32 tile_n=64 tile_k=16 split_k=3 outside=ho,wo inside=n}' \
+// RUN: %conv_opt %t --pass 'im2col{tile_m=32 tile_n=64 tile_k=16 outside=ho,wo inside=n}' \
+// RUN:   --pass 'split-k{split_k=3 tile_k=16}' --pass 'sum-parts' \
 // RUN:   | %filecheck
 
 // 9 taps around 32 channels; columns are the 16 x 14 x 14 pixels of the result.
