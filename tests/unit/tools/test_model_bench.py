@@ -75,13 +75,15 @@ def test_summary(bench):
     def row(label, ratio=None, **more):
         times = {"ours_seconds": 1.0, "iree_seconds": ratio, "ratio": ratio} if ratio else {}
         times["least_seconds"] = 0.5
-        return {"label": label, "chip": "x", "dtype": "f16", "kind": "y", **times, **more}
+        kinds = {"chip": "x", "dtype": "f16", "direction": "fwd", "kind": "y"}
+        return {"label": label, **kinds, **times, **more}
 
     found = [row("a", 4.0), row("b", 1.0, ours_spills=3), row("c", 0.25), row("d", ours_seconds=1)]
     assert bench.summary(found) == [
         {
             "chip": "x",
             "dtype": "f16",
+            "direction": "fwd",
             "kind": "y",
             "problems": 4,
             "mean": pytest.approx(1.0),
