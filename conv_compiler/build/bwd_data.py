@@ -105,8 +105,15 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
 
 
 def _is_one_tap(problem: ConvProblem, cut: tuple[Phases, ...]) -> bool:
-    """Whether the filter has one tap, which meets the input pixels of one phase."""
-    return max(problem.filter) == 1 == max(one.count * one.taps for one in cut)
+    """Whether the filter has one tap, which meets the input pixels of one phase.
+
+    With pads and a stride beyond the image it may meet none.
+    """
+    meets = all(
+        one.first + pad == one.lowest * stride
+        for one, pad, stride in zip(cut, problem.pad_low, problem.stride, strict=True)
+    )
+    return meets and max(problem.filter) == 1 == max(one.count * one.taps for one in cut)
 
 
 def _in_place(problem: ConvProblem, found: ir.Value, cut: tuple[Phases, ...]) -> ir.Value:
