@@ -239,93 +239,9 @@ transform.named_sequence @operand_copies(%func: !transform.any_op {transform.rea
   transform.yield %a, %b : !transform.any_op, !transform.any_op
 }
 
-// 3b. The pieces that threads copy: `row` by `k` elements of [q,] k step, m or n step, row, k; the
-//     last axis is the fastest. IREE gives some instructions two axes for row (`row2`) or k (`k2`).
-transform.named_sequence @threads_ri_row_k(
-    %func: !transform.any_op {transform.readonly},
-    %copy: !transform.any_op {transform.consumed},
-    %row: !transform.param<i64> {transform.readonly},
-    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-  %piece, %threads = transform.structured.tile_using_forall %copy
-      tile_sizes [1, 1, %row, %k]
-      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
-                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  transform.yield %threads : !transform.any_op
-}
-transform.named_sequence @threads_ri_row_k2(
-    %func: !transform.any_op {transform.readonly},
-    %copy: !transform.any_op {transform.consumed},
-    %row: !transform.param<i64> {transform.readonly},
-    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-  %piece, %threads = transform.structured.tile_using_forall %copy
-      tile_sizes [1, 1, %row, 1, %k]
-      (mapping = [#gpu.thread<linear_dim_4>, #gpu.thread<linear_dim_3>,
-                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>,
-                  #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  transform.yield %threads : !transform.any_op
-}
-transform.named_sequence @threads_ri_row2_k2(
-    %func: !transform.any_op {transform.readonly},
-    %copy: !transform.any_op {transform.consumed},
-    %row: !transform.param<i64> {transform.readonly},
-    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-  %piece, %threads = transform.structured.tile_using_forall %copy
-      tile_sizes [1, 1, 1, %row, 1, %k]
-      (mapping = [#gpu.thread<linear_dim_5>, #gpu.thread<linear_dim_4>,
-                  #gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
-                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  transform.yield %threads : !transform.any_op
-}
-transform.named_sequence @threads_qri_row_k(
-    %func: !transform.any_op {transform.readonly},
-    %copy: !transform.any_op {transform.consumed},
-    %row: !transform.param<i64> {transform.readonly},
-    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-  %piece, %threads = transform.structured.tile_using_forall %copy
-      tile_sizes [1, 1, 1, %row, %k]
-      (mapping = [#gpu.thread<linear_dim_4>, #gpu.thread<linear_dim_3>,
-                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>,
-                  #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  transform.yield %threads : !transform.any_op
-}
-transform.named_sequence @threads_qri_row_k2(
-    %func: !transform.any_op {transform.readonly},
-    %copy: !transform.any_op {transform.consumed},
-    %row: !transform.param<i64> {transform.readonly},
-    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-  %piece, %threads = transform.structured.tile_using_forall %copy
-      tile_sizes [1, 1, 1, %row, 1, %k]
-      (mapping = [#gpu.thread<linear_dim_5>, #gpu.thread<linear_dim_4>,
-                  #gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
-                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  transform.yield %threads : !transform.any_op
-}
-transform.named_sequence @threads_qri_row2_k2(
-    %func: !transform.any_op {transform.readonly},
-    %copy: !transform.any_op {transform.consumed},
-    %row: !transform.param<i64> {transform.readonly},
-    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-  %piece, %threads = transform.structured.tile_using_forall %copy
-      tile_sizes [1, 1, 1, 1, %row, 1, %k]
-      (mapping = [#gpu.thread<linear_dim_6>, #gpu.thread<linear_dim_5>,
-                  #gpu.thread<linear_dim_4>, #gpu.thread<linear_dim_3>,
-                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>,
-                  #gpu.thread<linear_dim_0>])
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op)
-  transform.yield %threads : !transform.any_op
-}
-
+// 3b. The pieces that threads copy: @threads_*, or @threads_along_k_* where the operand is contiguous
+//     along gemm_k. One sequence a number of axes, in operand_copies.mlir.
+//
 // 3c. Each thread reads its own piece of the source, transposes it in registers and writes it to
 //     LDS.
 transform.named_sequence @read_in_threads(

@@ -31,6 +31,7 @@ PASSES = MappingProxyType(
         "im2col": ("im2col", "Im2col"),
         "interleave": ("interleave", "Interleave"),
         "order-loops": ("order_loops", "OrderLoops"),
+        "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
         "split-k": ("split_k", "SplitK"),

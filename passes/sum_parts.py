@@ -9,7 +9,9 @@ Before:                                     After, in a dispatch region of its o
 The sum runs over the weight's axes, in rising order of s: role `reduction`. Where a single part
 holds the weight in its order, and there is no epilogue, no kernel is left but a view.
 
-With `stores_result` the kernel of the contraction runs the epilogue and has the result.
+With `stores_result` the kernel of the contraction runs the epilogue and has the result. With
+`parts_as_stored` it stores P in the order of the result's axes, which the sum then reads and writes
+in whole lines.
 """
 
 from __future__ import annotations
@@ -21,7 +23,12 @@ from iree.compiler import ir
 
 from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.loop_nest import erase_if_dead
-from conv_compiler.passes.implicit_gemm_parts.direct_store import Store, stored_axes, unfit
+from conv_compiler.passes.implicit_gemm_parts.direct_store import (
+    Store,
+    in_stored_order,
+    stored_axes,
+    unfit,
+)
 from conv_compiler.passes.implicit_gemm_parts.placed_sum import PlacedSum, find_placed_sum
 from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
     apply_epilogue,
@@ -33,11 +40,15 @@ from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
 
 @dataclass(frozen=True, kw_only=True)
 class SumParts:
-    """With `stores_result` the kernel of the contraction stores the result itself: for one part,
-    whole tiles, and columns that are side by side in the result."""
+    """Options: what the kernel of the contraction stores, P itself where both are false.
+
+    `stores_result`: the result, for one part and whole tiles. `parts_as_stored`: P in the order of
+    the result. Both need columns that are side by side in the result, and exclude each other.
+    """
 
     name: ClassVar[str] = "sum-parts"
     stores_result: bool = False
+    parts_as_stored: bool = False
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the sum; UnsupportedStrategy if no sum of parts is placed in a weight."""
@@ -46,19 +57,25 @@ class SumParts:
             epilogue = find_epilogue(found.placement)
             last = epilogue or found.placement
             with ir.InsertionPoint(last):
-                weight = (_stored if self.stores_result else _summed)(found, epilogue)
+                if self.stores_result:
+                    weight = _stored(found, epilogue)
+                else:
+                    weight = _summed(found, epilogue, self.parts_as_stored)
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
             found.erase_sum()
 
 
-def _summed(found: PlacedSum, epilogue: ir.Operation | None) -> ir.Value:
+def _summed(found: PlacedSum, epilogue: ir.Operation | None, as_stored: bool) -> ir.Value:
     """The weight of a kernel that adds the parts, or a mere view of P."""
     if epilogue is None and found.is_view:
         return ops.merge_axes(found.view_of_parts(), 0, 2)
+    parts = _parts_as_stored(found) if as_stored else None
     region = dispatches.dispatch_region((epilogue or found.placement).results[0].type)
     with ir.InsertionPoint(region.regions[0].blocks[0]):
-        if found.is_extracted:
+        if parts is not None:
+            weight = _in_order(found, parts)
+        elif found.is_extracted:
             weight = reduce_extracted(found.partials, found.place, found.shape)
         else:
             weight = reduce_parts(found.view_of_parts(), found.read, found.shape)
@@ -67,6 +84,30 @@ def _summed(found: PlacedSum, epilogue: ir.Operation | None) -> ir.Value:
         dispatches.dispatch_return(weight)
     result: ir.Value = region.results[0]
     return result
+
+
+def _parts_as_stored(found: PlacedSum) -> ir.Value:
+    """P with its axes in the order of the result, of the contraction's kernel."""
+    if found.extracts:
+        raise unfit()
+    axes, partials = stored_axes(found.sizes, found.taps_outside), found.partials
+    shape = axes.by_name(ops.shape_of(partials))
+    type = ir.RankedTensorType.get(shape, ops.element_of(partials))
+    region = dispatches.retyped(partials.owner, type)
+    end = region.regions[0].blocks[0].operations[-1].operation
+    with ir.InsertionPoint(end):
+        end.operands[0] = in_stored_order(end.operands[0], axes)
+    result: ir.Value = region.results[0]
+    return result
+
+
+def _in_order(found: PlacedSum, parts: ir.Value) -> ir.Value:
+    """The weight as the sum of parts that have its axes in their order."""
+    axes, sizes = stored_axes(found.sizes, found.taps_outside), found.sizes
+    value = ops.leading(parts, [ops.shape_of(parts)[0], *axes.extents])
+    for axis, loops in reversed(list(enumerate(axes.loops, start=1))):
+        value = ops.split_axis(value, axis, [sizes[loop] for loop in loops])
+    return reduce_parts(value, range(len(found.shape)), found.shape)
 
 
 def _stored(found: PlacedSum, epilogue: ir.Operation | None) -> ir.Value:

@@ -3,7 +3,8 @@
 """Modelled times of our kernels beside IREE's as BOO drives it, over named sets of problems.
 
     tools/model_bench.py [--sets wavelet,retinanet] [--chips gfx942,...] [--types f16,bf16,f32,i8]
-                         [--sample N] [--counts static|look|virtual] [--json] [--output FILE]
+                         [--directions bwd_weight,fwd,bwd_data] [--batch N] [--sample N]
+                         [--counts static|look|virtual] [--json] [--output FILE]
 
 Both sides are the same linalg payload; both times come from the code objects through the model of
 docs/model.md. These are modelled times, not measurements. With `--counts look` both start on the
@@ -24,6 +25,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from conv_compiler.model.facts import CHIPS
 from conv_compiler.model.module import ModuleModel
 from conv_compiler.model.roofline import least_seconds, sustained_least_seconds
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.storage.cache import Cache
 from conv_compiler.targets import Target, find_target
 
@@ -65,6 +68,7 @@ COLUMNS = (
     left("problem", "label"),
     left("chip", "chip"),
     left("type", "dtype"),
+    left("direction", "direction"),
     right("ours", "ours_seconds", seconds),
     left("bound by", "ours_binds"),
     right("busy %", "ours_busy", _percent),
@@ -83,6 +87,7 @@ COLUMNS = (
 SUMMARY = (
     left("chip", "chip"),
     left("type", "dtype"),
+    left("direction", "direction"),
     left("channels", "kind"),
     right("problems", "problems"),
     right("geometric mean", "mean", _number),
@@ -191,6 +196,7 @@ def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict
         "problem": problem.name,
         "chip": target.name,
         "dtype": problem.dtype,
+        "direction": problem.direction,
         "kind": kind(problem),
         "least_seconds": least_seconds(problem, target),
         "sustained_least_seconds": sustained_least_seconds(problem, target),
@@ -221,17 +227,23 @@ def rows(
     requests: Sequence[Request],
     chips: Sequence[str],
     types: Sequence[str],
+    directions: Sequence[str],
     cache: Cache,
     counts: str,
 ) -> Iterator[dict[str, Any]]:
-    """Every problem of every type on every chip."""
-    for chip in chips:
-        for dtype in types:
-            # As IREE's kernel multiplies it, also where a chip's default is another.
-            compute = "f16" if dtype == "f16" else ""
-            for request in requests:
-                problem = replace(request.problem, dtype=dtype, weight_dtype="", compute=compute)
-                yield compare(replace(request, problem=problem), find_target(chip), cache, counts)
+    """Every problem of every type and direction on every chip."""
+    for chip, dtype, direction in product(chips, types, directions):
+        # As IREE's kernel multiplies it, also where a chip's default is another.
+        compute = "f16" if dtype == "f16" else ""
+        for request in requests:
+            problem = replace(
+                request.problem,
+                dtype=dtype,
+                weight_dtype="",
+                compute=compute,
+                direction=direction,
+            )
+            yield compare(replace(request, problem=problem), find_target(chip), cache, counts)
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -241,15 +253,16 @@ def mean(values: Iterable[float]) -> float | None:
 
 
 def summary(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each chip, type and class of channels: mean and worst of IREE's time over ours.
+    """A row for each chip, type, direction and class of channels: mean and worst of the ratios.
 
     `most` is what the mean would be if every kernel of ours took the least time there is.
     """
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
     for row in found:
-        groups.setdefault((row["chip"], row["dtype"], row["kind"]), []).append(row)
+        key = (row["chip"], row["dtype"], row["direction"], row["kind"])
+        groups.setdefault(key, []).append(row)
     lines = []
-    for (chip, dtype, channels), group in groups.items():
+    for (chip, dtype, direction, channels), group in groups.items():
         compared = [row for row in group if "ratio" in row]
         loaded = [row for row in compared if row.get("sustained_ratio")]
         worst = min(compared, key=lambda row: row["ratio"], default=None)
@@ -257,6 +270,7 @@ def summary(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "chip": chip,
                 "dtype": dtype,
+                "direction": direction,
                 "kind": channels,
                 "problems": len(group),
                 "mean": mean(row["ratio"] for row in compared),
@@ -285,24 +299,31 @@ def main() -> int:
     parser.add_argument("--sets", default=",".join(known), help=f"of {', '.join(known)}")
     parser.add_argument("--chips", default=",".join(CHIPS))
     parser.add_argument("--types", default=",".join(TYPES))
+    parser.add_argument("--directions", default="bwd_weight", help=f"of {', '.join(DIRECTIONS)}")
+    parser.add_argument("--batch", type=int, metavar="N", help="instead of the sets' own")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="each Nth problem")
     parser.add_argument("--counts", choices=("static", "look", "virtual"), default="static")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--output", type=Path, help="write the JSON here as well")
     arguments = parser.parse_args()
     requests = [
-        one for name in arguments.sets.split(",") for one in load_set(name)[:: arguments.sample]
+        one.with_batch(arguments.batch)
+        for name in arguments.sets.split(",")
+        for one in load_set(name)[:: arguments.sample]
     ]
     # A shape that stands in two sets is compared once.
     requests = list({(one.problem, one.label): one for one in requests}.values())
     found = []
-    chips, types = arguments.chips.split(","), arguments.types.split(",")
-    total = len(requests) * len(chips) * len(types)
-    for row in rows(requests, chips, types, Cache.default(), arguments.counts):
+    chips, types, directions = (
+        words.split(",") for words in (arguments.chips, arguments.types, arguments.directions)
+    )
+    total = len(requests) * len(chips) * len(types) * len(directions)
+    for row in rows(requests, chips, types, directions, Cache.default(), arguments.counts):
         found.append(row)
         ratio = f"{row['ratio']:.2f}" if "ratio" in row else row["note"]
         print(
-            f"[{len(found)}/{total}] {row['chip']} {row['dtype']} {row['label']}: {ratio}",
+            f"[{len(found)}/{total}] {row['chip']} {row['dtype']} {row['direction']} "
+            f"{row['label']}: {ratio}",
             file=sys.stderr,
             flush=True,
         )

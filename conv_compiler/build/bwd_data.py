@@ -43,8 +43,11 @@ def build_bwd_data(
 def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -> ir.Value:
     """The weight as [g, k, taps of the window..., (phases..., c)], 0 where a phase has no such tap.
 
-    A kernel of its own, or the compiler puts it into the GEMM's.
+    A kernel of its own, or the compiler puts it into the GEMM's. Of one tap that one phase meets,
+    in that order of axes, it is the weight itself.
     """
+    if problem.layout_row.grouped.weight == "GK*C" and _is_one_tap(problem, cut):
+        return weight
     from iree.compiler import ir
     from iree.compiler.dialects import arith, linalg, tensor
 
@@ -101,6 +104,18 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
     return ops.merge_axes(region.results[0], 2 + ndim, ndim + 1)
 
 
+def _is_one_tap(problem: ConvProblem, cut: tuple[Phases, ...]) -> bool:
+    """Whether the filter has one tap, which meets the input pixels of one phase.
+
+    With pads and a stride beyond the image it may meet none.
+    """
+    meets = all(
+        one.first + pad == one.lowest * stride
+        for one, pad, stride in zip(cut, problem.pad_low, problem.stride, strict=True)
+    )
+    return meets and max(problem.filter) == 1 == max(one.count * one.taps for one in cut)
+
+
 def _in_place(problem: ConvProblem, found: ir.Value, cut: tuple[Phases, ...]) -> ir.Value:
     """The input gradient in its grouped axes, from [.., pixels / stride, .., phases and c, ..]."""
     from conv_compiler.ir import ops
@@ -108,21 +123,56 @@ def _in_place(problem: ConvProblem, found: ir.Value, cut: tuple[Phases, ...]) ->
     if set(problem.stride) == {1}:
         return found
     letters, ndim = problem.layout_row.grouped.input, problem.ndim
-    names = list(chain(*(range(ndim) if x == "*" else x for x in letters)))
-    channel = names.index("C")
-    found = ops.split_axis(found, channel, (*(one.count for one in cut), problem.c))
-    names[channel:channel] = [f"phase {axis}" for axis in range(ndim)]
-    low, high = [0] * len(names), [0] * len(names)
-    for axis, one in enumerate(cut):
-        at = names.index(f"phase {axis}")
-        low[at], high[at] = one.first, problem.stride[axis] - one.first - one.count
-    found = ops.pad(found, low, high)
-    order = [
-        [name, f"phase {name}"] if isinstance(name, int) else [name]
-        for name in names
-        if name not in {f"phase {axis}" for axis in range(ndim)}
-    ]
-    found = ops.transpose(found, [names.index(name) for name in chain(*order)])
-    for axis, parts in enumerate(order):
-        found = ops.merge_axes(found, axis, len(parts))
+    names: list[int | str] = list(chain(*(range(ndim) if x == "*" else x for x in letters)))
+    found = _all_phases(problem, found, cut, names)
+    for axis in range(len(names)):
+        found = ops.merge_axes(found, axis, 2 if isinstance(names[axis], int) else 1)
     return ops.leading(found, problem.shape(letters))
+
+
+def _phase(axis: int) -> str:
+    """The name of a spatial axis's phases."""
+    return f"phase {axis}"
+
+
+def _all_phases(
+    problem: ConvProblem, found: ir.Value, cut: tuple[Phases, ...], names: list[int | str]
+) -> ir.Value:
+    """The input gradient with an axis of phases behind each spatial axis, zeros where none is.
+
+    One op, so that one kernel reads what was found and writes each element once. `names` are the
+    axes of what was found: spatial ones by number, others by letter.
+    """
+    from iree.compiler import ir
+    from iree.compiler.dialects import arith, linalg, tensor
+
+    from conv_compiler.ir import ops
+
+    channel = names.index("C")
+    there = [axis for axis, one in enumerate(cut) if one.count > 1]
+    found = ops.split_axis(found, channel, (*(cut[axis].count for axis in there), problem.c))
+    source = [*names[:channel], *map(_phase, there), *names[channel:]]
+    sizes = dict(zip(source, ops.shape_of(found), strict=True))
+    order: list[int | str] = []
+    for name in names:
+        order += [name, _phase(name)] if isinstance(name, int) else [name]
+    dims = {name: ir.AffineDimExpr.get(i) for i, name in enumerate(order)}
+    strides: dict[int | str, int] = {
+        _phase(axis): stride for axis, stride in enumerate(problem.stride)
+    }
+    shape = [strides.get(name) or sizes[name] for name in order]
+    absent = [
+        axis for axis in range(problem.ndim) if axis not in there and problem.stride[axis] > 1
+    ]
+
+    def body(value: ir.Value, _: ir.Value) -> ir.Value:
+        for axis in absent:
+            phase = linalg.IndexOp(order.index(_phase(axis))).result
+            first = arith.ConstantOp(ir.IndexType.get(), cut[axis].first).result
+            is_found = arith.CmpIOp(arith.CmpIPredicate.eq, phase, first).result
+            value = arith.SelectOp(is_found, value, ops.zero(value.type)).result
+        return value
+
+    empty = tensor.EmptyOp(shape, ops.element_of(found)).result
+    maps = [[dims[name] for name in source], list(dims.values())]
+    return ops.generic([found], empty, maps, len(order), 0, body)

@@ -23,12 +23,25 @@ from conv_compiler.ir.attributes import ROLE
 
 
 class StoredAxes(NamedTuple):
-    """Axes of P (g, m, t, n) in the order in which the result has them, with their extents, and
-    whether the columns n are (channels, taps)."""
+    """Axes of P (g, m, t, n) in the order in which the result has them, with their extents.
+
+    `loops` are the result's loops on each axis, in their order; loops of one element are on the
+    axis before. `channels_first` tells whether the columns n are (channels, taps).
+    """
 
     names: tuple[str, ...]
     extents: tuple[int, ...]
+    loops: tuple[tuple[str, ...], ...]
     channels_first: bool
+
+    def by_name(self, shape: Sequence[int]) -> list[int]:
+        """Extents of a tensor [s, g, m, t, n] in the order of these axes, behind that of s."""
+        names = _AXES if len(shape) == len(_AXES) else _AXES_WITHOUT_TAPS
+        return [shape[names.index(name)] for name in ("s", *self.names)]
+
+
+_AXES = ("s", "g", "m", "t", "n")
+_AXES_WITHOUT_TAPS = ("s", "g", "m", "n")
 
 
 def stored_axes(sizes: Mapping[str, int], taps_outside: bool) -> StoredAxes:
@@ -48,9 +61,12 @@ def stored_axes(sizes: Mapping[str, int], taps_outside: bool) -> StoredAxes:
             "columns in several places; use another form"
         )
     columns = next(loops for name, loops in runs if name == "n")
+    starts = [list(sizes).index(loops[0]) for _, loops in runs][1:]
+    cuts = zip((0, *starts), (*starts, len(sizes)), strict=True)
     return StoredAxes(
         names=names,
         extents=tuple(math.prod(sizes[loop] for loop in loops) for _, loops in runs),
+        loops=tuple(tuple(sizes)[first:end] for first, end in cuts),
         channels_first=len(columns) > 1 and columns[0] == "c",
     )
 
@@ -83,20 +99,34 @@ class Store:
 
     def apply(self, sums: ir.Value, operands: Sequence[ir.Value]) -> ir.Value:
         """The region's result from P."""
-        rank = len(ops.shape_of(sums))
-        dims = [ir.AffineDimExpr.get(i) for i in range(rank)]
-        names = ("s", "g", "m", *(("t",) if rank > 4 else ()), "n")
-        stored = [dims[names.index(name)] for name in ("s", *self.axes.names)]
-        empty = tensor.EmptyOp(list(self.type.shape), self.type.element_type).result
-        maps = [dims, *(stored for _ in operands), stored]
-        role = {ROLE: ir.StringAttr.get("epilogue")}
         if self.epilogue is None:
-            return ops.generic([sums], empty, maps, rank, 0, lambda x, _: x, role)
-        return ops.generic_like(self.epilogue, [sums, *operands], empty, maps, rank, role)
+            return in_stored_order(sums, self.axes)
+        maps, empty = _stored_maps(sums, self.axes, self.type.element_type)
+        maps[1:1] = [maps[-1] for _ in operands]
+        role = {ROLE: ir.StringAttr.get("epilogue")}
+        return ops.generic_like(self.epilogue, [sums, *operands], empty, maps, len(maps[0]), role)
 
     def whole(self, value: ir.Value) -> ir.Value:
         """The region's result in the result's axes."""
         return _reshaped(value, self.result.shape)
+
+
+def in_stored_order(sums: ir.Value, axes: StoredAxes) -> ir.Value:
+    """P[s, g, m, t, n] with its axes in the order of the result: the op that the scripts tile."""
+    maps, empty = _stored_maps(sums, axes, ops.element_of(sums))
+    role = {ROLE: ir.StringAttr.get("epilogue")}
+    return ops.generic([sums], empty, maps, len(maps[0]), 0, lambda x, _: x, role)
+
+
+def _stored_maps(
+    sums: ir.Value, axes: StoredAxes, element: ir.Type
+) -> tuple[list[list[ir.AffineExpr]], ir.Value]:
+    """Maps of P and of what is stored of it, and an empty tensor for that."""
+    shape = ops.shape_of(sums)
+    dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
+    names = _AXES if len(shape) == len(_AXES) else _AXES_WITHOUT_TAPS
+    stored = [dims[names.index(name)] for name in ("s", *axes.names)]
+    return [dims, stored], tensor.EmptyOp(axes.by_name(shape), element).result
 
 
 def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.implicit_gemm_parts.gather_source import PixelAxis, Source
@@ -54,11 +53,10 @@ class _Roles:
 
 
 def is_summed_innermost(source: Source) -> bool:
-    """Whether the innermost summed loop walks the tensor's innermost axis, and windows others."""
+    """Whether the innermost summed loop walks the tensor's innermost axis, and no window does."""
     inner = _innermost(source)
     alone = all(pixel.size == 1 for pixel in source.summed[-1] if pixel is not inner)
-    windows = any(not pixel.is_plain for pixel in source.pixels)
-    return alone and windows and inner.is_plain and inner.axis == source.rank - 1
+    return alone and inner.is_plain and inner.axis == source.rank - 1
 
 
 def _innermost(source: Source) -> PixelAxis:
@@ -69,18 +67,20 @@ def _innermost(source: Source) -> PixelAxis:
 
 def _by_pixels(source: Source, columns: _Columns) -> _Roles:
     """Summed pixels as M, columns as K: read along channels."""
-    if columns.channels_first:
-        raise UnsupportedStrategy(
-            "columns with channels outermost: the image is not read along gemm_k; use another form"
-        )
     taps, units = sorted(source.pixels, key=_axis), columns.units
-    windows, innermost = [tap.window for tap in taps], [columns.channels, *(1 for _ in units)]
+    parts = [
+        ([tap.window for tap in taps], [tap.axis for tap in taps]),
+        ([columns.channels, *(1 for _ in units)], [source.channel_axis, *units]),
+    ]
+    if columns.channels_first:
+        parts.reverse()
+    sizes, order = [part[0] for part in parts], [axis for part in parts for axis in part[1]]
     return _Roles(
         pixels=source.pixels,
         m_sizes=[[pixel.size for pixel in part] for part in source.summed],
         k_axes=(source.channel_axis, *units),
-        k_sizes=[windows, innermost] if columns.taps_outside else [[*windows, *innermost]],
-        k_order=(*(tap.axis for tap in taps), source.channel_axis, *units),
+        k_sizes=sizes if columns.taps_outside else [[*sizes[0], *sizes[1]]],
+        k_order=tuple(order),
     )
 
 

@@ -20,7 +20,15 @@ from conv_compiler.targets import BACKENDS, TARGETS
 
 INSTRUCTIONS = {row for target in TARGETS.values() for row in target.mma}
 PIPELINES = sorted(path.stem for path in SCRIPTS.glob("*.pipeline"))
-CONDITIONS = {"own-script", "unmasked", "pipelined", "interleaved", "lds-rows", *BACKENDS}
+CONDITIONS = {
+    "own-script",
+    "unmasked",
+    "pipelined",
+    "interleaved",
+    "lds-rows",
+    "along-k",
+    *BACKENDS,
+}
 
 
 def defined(script: str, prefix: str) -> set[str]:
@@ -52,13 +60,16 @@ def test_each_shape_of_the_tables_has_its_packs_and_no_other_has():
 
 
 def test_each_layout_of_operands_has_its_share_of_threads_and_no_other_has():
+    """On AMD chips also for operands that are contiguous along gemm_k (`along_gemm_k`)."""
     wanted = {
-        threads_sequence(row, side, with_pixel=pixel)
-        for row in INSTRUCTIONS
+        threads_sequence(row, side, with_pixel=pixel, along_k=along_k)
+        for target in TARGETS.values()
+        for row in target.mma
         for side in (row.m, row.n)
         for pixel in (False, True)
+        for along_k in {False, target.backend == "rocm"}
     }
-    assert defined("implicit_gemm", "threads_") == wanted
+    assert defined("operand_copies", "threads_") == wanted
 
 
 @pytest.mark.parametrize("chip", [t for t in TARGETS if TARGETS[t].mma])
@@ -101,7 +112,7 @@ def test_a_line_is_taken_where_its_conditions_hold():
     whole = read_pipeline("gpu_matrix", dict.fromkeys(CONDITIONS, True), stages=3)
     assert set(plain.steps) < set(whole.steps)
     assert "iree-llvmgpu-prefetch-shared-memory{num-stages=3}" in whole.steps
-    assert whole.behind == ("interleave",)
+    assert whole.behind == ("pad-k-steps", "interleave")
     assert whole.entries[2:] == (
         "entry_loop_check",
         "entry_threads",

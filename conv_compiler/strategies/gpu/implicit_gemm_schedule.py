@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES
+from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tilings import stores_result
+from conv_compiler.strategies.gpu.tilings import stores_parts_in_order, stores_result
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # What sequences return: handles; packed ops are known by name.
 ANY_OP = ("!transform.any_op",)
 PACKED = ('!transform.op<"linalg.generic">',)
-SCRIPTS = ("common", "implicit_gemm", "matrix_instructions")
+SCRIPTS = ("common", "implicit_gemm", "operand_copies", "matrix_instructions")
 # LLVM's scheduler after register allocation moves the waits for the next iteration's operands up
 # among this one's matrix instructions. The software pipeline's loads then have no time to arrive.
 PIPELINE_FLAGS = {"rocm": ("--enable-post-misched=0",), "cuda": ()}
@@ -45,7 +45,8 @@ ORDERED_FLAGS = ("--vectorize-slp=false",)
 class Entries:
     """The entries of one kernel: which steps of the script run, with which sizes.
 
-    `stores` tells whether the kernel stores the result itself; `unmasked` is the operand, "a" or
+    `stores` tells whether an op of its own stores the sums, as the result or in its order;
+    `along_k` whether threads copy operands a and b along gemm_k; `unmasked` is the operand, "a" or
     "b", that needs no zeros behind the last pixel, or empty.
     """
 
@@ -53,6 +54,7 @@ class Entries:
     tiling: GpuTiling
     grid: str
     stores: bool
+    along_k: tuple[bool, bool]
     unmasked: str
 
     def workgroup(self, s: Sequence) -> None:
@@ -82,8 +84,8 @@ class Entries:
         copies = s.include("operand_copies", results=2 * ANY_OP)
         sides = ((self.mma.m, self.tiling.copy_a), (self.mma.n, self.tiling.copy_b))
         loops: list[ir.Value] = []
-        for copy, (side, piece) in zip(copies, sides, strict=True):
-            name = threads_sequence(self.mma, side, with_pixel=pixel)
+        for copy, (side, piece), along_k in zip(copies, sides, self.along_k, strict=True):
+            name = threads_sequence(self.mma, side, with_pixel=pixel, along_k=along_k)
             loops += s.include(name, copy, *piece, results=ANY_OP)
         s.include("read_in_threads", *loops)
         shares = m // self.mma.m // subgroups_m, n // self.mma.n // subgroups_n
@@ -109,7 +111,9 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         mma=mma_of(target, tiling),
         tiling=tiling,
         grid=workgroups_sequence(target, tiling),
-        stores=stores_result(problem, target, tiling, strategy.split_k),
+        stores=stores_result(problem, target, tiling, strategy.split_k)
+        or stores_parts_in_order(problem, target, tiling, strategy.split_k),
+        along_k=copied_along_k(problem, target, tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
     )
     interleaved = tiling.stages == INTERLEAVED_STAGES
@@ -123,6 +127,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "unmasked": bool(entries.unmasked),
             "pipelined": tiling.stages > 1,
             "interleaved": interleaved,
+            "along-k": any(entries.along_k),
         },
         stages=tiling.stages,
     )
@@ -174,9 +179,19 @@ def mma_sequence(mma: Mma) -> str:
     return f"to_{mma.name.lower()}"
 
 
-def threads_sequence(mma: Mma, side: int, *, with_pixel: bool) -> str:
+def copied_along_k(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[bool, bool]:
+    """Whether adjacent threads copy operands a and b along all k steps of a tile.
+
+    They do where the operand is contiguous along gemm_k and there are several k steps.
+    """
+    has_steps = tiling.workgroup[2] > mma_of(target, tiling).k
+    along_a, along_b = along_gemm_k(problem, target)
+    return has_steps and along_a > 1, has_steps and along_b > 1
+
+
+def threads_sequence(mma: Mma, side: int, *, with_pixel: bool, along_k: bool = False) -> str:
     """The sequence that shares a copy among threads, for the operand with this `side` of the
     instruction; an extent of which IREE makes two axes bears a 2."""
     parts = ("2" if mma.unit(extent) < extent else "" for extent in (side, mma.k))
     row, k = parts
-    return f"threads_{'q' * with_pixel}ri_row{row}_k{k}"
+    return f"threads_{'along_k_' * along_k}{'q' * with_pixel}ri_row{row}_k{k}"

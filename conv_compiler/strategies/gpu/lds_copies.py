@@ -25,6 +25,8 @@ Pair: TypeAlias = tuple[int, int]
 LDS_ROW_PADDING = 8
 # The ISA's: banks of a dword, and the lanes of a wave-instruction that writes (docs/vgpu.md).
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
+# More than a tile's k step has of LDS, and a multiple of all banks.
+LDS_STEP_BYTES = 1 << 20
 # A cache line of every AMD chip in the table.
 LINE_BYTES = 128
 # The sides of a piece that are tried, in elements: powers of two up to the widest.
@@ -40,10 +42,20 @@ class Item(NamedTuple):
 
 
 class LdsRow(NamedTuple):
-    """A row of LDS: `elements` of gemm_k side by side."""
+    """A row of LDS: `elements` of gemm_k side by side.
+
+    Adjacent lanes go on along so many k `steps` before they go to the next row: all of a tile where
+    the operand is contiguous along gemm_k, else one.
+    """
 
     elements: int
     item: Item
+    steps: int = 1
+
+    @classmethod
+    def of(cls, elements: int, item: Item, tile: Pair, adjacent: Pair) -> LdsRow:
+        """The row of a `tile` of which `adjacent` elements lie side by side in memory."""
+        return cls(elements, item, tile[1] // elements if adjacent[1] > 1 else 1)
 
 
 class Share(NamedTuple):
@@ -97,7 +109,7 @@ def copy_pieces(share: Share, item: Item, *, single: bool = False) -> tuple[Pair
         if _fits((elements, along_k), share, item)
     ]
     alone = [p for p in fitting if single and p[1] == 1 and share.adjacent[1] == 1]
-    row = LdsRow(share.unit[1], item)
+    row = LdsRow.of(share.unit[1], item, share.tile, share.adjacent)
 
     def reads(piece: Pair) -> int:
         return min(vector_of(piece, share.adjacent) * item.bytes, COPIES.read_bytes)
@@ -139,19 +151,19 @@ def vector_of(piece: Pair, adjacent: Pair) -> int:
 def lds_write_cycles(piece: Pair, row: LdsRow) -> WriteCycles:
     """Cycles in which 64 lanes write one `along_k` each, in the mean of a piece's rows.
 
-    Lanes lie side by side along an LDS row, then along m or n. There are 32 banks of a dword, which
-    serve as many lanes at a time as they can (docs/vgpu.md). What is not known to begin at a
-    multiple of its own 16 bytes is written as two halves, one after the other.
+    Lanes lie side by side along an LDS row, then along k steps, then along m or n. There are 32
+    banks of a dword, which serve as many lanes at a time as they can (docs/vgpu.md). What is not
+    known to begin at a multiple of its own 16 bytes is written as two halves, one after the other.
     """
     elements, along_k = piece
     pitch = row.elements * row.item.bytes + LDS_ROW_PADDING
     width = along_k * row.item.bytes
     free = LDS_LANES // _lanes_at_once(width)
-    whole = _write_cycles(piece, row.elements, pitch, Write(width, width))
+    whole = _write_cycles(piece, row, pitch, Write(width, width))
     if width <= COPIES.write_bytes or not row.item.halves:
         return WriteCycles(free, whole - free)
     aligned = [elements * pitch % width == 0 == at * pitch % width for at in range(elements)]
-    split = 2 * _write_cycles(piece, row.elements, pitch, Write(width, width // 2))
+    split = 2 * _write_cycles(piece, row, pitch, Write(width, width // 2))
     return WriteCycles(free, sum(whole if one else split for one in aligned) / elements - free)
 
 
@@ -166,15 +178,20 @@ def _lanes_at_once(width: int) -> int:
     return max(1, LDS_BANKS * DWORD // max(width, DWORD))
 
 
-def _write_cycles(piece: Pair, row: int, pitch: int, write: Write) -> int:
-    """Cycles in which 64 lanes write, along rows of `row` elements that are `pitch` bytes apart."""
+def _write_cycles(piece: Pair, row: LdsRow, pitch: int, write: Write) -> int:
+    """Cycles in which 64 lanes write, along rows that are `pitch` bytes apart.
+
+    A k step starts a row's bytes further among the banks (`passes/pad_k_steps.py`).
+    """
     elements, along_k = piece
-    together, in_row = _lanes_at_once(write.width), row // along_k
+    together, in_row = _lanes_at_once(write.width), row.elements // along_k
+    step_bytes = LDS_STEP_BYTES + row.elements * row.item.bytes
     cycles = 0
     for first in range(0, LDS_LANES, together):
         dwords = set()
         for lane in range(first, first + together):
-            at = lane // in_row * elements * pitch + lane % in_row * write.step
+            next_row, step = divmod(lane // in_row, row.steps)
+            at = next_row * elements * pitch + step * step_bytes + lane % in_row * write.step
             dwords |= set(range(at // DWORD, -(-(at + write.width) // DWORD)))
         cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
     return cycles
@@ -184,11 +201,12 @@ def _write_cycles(piece: Pair, row: int, pitch: int, write: Write) -> int:
 def load_lines(tile: Pair, piece: Pair, memory: Memory, lanes: int, row: LdsRow) -> float:
     """Cache lines that a wave's load of a `tile` touches, in the mean.
 
-    Each of its `lanes` has a piece; they lie side by side along an LDS row, then along m or n.
+    Each of its `lanes` has a piece; they lie side by side along an LDS row, then along k steps,
+    then along m or n.
     Lanes of one run share lines; another load that reads the rest of a line touches it again.
     """
     run, size = memory.run, row.item.bytes
-    along_k = min(lanes, max(1, row.elements // piece[1]))
+    along_k = min(lanes, max(1, row.steps * row.elements // piece[1]))
     axis = int(run[1] > 1)
     together = along_k if axis else min(lanes // along_k, max(1, tile[0] // piece[0]))
     length = together * piece[axis]

@@ -65,7 +65,7 @@ def chip_forms(
     forms = summed_forms(problem, taps_in_rows)
     if target.backend != "rocm":
         return forms[:1]
-    if max(along_gemm_k(problem, target)) > 1:
+    if max(along_gemm_k(problem, target)) > 1 and 2 * problem.n > k:
         return tuple(form for form in forms if form[1] == ("n",)) or forms[:1]
     if problem.n % k or problem.n == k:
         return forms

@@ -89,7 +89,7 @@ class LoopTerms:
         problem, tiling = self.problem, self.tiling
         m, n, k = tiling.workgroup
         threads = math.prod(tiling.subgroups) * self.lanes, self.lanes
-        row = LdsRow(self.mma.unit(self.mma.k), Item(self.size, counts_halves(self.target)))
+        item, in_row = Item(self.size, counts_halves(self.target)), self.mma.unit(self.mma.k)
         channels = adjacent_channels(problem, tiling.merged_groups)
         along_a, along_b = along_gemm_k(problem, self.target)
         pitch = pitches(problem)
@@ -108,9 +108,13 @@ class LoopTerms:
             run=(taps_b * channels.image, along_b),
             pitch=pitch.image,
         )
+        row_a, row_b = (
+            LdsRow.of(in_row, item, (side, k), memory.adjacent)
+            for side, memory in ((m, memory_a), (n, memory_b))
+        )
         return (
-            copy_of((m, k), tiling.copy_a, memory_a, threads, row),
-            copy_of((n, k), tiling.copy_b, memory_b, threads, row),
+            copy_of((m, k), tiling.copy_a, memory_a, threads, row_a),
+            copy_of((n, k), tiling.copy_b, memory_b, threads, row_b),
         )
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.gpu.loop_order import k_multiple
-from conv_compiler.strategies.gpu.tilings import stores_result
+from conv_compiler.strategies.gpu.tilings import stores_parts_in_order, stores_result
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
     m, n, k = tiling.workgroup
     tile_k = k if tiling.outside else k_multiple(k)
     stores = stores_result(problem, target, tiling, strategy.split_k)
+    in_order = stores_parts_in_order(problem, target, tiling, strategy.split_k)
     return (
         *emulation_passes(problem, target, tiling.mma),
         Im2col(
@@ -38,8 +39,8 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             taps_outside=tiling.taps_outside,
             taps_in_rows=tiling.taps_in_rows,
             merged_groups=tiling.merged_groups,
-            columns_as_stored=stores,
+            columns_as_stored=stores or in_order,
         ),
         SplitK(split_k=strategy.split_k, tile_k=tile_k),
-        SumParts(stores_result=stores),
+        SumParts(stores_result=stores, parts_as_stored=in_order),
     )

@@ -119,12 +119,34 @@ def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split
     is_sum = problem.result_type == problem.accumulator_type and not problem.fused
     if is_sum and letters.replace("*", "") == "GKC":
         return False  # the sums in their order are the result, and nothing is left to be made
+    return _is_one_axis(problem, target, tiling)
+
+
+def stores_parts_in_order(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int
+) -> bool:
+    """Whether the matrix kernel stores partial sums in the order of the result's axes.
+
+    It does where rows are the result's innermost axis, as in `fwd` and `bwd_data`: the kernel that
+    adds them would else read or write single elements. Kernels of vector code do not.
+    """
+    is_plain = tiling.mma and not tiling.taps_in_rows and tiling.merged_groups == 1
+    if target.backend != "rocm" or not is_plain:
+        return False
+    has_rows_innermost = problem.layout_row.grouped.weight.endswith("K")
+    return (
+        has_rows_innermost
+        and _is_one_axis(problem, target, tiling)
+        and not stores_result(problem, target, tiling, split_k)
+    )
+
+
+def _is_one_axis(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
+    """Whether the columns lie in the result as one axis, and a tile has several of it adjacent."""
+    letters = problem.layout_row.grouped.weight
     if tiling.taps_outside:
         return not letters.endswith("*")
-    if taps == 1 or "*C" in letters:
-        return True
-    n_alone = tiling.inside == ("n",) or math.prod(problem.out_image) == 1
-    return "C*" in letters and n_alone and along_gemm_k(problem, target)[1] > 1
+    return math.prod(problem.filter) == 1 or "*C" in letters or "C*" in letters
 
 
 def other_copies(

@@ -81,13 +81,15 @@ def test_summary(bench):
                 "sustained_least_seconds": 1.0,
                 "sustained_ratio": 2 * ratio,
             }
-        return {"label": label, "chip": "x", "dtype": "f16", "kind": "y", **times, **more}
+        kinds = {"chip": "x", "dtype": "f16", "direction": "fwd", "kind": "y"}
+        return {"label": label, **kinds, **times, **more}
 
     found = [row("a", 4.0), row("b", 1.0, ours_spills=3), row("c", 0.25), row("d", ours_seconds=1)]
     assert bench.summary(found) == [
         {
             "chip": "x",
             "dtype": "f16",
+            "direction": "fwd",
             "kind": "y",
             "problems": 4,
             "mean": pytest.approx(1.0),

@@ -163,8 +163,9 @@ def test_explicit_split_is_honoured_as_far_as_parts_hold_products(problem, targe
 @given(problem=problems(), target=st.sampled_from(GPUS))
 def test_automatic_split_leaves_every_part_a_loop(problem, target):
     for strategy in choose(problem, target):
-        (step,) = STRATEGIES[strategy.name].lower(problem, target, strategy).passes
-        assert 1 <= strategy.split_k == step.split_k
+        steps = STRATEGIES[strategy.name].lower(problem, target, strategy).passes
+        (parts,) = {step.split_k for step in steps if hasattr(step, "split_k")}
+        assert 1 <= strategy.split_k == parts
         if strategy.name != "depthwise":  # whose parts need no loop
             assert loop_order.iterations(problem, strategy.tiling, strategy.split_k) >= 2
 
@@ -210,8 +211,9 @@ def test_a_choice_takes_less_than_a_compile(k):
         ((64, 1), ((8, 2), (4, 4))),
         ((4, 1), ((4, 4),)),  # reads the 8 bytes there are, writes 8 bytes of gemm_k
         ((3, 1), ((4, 4),)),  # reads single elements, writes 8 bytes of gemm_k
-        ((64, 128), ((2, 8), (4, 4))),  # reads 16 bytes along gemm_k, or 8
-        ((64, 6), ((8, 2), (4, 2))),  # pairs along gemm_k
+        # Reads 16 bytes along gemm_k, or 4; lanes lie along both k steps, so that no banks clash.
+        ((64, 128), ((2, 8), (8, 2))),
+        ((64, 6), ((8, 2),)),  # pairs along gemm_k
     ],
 )
 def test_copy_pieces_follow_what_lies_side_by_side(beside, pieces):
