@@ -183,6 +183,25 @@ transform.named_sequence @operands_into_grid(
 // 2b. The packed contraction becomes matrix instructions: @to_<instruction>, one sequence each, in
 //     matrix_instructions.mlir.
 //
+transform.named_sequence @rows_innermost(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.consumed})
+    -> !transform.op<"linalg.generic"> {
+  %a = transform.get_producer_of_operand %packed[0]
+      : (!transform.op<"linalg.generic">) -> !transform.op<"linalg.pack">
+  %packed_1, %a_1, %none = transform.structured.pack_transpose %a with_compute_op(%packed)
+      inner_perm = [1, 0]
+      : (!transform.op<"linalg.pack">, !transform.op<"linalg.generic">)
+      -> (!transform.op<"linalg.generic">, !transform.op<"linalg.pack">, !transform.any_op)
+  %b = transform.get_producer_of_operand %packed_1[1]
+      : (!transform.op<"linalg.generic">) -> !transform.op<"linalg.pack">
+  %packed_2, %b_1, %none_1 = transform.structured.pack_transpose %b with_compute_op(%packed_1)
+      inner_perm = [1, 0]
+      : (!transform.op<"linalg.pack">, !transform.op<"linalg.generic">)
+      -> (!transform.op<"linalg.generic">, !transform.op<"linalg.pack">, !transform.any_op)
+  transform.yield %packed_2 : !transform.op<"linalg.generic">
+}
+
 // 2c. The loop over gemm_k: `k_steps` instructions deep, operand packs inside.
 transform.named_sequence @main_loop(
     %func: !transform.any_op {transform.readonly},

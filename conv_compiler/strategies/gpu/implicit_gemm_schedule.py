@@ -73,6 +73,7 @@ class Entries:
         (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
         if store:
             s.include(store_pack_sequence(self.mma), *store, results=PACKED)
+        (packed,) = s.include("rows_innermost", packed, results=PACKED)
         (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
         k_steps = self.tiling.workgroup[2] // self.mma.k
         s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
@@ -86,7 +87,7 @@ class Entries:
         loops: list[ir.Value] = []
         for copy, (side, piece), along_k in zip(copies, sides, self.along_k, strict=True):
             name = threads_sequence(self.mma, side, with_pixel=pixel, along_k=along_k)
-            loops += s.include(name, copy, *piece, results=ANY_OP)
+            loops += s.include(name, copy, *reversed(piece), results=ANY_OP)
         s.include("read_in_threads", *loops)
         shares = m // self.mma.m // subgroups_m, n // self.mma.n // subgroups_n
         s.include("mma_to_subgroups", *shares)
