@@ -179,7 +179,8 @@ transform.named_sequence @operands_into_grid(
 // 2. The main loop, in matrix instructions.
 // 2a. The loops are packed to the instruction's shape: @pack_<m>x<n>x<k>, or @pack_<m>x<n>xqx<k>
 //     where q is a loop of its own. A store is packed as the sums are (@pack_<m>x<n>), so that it
-//     takes them as they come. One sequence a shape, in matrix_instructions.mlir.
+//     takes them as they come. One sequence a shape, in matrix_instructions.mlir. For transposed
+//     reads of LDS, @rows_innermost exchanges the last two axes of the operands' tiles.
 // 2b. The packed contraction becomes matrix instructions: @to_<instruction>, one sequence each, in
 //     matrix_instructions.mlir.
 //
