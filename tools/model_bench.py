@@ -9,7 +9,8 @@
 Both sides are the same linalg payload; both times come from the code objects through the model of
 docs/model.md. These are modelled times, not measurements. With `--counts look` both start on the
 virtual GPU at full size, which gives bank conflicts and cache lines; with `--counts virtual` both
-run there to the end at a batch size reduced to a second's work.
+run there to the end at a batch size reduced to a second's work. Ratios are told twice: at the boost
+clock and at sustained rates.
 Compiled modules are kept in the user's cache, so a second run is quick. `tools/sets/sets.json`
 names the sets; `--sample 5` takes each fifth problem of a set.
 """
@@ -37,7 +38,7 @@ from conv_compiler.errors import ConvError
 from conv_compiler.frontends import Request, read_file
 from conv_compiler.model.facts import CHIPS
 from conv_compiler.model.module import ModuleModel
-from conv_compiler.model.roofline import least_seconds
+from conv_compiler.model.roofline import least_seconds, sustained_least_seconds
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.storage.cache import Cache
@@ -53,6 +54,10 @@ MOST_SECONDS = 120
 
 def _number(value: float) -> str:
     return f"{value:.2f}"
+
+
+def _known(value: float | None) -> str:
+    return "-" if value is None else _number(value)
 
 
 def _percent(share: float) -> str:
@@ -74,7 +79,8 @@ COLUMNS = (
     right("busy %", "iree_busy", _percent),
     right("VALU", "iree_valu", _number),
     right("LDS reads", "iree_lds_reads", _number),
-    right("ratio", "ratio", _number),
+    right("ratio at boost", "ratio", _number),
+    right("sustained", "sustained_ratio", _known),
     right("least", "least_seconds", seconds),
     left("note", "note"),
 )
@@ -86,6 +92,8 @@ SUMMARY = (
     right("problems", "problems"),
     right("geometric mean", "mean", _number),
     right("at most", "most", _number),
+    right("mean sustained", "sustained_mean", _known),
+    right("at most", "sustained_most", _known),
     right("worst", "worst", _number),
     left("of", "worst_label"),
     right("below 1", "slower"),
@@ -143,6 +151,7 @@ def side(prefix: str, module: ModuleModel, problem: ConvProblem) -> dict[str, An
     kernels = [one.code for one in module.kernels]
     values = {
         "seconds": module.seconds,
+        "sustained_seconds": module.sustained_seconds,
         "busy": module.matrix_busy,
         "tflops": problem.flops / module.seconds / 1e12,
         "binds": main["binds"],
@@ -190,6 +199,7 @@ def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict
         "direction": problem.direction,
         "kind": kind(problem),
         "least_seconds": least_seconds(problem, target),
+        "sustained_least_seconds": sustained_least_seconds(problem, target),
     }
     notes = []
     try:
@@ -207,6 +217,8 @@ def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict
         notes.append(f"IREE: {error}")
     if "ours_seconds" in row and "iree_seconds" in row:
         row["ratio"] = row["iree_seconds"] / row["ours_seconds"]
+        if row["ours_sustained_seconds"]:
+            row["sustained_ratio"] = row["iree_sustained_seconds"] / row["ours_sustained_seconds"]
     row["note"] = "; ".join(notes)[:160]
     return row
 
@@ -252,6 +264,7 @@ def summary(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     lines = []
     for (chip, dtype, direction, channels), group in groups.items():
         compared = [row for row in group if "ratio" in row]
+        loaded = [row for row in compared if row.get("sustained_ratio")]
         worst = min(compared, key=lambda row: row["ratio"], default=None)
         lines.append(
             {
@@ -262,6 +275,10 @@ def summary(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "problems": len(group),
                 "mean": mean(row["ratio"] for row in compared),
                 "most": mean(row["iree_seconds"] / row["least_seconds"] for row in compared),
+                "sustained_mean": mean(row["sustained_ratio"] for row in loaded),
+                "sustained_most": mean(
+                    row["iree_sustained_seconds"] / row["sustained_least_seconds"] for row in loaded
+                ),
                 "worst": worst["ratio"] if worst else None,
                 "worst_label": worst["label"] if worst else None,
                 "slower": sum(row["ratio"] < 1 for row in compared),

@@ -23,6 +23,10 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def _sustained_seconds(row: dict[str, Any] | None) -> str:
+    return seconds(row["seconds"]) if row else "-"
+
+
 KERNELS = (
     left("kernel", "kernel", lambda name: name if len(name) <= 44 else name[:41] + "..."),
     right("workgroups", "workgroups"),
@@ -32,15 +36,18 @@ KERNELS = (
     right("waves/SIMD", "waves_per_simd", _number),
     right("rounds", "rounds"),
     right("iterations", "iterations", _number),
-    right("modelled", "seconds", seconds),
+    right("at boost", "seconds", seconds),
     left("bound by", "binds"),
+    right("sustained", "sustained", _sustained_seconds),
+    left("bound by", "sustained", lambda row: row["binds"] if row else "-"),
     right("matrix busy %", "matrix_busy", _percent),
     right("TFLOP/s", "tflops", _number),
 )
 PIPES = (
     left("pipe", "pipe"),
-    right("busy", "seconds", seconds),
+    right("at boost", "seconds", seconds),
     right("of the time %", "share", _percent),
+    right("sustained", "sustained", lambda time: "-" if time is None else seconds(time)),
 )
 LOOP = (
     left("main loop", "what"),
@@ -101,12 +108,22 @@ def model(vmfb: Path, source: str = "static") -> ModuleModel:
 
 
 def pipe_rows(model: KernelModel) -> list[dict[str, Any]]:
-    """The pipes of a kernel, the busiest first, and the unit and launch."""
+    """The pipes of a kernel, the busiest first, and the unit and launch, at both ends.
+
+    A pipe whose peak is not known is a row of its own at the sustained end.
+    """
     record = model.to_json()
     pipes: Mapping[str, float] = record["pipes"]
+    sustained = (record["sustained"] or {}).get("pipes", {})
+    names = sorted({*pipes, *sustained}, key=lambda name: -pipes.get(name, 0.0))
     return [
-        {"pipe": name, "seconds": time, "share": time / record["seconds"]}
-        for name, time in sorted(pipes.items(), key=lambda row: -row[1])
+        {
+            "pipe": name,
+            "seconds": pipes.get(name, 0.0),
+            "share": pipes.get(name, 0.0) / record["seconds"],
+            "sustained": sustained.get(name),
+        }
+        for name in names
     ]
 
 
@@ -125,13 +142,22 @@ def loop_rows(model: KernelModel) -> list[dict[str, Any]]:
     ]
 
 
+def _range(module: ModuleModel) -> str:
+    """Both ends of a module's time, and what they rest on."""
+    rates, most = module.target.sustained, module.sustained_seconds
+    if rates is None or most is None:
+        return f"{seconds(module.seconds)} at the boost clock (no sustained rates were published)"
+    ends = f"{seconds(module.seconds)} at the boost clock to {seconds(most)} at sustained rates"
+    return f"{ends} ({rates.card})"
+
+
 def print_model(module: ModuleModel, as_json: bool) -> None:
     """Print the model of a module."""
     if as_json:
         print(json.dumps(module.to_json(), indent=1))
         return
     main = module.main
-    print(f"{module.target.name}, modelled, not measured: {seconds(module.seconds)} in all")
+    print(f"{module.target.name}, modelled, not measured: {_range(module)} in all")
     print(_SOURCES[main.counts.source])
     show([one.to_json() for one in module.kernels], KERNELS, False)
     for fill in module.fills:

@@ -21,7 +21,8 @@ class Counts:
     of a dual-issue pair. LDS instructions are told apart by the bytes a lane moves, rounded up;
     `lds_conflict_cycles` are those beyond conflict-free ones. `load_dwords` and `store_dwords` are
     dwords a lane moves to or from memory, where smaller pieces count as one; `line_bytes` is the
-    size of all cache lines touched, or the bytes moved where lanes' addresses are not known.
+    size of all cache lines that L2 serves, and `lines` are those that L1 looks up for loads and
+    stores. Where addresses are not known, these are the bytes moved and 0.
     """
 
     matrix: float = 0
@@ -49,6 +50,7 @@ class Counts:
     load_bytes: float = 0
     store_bytes: float = 0
     line_bytes: float = 0
+    lines: float = 0
 
     def __add__(self, other: Counts) -> Counts:
         return _named(map(add, VALUES(self), VALUES(other)))

@@ -59,10 +59,12 @@ def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCount
             scale |= dict.fromkeys(names, factor)
     loads, stores = max(1.0, wave.loads), max(1.0, wave.stores)
     lds = max(1.0, wave.lds_reads + wave.lds_writes)
-    lines = (
-        counters.global_read_lines * _LINE_BYTES / waves,
-        counters.global_write_lines * _LINE_BYTES / waves,
-    )
+    # What L1 holds it serves by itself; each piece that is stored goes on to L2.
+    served = counters.fetched_lines / waves, counters.global_write_lines / waves
+    looked_up = counters.global_read_lines / waves, counters.global_write_lines / waves
+
+    def shared(part: Counts, lines: tuple[float, float]) -> float:
+        return lines[0] * part.loads / loads + lines[1] * part.stores / stores
 
     def corrected(part: Counts) -> Counts:
         values = {name: getattr(part, name) * factor for name, factor in scale.items()}
@@ -72,7 +74,8 @@ def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCount
             **values,
             load_bytes=counters.global_read_bytes / waves * part.loads / loads,
             store_bytes=counters.global_write_bytes / waves * part.stores / stores,
-            line_bytes=lines[0] * part.loads / loads + lines[1] * part.stores / stores,
+            line_bytes=_LINE_BYTES * shared(part, served),
+            lines=shared(part, looked_up),
             lds_conflict_cycles=counters.lds_conflict_cycles / waves * lds_share,
         )
 
@@ -98,12 +101,14 @@ def with_rates(counts: KernelCounts, counters: KernelCounters) -> KernelCounts:
 
     read_conflict = rate(counters.lds_conflict_cycles - written, "lds_read")
     write_conflict = rate(written, "lds_write")
-    line_bytes = rate(counters.global_read_lines * _LINE_BYTES, "global_read")
+    fetched_bytes = rate(counters.fetched_lines * _LINE_BYTES, "global_read")
+    lines = rate(counters.global_read_lines, "global_read")
 
     def rated(part: Counts) -> Counts:
         return replace(
             part,
-            line_bytes=line_bytes * part.loads + part.store_bytes,
+            line_bytes=fetched_bytes * part.loads + part.store_bytes,
+            lines=lines * part.loads + part.store_bytes / _LINE_BYTES,
             lds_conflict_cycles=read_conflict * part.lds_reads + write_conflict * part.lds_writes,
         )
 

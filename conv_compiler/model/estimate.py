@@ -65,6 +65,9 @@ def unit_cycles(
     # A matrix instruction takes an issue slot of the vector unit; on RDNA, the whole of its time.
     shared = chip.valu_cycles * counts.matrix if chip.matrix_beside_valu else counts.matrix_cycles
     lanes_cycles = 4.0 * chip_lanes(chip) / chip.memory_bytes_per_cycle  # of a dword a lane
+    issue = lanes_cycles * (counts.load_dwords + counts.store_dwords)
+    if chip.lines_per_cycle:
+        issue = max(issue, counts.lines / chip.lines_per_cycle)
     return {
         "matrix": per_simd * counts.matrix_cycles,
         "VALU": per_simd * (vector + shared),
@@ -72,7 +75,7 @@ def unit_cycles(
         * chip.scalar_cycles
         * (counts.salu + counts.scalar_loads + counts.branches),
         "LDS": waves * lds_cycles(counts, chip),
-        "memory issue": waves * lanes_cycles * (counts.load_dwords + counts.store_dwords),
+        "memory issue": waves * issue,
     }
 
 

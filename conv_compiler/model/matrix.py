@@ -19,6 +19,17 @@ def is_matrix(name: str) -> bool:
     return name.startswith(("v_mfma", "v_wmma"))
 
 
+def operand_type(name: str) -> str:
+    """A's type in a matrix instruction's mnemonic; "f8" for any of eight bits or fewer."""
+    match = _SHAPE.search(name)
+    kind = _kind(match[5]) if match else ""
+    return "f8" if kind.startswith(("fp8", "bf8", "f8")) else kind
+
+
+def _kind(types: str) -> str:
+    return types.removesuffix("_1k").replace("iu8", "i8").split("_")[0]
+
+
 class MatrixWork(NamedTuple):
     """Cycles of a SIMD's matrix unit, and arithmetic operations, of one wave-instruction."""
 
@@ -34,7 +45,7 @@ def matrix_work(chip: str, name: str) -> MatrixWork:
     """
     if match := _SHAPE.search(name):
         m, n, k, blocks = (int(part or 1) for part in match.groups()[:4])
-        kind = match[5].removesuffix("_1k").replace("iu8", "i8").split("_")[0]
+        kind = _kind(match[5])
         if cycles := cycles_of(find_target(chip).cycles, kind, m, blocks):
             return MatrixWork(cycles, 2 * m * n * k * blocks)
     raise ModelRefused(f"instruction {name}: its cycles on {chip} are not in its row")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,22 +21,29 @@ from conv_compiler.model.dynamic import (
     with_rates,
 )
 from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
-from conv_compiler.model.facts import chip_facts
+from conv_compiler.model.facts import ChipFacts, chip_facts
 from conv_compiler.model.launch import Launch
+from conv_compiler.model.matrix import is_matrix, operand_type
 from conv_compiler.model.static import alone, static_counts
+from conv_compiler.model.under_load import under_load
 from conv_compiler.targets import Target, find_target
 from conv_compiler.vgpu.counters import KernelCounters
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelModel:
-    """One dispatch: the kernel's code and grid, what a wave of it executes, and its time."""
+    """One dispatch: the kernel's code and grid, what a wave of it executes, and its time.
+
+    `estimate` is at the boost clock and peak bandwidths; `sustained` at what the chip keeps up, or
+    None where nobody published that.
+    """
 
     code: KernelCode
     dispatch: Dispatch
     launch: Launch
     counts: KernelCounts
     estimate: Estimate
+    sustained: Estimate | None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -46,6 +54,7 @@ class KernelModel:
             "counts": self.counts.source,
             "seconds": estimate.seconds,
             "binds": estimate.binds,
+            "sustained": self.sustained and _sustained_json(self.sustained),
             "matrix_busy": estimate.matrix_busy,
             "tflops": estimate.tflops,
             "workgroups": self.launch.workgroups,
@@ -61,15 +70,28 @@ class KernelModel:
             "tail": lie.tail,
             "iterations": self.counts.iterations,
             "load_distance": self.counts.load_distance,
-            "pipes": {
-                **estimate.pipes,
-                "unit, with latency": estimate.unit_seconds,
-                "launch": estimate.launch_seconds,
-            },
+            "pipes": _pipes_json(estimate),
             "loop": {name: getattr(loop, name) for name in loop.__dataclass_fields__},
             "wave": {name: getattr(self.counts.wave, name) for name in loop.__dataclass_fields__},
             "per_equivalent": per_equivalent(self.counts),
         }
+
+
+def _pipes_json(estimate: Estimate) -> dict[str, float]:
+    return {
+        **estimate.pipes,
+        "unit, with latency": estimate.unit_seconds,
+        "launch": estimate.launch_seconds,
+    }
+
+
+def _sustained_json(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "seconds": estimate.seconds,
+        "binds": estimate.binds,
+        "tflops": estimate.tflops,
+        "pipes": _pipes_json(estimate),
+    }
 
 
 def per_equivalent(counts: KernelCounts) -> dict[str, float]:
@@ -86,7 +108,10 @@ def per_equivalent(counts: KernelCounts) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleModel:
-    """All launches of a module on its chip, in order, and the driver's fills and copies."""
+    """All launches of a module on its chip, in order, and the driver's fills and copies.
+
+    Its time is a range: `seconds` at the boost clock, `sustained_seconds` under load.
+    """
 
     target: Target
     kernels: tuple[KernelModel, ...]
@@ -94,9 +119,18 @@ class ModuleModel:
 
     @property
     def seconds(self) -> float:
-        """Modelled time of the whole module: a model's answer, not a measurement."""
+        """Modelled time of the whole module at the boost clock: never a measurement."""
         moved = sum(fill_seconds(fill.bytes, self.target) for fill in self.fills)
         return moved + sum(kernel.estimate.seconds for kernel in self.kernels)
+
+    @property
+    def sustained_seconds(self) -> float | None:
+        """The same at sustained rates; None for a chip of which none were published."""
+        chip = under_load(self.target, "")
+        if chip is None:
+            return None
+        moved = sum(fill_seconds(fill.bytes, chip) for fill in self.fills)
+        return moved + sum(one.sustained.seconds for one in self.kernels if one.sustained)
 
     @property
     def main(self) -> KernelModel:
@@ -115,6 +149,7 @@ class ModuleModel:
         return {
             "target": self.target.name,
             "seconds": self.seconds,
+            "sustained_seconds": self.sustained_seconds,
             "matrix_busy": self.matrix_busy,
             "kernels": [one.to_json() for one in self.kernels],
             "fills": [{"kind": one.kind, "bytes": one.bytes} for one in self.fills],
@@ -160,14 +195,21 @@ def sampled_counts(code: KernelCode, dispatch: Dispatch) -> KernelCounts:
     return counts(sample_workgroups(dispatch, MANY_WORKGROUPS))
 
 
-def alone_cycles_of(code: KernelCode, dispatch: Dispatch, launch: Launch) -> float:
-    """Cycles of one workgroup, the mean of a few."""
+def alone_cycles_of(
+    code: KernelCode, dispatch: Dispatch, launch: Launch, chips: Sequence[ChipFacts]
+) -> list[float]:
+    """Cycles of one workgroup, the mean of a few, for its chip under each of some conditions."""
     ids = sample_workgroups(dispatch, FEW_WORKGROUPS)
-    chip = chip_facts(find_target(code.chip))
     found = [
-        alone(code.code, code.chip, code.lanes, _start(code, one), launch, chip) for one in ids
+        alone(code.code, code.chip, code.lanes, _start(code, one), launch, chips) for one in ids
     ]
-    return sum(found) / len(found)
+    return [sum(cycles) / len(found) for cycles in zip(*found, strict=True)]
+
+
+def operands_of(code: KernelCode) -> str:
+    """The operand type of most of a kernel's matrix instructions; "" where it has none."""
+    types = Counter(operand_type(one.name) for one in code.code if is_matrix(one.name))
+    return types.most_common(1)[0][0] if types else ""
 
 
 def _start(code: KernelCode, workgroup: tuple[int, int, int]) -> dict[str, int]:
@@ -190,13 +232,21 @@ def _kernel_model(
         counts = (with_rates if first_look else with_counters)(counts, row)
     stored = int(counts.wave.store_bytes * launch.workgroups * launch.waves)
     launch = replace(launch, written_bytes=min(launch.written_bytes, stored))
-    target, alone = find_target(code.chip), alone_cycles_of(code, dispatch, launch)
+    boost = find_target(code.chip)
+    loaded = under_load(boost, operands_of(code))
+    conditions = [boost, loaded] if loaded else [boost]
+    alone = alone_cycles_of(code, dispatch, launch, [chip_facts(one) for one in conditions])
+    times = [
+        estimate(counts, launch, one, alone=cycles)
+        for one, cycles in zip(conditions, alone, strict=True)
+    ]
     return KernelModel(
         code=code,
         dispatch=dispatch,
         launch=launch,
         counts=counts,
-        estimate=estimate(counts, launch, target, alone=alone),
+        estimate=times[0],
+        sustained=times[1] if loaded else None,
     )
 
 

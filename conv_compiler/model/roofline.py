@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conv_compiler.model.estimate import chip_lanes
 from conv_compiler.model.facts import chip_facts
+from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.targets.f8 import multiplied
 
 if TYPE_CHECKING:
@@ -14,25 +16,130 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What any kernel of an operation does at least.
+
+    `flops` are on operands of the types `operands` (A's and B's); `bytes` are those of all tensors,
+    each once.
+    """
+
+    flops: float
+    operands: tuple[str, str]
+    bytes: float
+
+
+def work_of(problem: ConvProblem, target: Target) -> Work:
+    """The work of a problem, in the types that a target multiplies."""
+    terms = problem.terms
+    return Work(
+        flops=(terms.count if terms else 1) * problem.flops,
+        operands=(terms.dtype, terms.dtype) if terms else multiplied(problem, target),
+        bytes=least_bytes(problem),
+    )
+
+
+def least_bytes(problem: ConvProblem) -> int:
+    """Operands, result and d, each moved once, without the pixels that no tap of a read image
+    meets: a filter of 1x1 with stride 2 reads a quarter of them."""
+    if "input" not in problem.tensors[:2]:
+        return problem.bytes
+    met = math.prod(
+        _met(*line)
+        for line in zip(
+            *(problem.image, problem.out_image, problem.filter, problem.stride),
+            *(problem.dilation, problem.pad_low),
+            strict=True,
+        )
+    )
+    left_out = math.prod(problem.image) - met
+    return problem.bytes - left_out * problem.n * problem.g * problem.c * problem.data_type.bytes
+
+
+def _met(size: int, outs: int, taps: int, stride: int, dilation: int, pad: int) -> int:
+    """Pixels of a spatial dimension that any tap meets.
+
+    A tap meets every stride-th pixel: a run of pixels of one phase.
+    """
+    runs: dict[int, list[tuple[int, int]]] = {}
+    for tap in range(taps):
+        first, phase = divmod(tap * dilation - pad, stride)
+        of_phase = len(range(phase, size, stride))
+        runs.setdefault(phase, []).append((max(first, 0), min(first + outs, of_phase)))
+    met = 0
+    for of_one in runs.values():
+        reached = 0
+        for start, end in sorted(of_one):
+            met += max(0, end - max(start, reached))
+            reached = max(reached, end)
+    return met
+
+
 def peak_flops(operands: tuple[str, str], target: Target) -> float:
     """Operations a second of the chip's fastest matrix instruction of two types.
 
-    Where it has none, of vector fma: one a lane and issue.
+    Where it has none, of its vector units in f32: RDNA's with dual issue.
     """
     chip = chip_facts(target)
     rates = [2 * row.m * row.n * row.k / row.subgroup_cycles for row in target.mma_for(*operands)]
-    a_cycle = max(rates, default=2 * chip_lanes(chip) / chip.valu_cycles)
-    return a_cycle * chip.simds * chip.units * target.clock_ghz * 1e9
+    vector = target.vector_flops_per_clock * target.compute_units
+    a_cycle = max(rates) * chip.simds * chip.units if rates else vector
+    return a_cycle * target.clock_ghz * 1e9
+
+
+def least(work: Work, target: Target, resident: bool = False) -> float:
+    """The roofline at the peaks: arithmetic or each tensor once over memory, and one launch.
+
+    Caches that hold a tensor from one call to the next are left out, as in the model of a kernel.
+    `resident` is for a call that is repeated: tensors that all fit in the last-level cache come
+    from there, at any speed where none is known. Raises UnsupportedTarget for chips without facts.
+    """
+    chip = chip_facts(target)
+    arithmetic = work.flops / peak_flops(work.operands, target)
+    rate: float | None = target.memory_gb_per_s
+    if resident and work.bytes <= chip.last_level_bytes:
+        rate = chip.last_level_gb_per_s or _l2_gb_per_s(target)
+    return max(arithmetic, _seconds(work.bytes, rate)) + chip.launch_seconds
+
+
+def _seconds(size: float, gb_per_s: float | None) -> float:
+    return size / gb_per_s / 1e9 if gb_per_s else 0.0
+
+
+def _l2_gb_per_s(target: Target) -> float | None:
+    a_cycle = chip_facts(target).l2_bytes_per_cycle
+    return a_cycle * target.clock_ghz if a_cycle else None
+
+
+def sustained_least(work: Work, target: Target, resident: bool = False) -> float | None:
+    """The same by the best rates that any kernel keeps up; None where none were published.
+
+    A rate nobody published is the peak.
+    """
+    rates = target.sustained
+    if rates is None:
+        return None
+    a, b = (_rate_type(one) for one in work.operands)
+    matrix = rates.matrix_of(a) if a == b else None
+    flops = matrix.tflops * 1e12 if matrix else peak_flops(work.operands, target)
+    chip = chip_facts(target)
+    rate: float | None = rates.memory_best_gb_per_s
+    if resident and work.bytes <= chip.last_level_bytes:
+        last_level = rates.last_level_best_gb_per_s or chip.last_level_gb_per_s
+        rate = last_level or rates.l2_gb_per_s or _l2_gb_per_s(target)
+    return max(work.flops / flops, _seconds(work.bytes, rate)) + chip.launch_seconds
+
+
+def _rate_type(dtype: str) -> str:
+    """The row of sustained rates that a type belongs to."""
+    return "f8" if DTYPES[dtype].is_f8 else dtype
 
 
 def least_seconds(problem: ConvProblem, target: Target) -> float:
-    """The roofline: peak arithmetic or each tensor once over memory, and one launch.
+    """`least` of a problem."""
+    return least(work_of(problem, target), target)
 
-    Caches that hold a tensor from one call to the next are left out, as in the model of a kernel.
-    Raises UnsupportedTarget for chips without facts.
-    """
-    terms = problem.terms
-    operands = (terms.dtype, terms.dtype) if terms else multiplied(problem, target)
-    arithmetic = (terms.count if terms else 1) * problem.flops / peak_flops(operands, target)
-    memory = problem.bytes / target.memory_gb_per_s / 1e9
-    return max(arithmetic, memory) + chip_facts(target).launch_seconds
+
+def sustained_least_seconds(problem: ConvProblem, target: Target) -> float | None:
+    """`sustained_least` of a problem."""
+    return sustained_least(work_of(problem, target), target)

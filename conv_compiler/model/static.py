@@ -65,12 +65,14 @@ def alone(
     lanes: int,
     start: Mapping[str, int],
     launch: Launch,
-    chip: ChipFacts,
-) -> float:
-    """Cycles one workgroup of a kernel takes alone on a unit of the chip of that name."""
+    chips: Sequence[ChipFacts],
+) -> tuple[float, ...]:
+    """Cycles one workgroup of a kernel takes alone on a unit of the chip of that name.
+
+    For each of `chips`, which are facts of that chip under several conditions.
+    """
     parts = blocks(code)
     runs = run_counts(parts, start)
-    costs = [steps(part.instructions, name, lanes, launch, chip) for part in parts]
 
     def work(block: int) -> tuple[float, ...]:
         one = total(classify(i, name, lanes) for i in parts[block].instructions)
@@ -80,16 +82,23 @@ def alone(
     first, last = (loop.first, loop.last) if loop else (len(parts), len(parts))
     inside = [b for b in range(first, min(last + 1, len(parts))) if runs[b]]
 
-    def straight(chosen: range) -> list[Step]:
-        return [step for b in chosen for _ in range(runs[b]) for step in costs[b]]
+    iterations = max((runs[b] for b in inside if any(work(b))), default=0)
 
-    return alone_cycles(
-        straight(range(first)),
-        [step for b in inside for step in costs[b]],
-        straight(range(last + 1, len(parts))),
-        max((runs[b] for b in inside if any(work(b))), default=0),
-        chip,
-    )
+    def cycles(chip: ChipFacts) -> float:
+        costs = [steps(part.instructions, name, lanes, launch, chip) for part in parts]
+
+        def straight(chosen: range) -> list[Step]:
+            return [step for b in chosen for _ in range(runs[b]) for step in costs[b]]
+
+        return alone_cycles(
+            straight(range(first)),
+            [step for b in inside for step in costs[b]],
+            straight(range(last + 1, len(parts))),
+            iterations,
+            chip,
+        )
+
+    return tuple(map(cycles, chips))
 
 
 def segments(

@@ -17,10 +17,11 @@ is installed.
 
 from __future__ import annotations
 
-from conv_compiler.targets import mma
+from conv_compiler.targets import mma, sustained
 from conv_compiler.targets.pipes import (
     GFX9_READ,
     GFX950_READ,
+    KIB,
     MIB,
     cdna_pipes,
     gfx125_pipes,
@@ -71,6 +72,7 @@ AMD = (
             last_level_gb_per_s=None,  # R: has none
             last_level_bytes=8 * MIB,  # R: the L2
             l2_channels=32,  # R
+            l1_bytes=16 * KIB,  # D
             waves_per_simd=10,  # R
             vgprs_per_simd=256,  # R
             vgpr_granule=4,  # R
@@ -97,12 +99,14 @@ AMD = (
         flushed=("f16", "bf16"),
         # D: as MIOpen does there unless it is told not to (the same page).
         gradients_as=(("f16", "bf16"),),
+        sustained=sustained.GFX90A,
         pipes=cdna_pipes(
             dies=1,  # D
             lds_read_cycles=GFX9_READ,
             last_level_gb_per_s=None,  # R: has none
             last_level_bytes=8 * MIB,  # R: the L2
             l2_channels=32,  # D
+            l1_bytes=16 * KIB,  # D
         ),
     ),
     Target(
@@ -122,12 +126,14 @@ AMD = (
         mma=mma.CDNA3_MMA,
         cycles=mma.CDNA3_CYCLES,
         pipeline_stages=3,
+        sustained=sustained.GFX942,
         pipes=cdna_pipes(
             dies=8,  # D: XCDs
             lds_read_cycles=GFX9_READ,
-            last_level_gb_per_s=17000,  # D: AMD's slides on MI300
+            last_level_gb_per_s=17000,  # D: AMD's slides on MI300; M: 7100 at most
             last_level_bytes=256 * MIB,  # D
-            l2_channels=16 * 8,  # R: of each XCD
+            l2_channels=16 * 8,  # D: of each XCD
+            l1_bytes=32 * KIB,  # D
         ),
     ),
     Target(
@@ -147,12 +153,14 @@ AMD = (
         mma=mma.CDNA4_MMA,
         cycles=mma.CDNA4_CYCLES,
         pipeline_stages=3,
+        sustained=sustained.GFX950,
         pipes=cdna_pipes(
             dies=8,  # D
             lds_read_cycles=GFX950_READ,
-            last_level_gb_per_s=17000,  # U: as gfx942
+            last_level_gb_per_s=17000,  # U: as gfx942; nothing was published
             last_level_bytes=256 * MIB,  # D
             l2_channels=16 * 8,  # U: as gfx942
+            l1_bytes=32 * KIB,  # D
         ),
     ),
     Target(
@@ -171,6 +179,7 @@ AMD = (
         vector_flops_per_clock=256,  # D
         mma=mma.RDNA3_MMA,
         cycles=mma.RDNA3_CYCLES,
+        sustained=sustained.GFX1100,
         pipes=rdna_pipes(last_level_bytes=96 * MIB),  # R
     ),
     Target(
@@ -279,6 +288,7 @@ AMD = (
         vector_flops_per_clock=256,  # D
         mma=mma.RDNA4_MMA,
         cycles=mma.RDNA4_CYCLES,
+        sustained=sustained.GFX1201,
         pipes=rdna_pipes(last_level_bytes=64 * MIB),  # R
     ),
     Target(

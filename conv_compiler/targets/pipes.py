@@ -5,7 +5,10 @@
   `AMDGPUBaseInfo.cpp` (registers, waves and workgroups a unit) and `SISchedule.td`; IREE
   `KnownTargets.cpp`; ROCm GPU specification pages.
 - M: github.com/tingqli/pyhip `docs/mem_latency.md`, `docs/mfma-valu-coissue.md` and its note on
-  bank conflicts (MI308X); HipKittens' phase experiments (gfx950).
+  bank conflicts (MI308X); HipKittens' phase experiments (gfx950); and those of `sustained.py`.
+
+These are peaks, and latencies of busy chips: tilings are ranked by them. What a chip keeps up is in
+`sustained.py`.
 """
 
 from __future__ import annotations
@@ -19,11 +22,13 @@ GFX9_READ = LdsCycles(bytes_4=2.0, bytes_8=4.0, bytes_16=8.0)
 GFX9_WRITE = LdsCycles(bytes_4=4.0, bytes_8=6.0, bytes_16=10.0)
 # M: the conflict groups of 8- and 16-byte reads double on gfx950; 4-byte ones are assumed not to.
 GFX950_READ = LdsCycles(bytes_4=2.0, bytes_8=2.0, bytes_16=4.0)
-# R: 128 bytes a clock for each half of a WGP, reads and writes alike; no source was found.
+# M: 128 bytes a clock for each half of a WGP, of which 100 were measured (RX 7900 XT); R: writes as
+# reads.
 RDNA_LDS = LdsCycles(bytes_4=0.5, bytes_8=1.0, bytes_16=2.0)
 
-MIB = 2**20
-# U: what a dispatch costs beyond its work, within a graph of dispatches; an order of magnitude.
+KIB, MIB = 2**10, 2**20
+# M: what a dispatch costs beyond its work in a queue of dispatches: 2.1 us on MI210, graph or not;
+# `sustained.py` has the most that was seen of each chip.
 LAUNCH_SECONDS = 2e-6
 
 
@@ -34,6 +39,7 @@ def cdna_pipes(
     last_level_gb_per_s: float | None,
     last_level_bytes: int,
     l2_channels: int,
+    l1_bytes: int,
     waves_per_simd: int = 8,  # D: since CDNA2
     vgprs_per_simd: int = 512,  # D: since CDNA2, with accumulation registers
     vgpr_granule: int = 8,  # D: since CDNA2
@@ -52,13 +58,16 @@ def cdna_pipes(
         scalar_cycles=4,  # D: each SIMD issues every fourth cycle
         lds_read_cycles=lds_read_cycles,
         lds_write_cycles=GFX9_WRITE,
-        memory_bytes_per_cycle=64,  # R: the vector L1
-        l2_bytes_per_cycle=128 * l2_channels,  # D: channels; R: 128 bytes each
+        memory_bytes_per_cycle=64,  # M: the vector L1: 38.8 TB/s on MI300X, 10.5 on MI210
+        # C: of D, that loads without two lanes in a line take four times as long as adjacent ones.
+        lines_per_cycle=4,
+        l1_bytes=l1_bytes,
+        l2_bytes_per_cycle=128 * l2_channels,  # D: channels; M: 128 bytes each (80 % reached)
         l2_parts=dies,
         last_level_gb_per_s=last_level_gb_per_s,
         last_level_bytes=last_level_bytes,
-        load_cycles=800,  # M: 500 to 800
-        lds_latency_cycles=64,  # M: 50 to 64
+        load_cycles=800,  # M: 590 (MI210) to 890 (MI300X) from memory, 213 to 290 from L2
+        lds_latency_cycles=64,  # M: 48 to 64
         launch_seconds=LAUNCH_SECONDS,
     )
 
@@ -77,13 +86,15 @@ def rdna_pipes(*, last_level_bytes: int, vgprs_per_simd: int = 1536) -> Pipes:
         scalar_cycles=1,  # R
         lds_read_cycles=RDNA_LDS,
         lds_write_cycles=RDNA_LDS,
-        memory_bytes_per_cycle=128,  # R: 64 a CU
+        memory_bytes_per_cycle=128,  # M: 64 a CU (gfx1102, github.com/RRZE-HPC/gpu-benches)
+        lines_per_cycle=None,
+        l1_bytes=32 * KIB,  # D: of a CU
         l2_bytes_per_cycle=None,
         l2_parts=1,
         last_level_gb_per_s=None,
         last_level_bytes=last_level_bytes,
-        load_cycles=800,  # U: as gfx942
-        lds_latency_cycles=64,  # U: as gfx942
+        load_cycles=800,  # U: under load, as gfx942; M: 551 on an idle RX 7900 XT
+        lds_latency_cycles=64,  # U: under load, as gfx942; M: 33 on an idle RX 7900 XT
         launch_seconds=LAUNCH_SECONDS,
     )
 
@@ -103,6 +114,8 @@ def gfx125_pipes() -> Pipes:
         lds_read_cycles=GFX950_READ,  # U: as gfx950
         lds_write_cycles=GFX9_WRITE,  # U: as gfx950
         memory_bytes_per_cycle=128,  # U
+        lines_per_cycle=None,
+        l1_bytes=32 * KIB,  # U: as gfx950
         l2_bytes_per_cycle=None,
         l2_parts=1,  # U
         last_level_gb_per_s=None,

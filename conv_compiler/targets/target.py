@@ -14,6 +14,7 @@ from conv_compiler.targets.backends import BACKENDS
 from conv_compiler.targets.limits import ACCUMULATOR_SHARE, K_TILE_BYTES, MMA_TILES
 from conv_compiler.targets.mma import Cycles, Mma, cycles_of
 from conv_compiler.targets.processors import Processor, host_processor
+from conv_compiler.targets.sustained import Sustained
 
 # Tables of instruction words that the virtual GPU has, and generations whose rules of memory and
 # waiting it knows (gfx9, gfx11, gfx12).
@@ -81,6 +82,8 @@ class Pipes:
     lds_read_cycles: LdsCycles
     lds_write_cycles: LdsCycles
     memory_bytes_per_cycle: float  # between a unit and the caches
+    lines_per_cycle: float | None  # that a unit's vector L1 looks up
+    l1_bytes: int  # of each compute unit
     l2_bytes_per_cycle: float | None  # the whole chip
     l2_parts: int  # dies with an L2 of their own
     last_level_gb_per_s: float | None
@@ -98,9 +101,9 @@ _POSITIVE = (
 _POSITIVE_PIPES = (
     *("cus_per_unit", "waves_per_simd", "workgroups", "vgprs_per_simd", "vgpr_granule"),
     *("valu_cycles", "scalar_cycles", "memory_bytes_per_cycle", "l2_parts", "last_level_bytes"),
-    *("load_cycles", "lds_latency_cycles", "launch_seconds"),
+    *("l1_bytes", "load_cycles", "lds_latency_cycles", "launch_seconds"),
 )
-_POSITIVE_OR_UNKNOWN = ("l2_bytes_per_cycle", "last_level_gb_per_s")
+_POSITIVE_OR_UNKNOWN = ("lines_per_cycle", "l2_bytes_per_cycle", "last_level_gb_per_s")
 _MOST_MACH = 0xFF  # EF_AMDGPU_MACH is the low byte of e_flags
 
 
@@ -120,8 +123,9 @@ class Target:
     software pipeline: of 3, whose iterations `passes/interleave.py` orders, where that is faster by
     the model.
 
-    Of AMD's chips alone: `isa`, `elf_mach` (EF_AMDGPU_MACH of a code object) and `cycles`, which
-    has those of every matrix instruction that machine code may hold.
+    `sustained` has what the chip keeps up under load; `pipes`, the clock and the bandwidths are
+    peaks, by which tilings are ranked. Of AMD's chips alone: `isa`, `elf_mach` (EF_AMDGPU_MACH of a
+    code object) and `cycles`, which has those of every matrix instruction that code may hold.
     """
 
     name: str
@@ -140,6 +144,7 @@ class Target:
     gradients_as: tuple[tuple[str, str], ...] = ()
     pipeline_stages: int = 2
     pipes: Pipes | None = None
+    sustained: Sustained | None = None
     isa: Isa | None = None
     elf_mach: int = 0
     cycles: Cycles = ()

@@ -14,7 +14,8 @@ class KernelCounters:
     """Sums over all launches of one kernel on one chip.
 
     Instructions are wave-instructions by class (matrix, valu, salu, lds_read, ...). A line is
-    128 bytes, counted once an instruction; `read_lines` are the distinct ones a launch reads,
+    128 bytes, counted once an instruction; `fetched_lines` are those read that the L1 of the
+    workgroup's CU did not hold, `read_lines` the distinct ones a launch reads,
     `die_read_lines` those each die of the chip reads, summed over its dies. LDS cycles follow the
     bank model of docs/vgpu.md. `seconds` is the host's time.
     """
@@ -30,6 +31,7 @@ class KernelCounters:
     global_write_bytes: int
     global_read_lines: int
     global_write_lines: int
+    fetched_lines: int
     read_lines: int
     die_read_lines: int
     scalar_read_bytes: int

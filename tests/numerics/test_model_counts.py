@@ -74,8 +74,10 @@ def test_a_run_takes_the_place_of_static_counts():
             assert getattr(wave, name) * row.waves == pytest.approx(row.instructions.get(kind, 0))
         conflicts = wave.lds_conflict_cycles * row.waves
         assert conflicts == pytest.approx(row.lds_conflict_cycles)
-        lines = row.global_read_lines + row.global_write_lines
+        lines = row.fetched_lines + row.global_write_lines
         assert wave.line_bytes * row.waves == pytest.approx(128 * lines)
+        looked_up = row.global_read_lines + row.global_write_lines
+        assert wave.lines * row.waves == pytest.approx(looked_up)
         assert after.estimate.seconds == pytest.approx(before.estimate.seconds, rel=0.25)
 
 

@@ -217,7 +217,7 @@ def timeline_fit(found: list[Compiled], target: Target) -> Fit | None:
         if one.tiling.stages < INTERLEAVED_STAGES or counts.iterations < 8:
             continue
         outside = max(unit_cycles(counts.outside, 1, launch, chip).values()) + chip.load_cycles
-        alone = alone_cycles_of(one.kernel.code, one.kernel.dispatch, launch)
+        (alone,) = alone_cycles_of(one.kernel.code, one.kernel.dispatch, launch, [chip])
         iteration = counts.iteration
         seen = (alone - outside) / counts.iterations - iteration.barriers * chip.lds_latency_cycles
         cycles = interleaved_cycles(iteration, launch, chip)

@@ -45,6 +45,8 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     KernelInfo kernel;
     kernel.name = "program";
     Counters counters;
+    LineCache l1;
+    l1.reset(info->l1_lines);
     Group g;
     g.program = &code;
     g.kernel = &kernel;
@@ -53,6 +55,7 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     g.scratch = reinterpret_cast<uint64_t>(state->scratch);
     g.scratch_lane = state->scratch_lane;
     g.counters = state->counts ? &counters : nullptr;
+    g.l1 = g.counters ? &l1 : nullptr;
     g.observed = g.counters;
     g.waves = g.live = 1;
     set_chip(g, *info);

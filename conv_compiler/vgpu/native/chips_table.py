@@ -15,6 +15,8 @@ from conv_compiler.targets.target import Target
 
 # What HIP reports and IREE asks for: "flat work group size" of LLVM's AMDGPU usage guide.
 MAX_WORKGROUP_SIZE = 1024
+# Of the counters: kLineBytes of observe.cpp.
+LINE_BYTES = 128
 
 
 def row(target: Target) -> str:
@@ -32,6 +34,7 @@ def row(target: Target) -> str:
         isa.cdna,
         str(target.has_fnuz).lower(),
         pipes.l2_parts,
+        pipes.l1_bytes // LINE_BYTES,
         str(isa.packed_ids).lower(),
         f'"{isa.encoding}:"',
     )

@@ -19,6 +19,7 @@ constexpr CounterField kCounterFields[] = {
     {"global_write_bytes", &Counters::global_write_bytes},
     {"global_read_lines", &Counters::global_read_lines},
     {"global_write_lines", &Counters::global_write_lines},
+    {"fetched_lines", &Counters::fetched_lines},
     {"read_lines", &Counters::read_lines},
     {"die_read_lines", &Counters::die_read_lines},
     {"scalar_read_bytes", &Counters::scalar_read_bytes},

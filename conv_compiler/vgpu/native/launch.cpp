@@ -101,6 +101,7 @@ struct Worker {
   std::unique_ptr<uint8_t[], Free> lds, scratch;
   Counters counters;
   std::vector<std::unordered_set<uint64_t>> lines_read;  // by die
+  LineCache l1;
   std::unique_ptr<Checker> checker;
 };
 
@@ -203,6 +204,8 @@ class Run {
     g.memory = config_.memory;
     g.counters = counting ? &worker.counters : nullptr;
     g.lines_read = counting ? &worker.lines_read[n % worker.lines_read.size()] : nullptr;
+    if (counting) worker.l1.reset(chip_info(code_.chip())->l1_lines);
+    g.l1 = counting ? &worker.l1 : nullptr;
     g.checker = worker.checker.get();
     g.observed = g.counters || g.checker;
     g.lds = worker.lds.get();

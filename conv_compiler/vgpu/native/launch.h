@@ -101,6 +101,7 @@ struct Counters {
   uint64_t instructions[static_cast<int>(Class::kCount)] = {};
   uint64_t global_read_bytes = 0, global_write_bytes = 0;    // of active lanes, dropped lanes excluded
   uint64_t global_read_lines = 0, global_write_lines = 0;    // distinct 128-byte (gfx9) or 128-byte (RDNA) lines an instruction
+  uint64_t fetched_lines = 0;                                // lines read that were not in the workgroup's L1
   uint64_t read_lines = 0;                                   // distinct lines
   uint64_t die_read_lines = 0;                               // distinct lines each die reads, summed over the dies
   uint64_t scalar_read_bytes = 0;
@@ -162,6 +163,7 @@ struct ChipInfo {
   uint32_t cdna;               // 1 to 4: what its matrix instructions can; 0: none of them
   bool fnuz;                   // 8-bit floats are FNUZ, else OCP
   uint32_t dies;               // parts with an L2 of their own, to which workgroups go in turn
+  uint32_t l1_lines;           // of 128 bytes, that the vector L1 of a CU holds
   bool packed_ids;             // x, y and z of a work-item start in v0, ten bits each; else in v0, v1 and v2
   const char* rows;            // "cdna:", "rdna3:" or "rdna4:": which rows of instructions are for it alone
 };

@@ -77,6 +77,8 @@ void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active,
     find_lines(at, active, bytes, lines);
     (write ? c->global_write_lines : c->global_read_lines) += lines.count;
     if (!write && w.group->lines_read) w.group->lines_read->insert(lines.seen, lines.seen + lines.count);
+    if (!write && w.group->l1)
+      for (int n = 0; n < lines.count; ++n) c->fetched_lines += w.group->l1->fetch(lines.seen[n]);
   }
   if (w.group->checker) w.group->checker->global(w, i, at, active, bytes, op, owner);
 }

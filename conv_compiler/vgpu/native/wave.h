@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "program.h"
@@ -58,12 +59,34 @@ struct Span {
   bool writable;
 };
 
+// The vector L1 of a workgroup's CU, for the counters: as many lines as the chip's holds, the one fetched first goes first.
+class LineCache {
+ public:
+  void reset(uint32_t lines) {
+    lines_ = lines;
+    fetched_ = 0;
+    fetched_as_.clear();
+  }
+  // Whether `line` had to be fetched. It stays until `lines_` others have been fetched.
+  bool fetch(uint64_t line) {
+    const auto [at, added] = fetched_as_.try_emplace(line, fetched_);
+    if (!added && fetched_ - at->second <= lines_) return false;
+    at->second = fetched_++;
+    return true;
+  }
+
+ private:
+  uint64_t lines_ = 0, fetched_ = 0;
+  std::unordered_map<uint64_t, uint64_t> fetched_as_;  // by line: how many had been fetched before
+};
+
 struct Group {
   const Program* program = nullptr;
   const KernelInfo* kernel = nullptr;
   const Memory* memory = nullptr;
   Counters* counters = nullptr;   // nullptr: bytes, lines and conflicts are not counted
   std::unordered_set<uint64_t>* lines_read = nullptr;  // by the die the group runs on; nullptr with `counters`
+  LineCache* l1 = nullptr;        // nullptr with `counters`
   Checker* checker = nullptr;     // nullptr: no checks
   bool observed = false;          // memory instructions report to observe.h
   uint8_t* lds = nullptr;

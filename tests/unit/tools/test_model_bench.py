@@ -75,6 +75,12 @@ def test_summary(bench):
     def row(label, ratio=None, **more):
         times = {"ours_seconds": 1.0, "iree_seconds": ratio, "ratio": ratio} if ratio else {}
         times["least_seconds"] = 0.5
+        if ratio:
+            times |= {
+                "iree_sustained_seconds": 3 * ratio,
+                "sustained_least_seconds": 1.0,
+                "sustained_ratio": 2 * ratio,
+            }
         return {"label": label, "chip": "x", "dtype": "f16", "kind": "y", **times, **more}
 
     found = [row("a", 4.0), row("b", 1.0, ours_spills=3), row("c", 0.25), row("d", ours_seconds=1)]
@@ -86,6 +92,8 @@ def test_summary(bench):
             "problems": 4,
             "mean": pytest.approx(1.0),
             "most": pytest.approx(2.0),
+            "sustained_mean": pytest.approx(2.0),
+            "sustained_most": pytest.approx(3.0),
             "worst": 0.25,
             "worst_label": "c",
             "slower": 1,

@@ -59,6 +59,7 @@ def test_every_class_of_a_small_program() -> None:
         "global_write_bytes": 64 * 4,
         "global_read_lines": 4 * lines(start + np.arange(64) * 4, 4),
         "global_write_lines": lines(start + np.arange(64) * 4, 4),
+        "fetched_lines": lines(start + np.arange(64) * 4, 4),
         "lds_read_bytes": 64 * 4,
         "lds_write_bytes": 2 * 64 * 4,
         "lds_cycles": 3 * 2,
@@ -161,6 +162,34 @@ def test_cache_lines(size: int, stride: int) -> None:
     }:  # lanes that are in range in part are counted apart from the others
         kept = np.array([lane * stride for lane in range(64) if inside[lane]])
         assert counted["global_read_lines"] == lines(start + kept, size)
+
+
+def test_l1_serves_what_it_holds() -> None:
+    """Columns of two bytes read one after another fetch their lines once; far rows do each time.
+
+    gfx90a's L1 holds 128 lines: 64 rows and 64 others fit, 192 do not.
+    """
+    memory = np.zeros(192 * 256 + LINE, np.uint8)
+    start = -(-memory.ctypes.data // LINE) * LINE
+    rows = start + np.arange(64, dtype=np.uint64) * 256
+
+    def fetched(chip: str, starts: list[int]) -> tuple[int, int]:
+        wave = Wave(chip)
+        for n, at in enumerate(starts):
+            wave.put(ADDRESS + 2 * n, rows + np.uint64(at))
+        loads = [
+            instruction("global_load_ushort", d=vgpr(TO), a=vgpr(ADDRESS + 2 * n, 2))
+            for n in range(len(starts))
+        ]
+        wave.run(*loads)
+        counted = wave.counted()
+        return counted["fetched_lines"], counted["global_read_lines"]
+
+    far = 64 * 256
+    assert fetched("gfx90a", [0, 2, 4, 126]) == (64, 256)
+    assert fetched("gfx90a", [0, far, 2, far + 2]) == (128, 256)
+    assert fetched("gfx90a", [0, far, 2 * far, 2]) == (256, 256)
+    assert fetched("gfx942", [0, far, 2 * far, 2]) == (192, 256)  # it holds 256
 
 
 def test_a_branch_taken_is_counted_once_a_pass() -> None:

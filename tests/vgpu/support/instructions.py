@@ -15,9 +15,7 @@ MESSAGE_BYTES = 4096
 CLASSES = "matrix valu salu scalar_load lds_read lds_write global_read global_write branch barrier"
 CLASSES += " wait other"
 SUMS = "launches workgroups waves global_read_bytes global_write_bytes global_read_lines"
-SUMS += (
-    " global_write_lines read_lines die_read_lines scalar_read_bytes lds_read_bytes lds_write_bytes"
-)
+SUMS += " global_write_lines fetched_lines read_lines die_read_lines scalar_read_bytes lds_read_bytes lds_write_bytes"
 SUMS += " lds_cycles lds_conflict_cycles lds_write_conflict_cycles matrix_flops"
 FAMILIES = {"gfx11": "rdna3:", "gfx12": "rdna4:", "gfx9": "cdna:"}
 END = Record(offset=0, name="s_endpgm", size=4, text="s_endpgm")
