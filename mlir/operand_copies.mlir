@@ -129,4 +129,34 @@ transform.named_sequence @threads_along_k_qri_row_k(
       -> (!transform.any_op, !transform.any_op)
   transform.yield %threads : !transform.any_op
 }
+
+// For transposed reads of LDS the tile's axes are [q,] k step, m or n step, k, row. Adjacent
+// threads run along rows, then along k.
+transform.named_sequence @threads_ri_k_row(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, %k, %row]
+      (mapping = [#gpu.thread<linear_dim_3>, #gpu.thread<linear_dim_2>,
+                  #gpu.thread<linear_dim_1>, #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
+transform.named_sequence @threads_qri_k_row(
+    %func: !transform.any_op {transform.readonly},
+    %copy: !transform.any_op {transform.consumed},
+    %row: !transform.param<i64> {transform.readonly},
+    %k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  %piece, %threads = transform.structured.tile_using_forall %copy
+      tile_sizes [1, 1, 1, %k, %row]
+      (mapping = [#gpu.thread<linear_dim_4>, #gpu.thread<linear_dim_3>,
+                  #gpu.thread<linear_dim_2>, #gpu.thread<linear_dim_1>,
+                  #gpu.thread<linear_dim_0>])
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op)
+  transform.yield %threads : !transform.any_op
+}
 }

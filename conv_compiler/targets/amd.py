@@ -34,7 +34,8 @@ from conv_compiler.targets.target import Isa, Target
 CDNA1 = Isa(name="CDNA1", encoding="cdna", generation=9, cdna=1, vgpr_encoding=4, packed_ids=False)
 CDNA2 = Isa(name="CDNA2", encoding="cdna", generation=9, cdna=2)
 CDNA3 = Isa(name="CDNA3", encoding="cdna", generation=9, cdna=3)
-CDNA4 = Isa(name="CDNA4", encoding="cdna", generation=9, cdna=4)
+# ds_read_b64_tr_b16 (D: CDNA4 ISA, LDS instructions); those of 8 bits are not used.
+CDNA4 = Isa(name="CDNA4", encoding="cdna", generation=9, cdna=4, transposed_read_bits=(16,))
 RDNA3 = Isa(name="RDNA3", encoding="rdna3", generation=11, cdna=0)
 # The package's tables of RDNA3 are those of RDNA3.5, which adds scalar floats.
 RDNA35 = Isa(name="RDNA3.5", encoding="rdna3", generation=11, cdna=0)

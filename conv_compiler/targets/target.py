@@ -30,8 +30,9 @@ class Isa:
     `encoding` is a row of ENCODINGS and `generation` of GENERATIONS. `cdna` is the CDNA generation
     of the matrix instructions, 0 on RDNA. `vgpr_encoding` is how many registers a kernel descriptor
     counts as one. `packed_ids` tells whether a lane's x, y and z in its workgroup start in one
-    register. `not_executed` says why the virtual GPU does not run such code; it is empty where
-    it does.
+    register. `transposed_read_bits` are the sizes of elements that lanes can read from LDS
+    transposed. `not_executed` says why the virtual GPU does not run such code; it is empty where it
+    does.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Isa:
     cdna: int
     vgpr_encoding: int = 8
     packed_ids: bool = True
+    transposed_read_bits: tuple[int, ...] = ()
     not_executed: str = ""
 
     def __post_init__(self) -> None:

@@ -16,7 +16,13 @@ _VIEWS = (
 )
 # What may be moved: values of other values, and the memory operations named below.
 _MOVABLE = ("arith.", "affine.", "vector.", "index.")
-_READS = ("vector.transfer_read", "vector.load", "memref.load", "vector.maskedload")
+_READS = (
+    "amdgpu.transpose_load",
+    "vector.transfer_read",
+    "vector.load",
+    "memref.load",
+    "vector.maskedload",
+)
 WRITES = ("vector.transfer_write", "vector.store", "memref.store")
 PRODUCTS = ("amdgpu.mfma", "amdgpu.wmma")
 BARRIER, FENCE = "gpu.barrier", "amdgpu.sched_barrier"

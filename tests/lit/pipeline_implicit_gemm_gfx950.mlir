@@ -1,6 +1,6 @@
-// The machine code of an implicit GEMM on gfx950: MFMA, fragments read from LDS eight bytes at a
-// time and never two, 16-byte loads where channels come in eights, no scratch, no spills. The choice may
-// take loads of eight bytes, with which no lane waits for a bank of LDS.
+// The machine code of an implicit GEMM on gfx950: MFMA, fragments read from LDS transposed, so that
+// no vector instruction transposes them; 16-byte loads where channels come in eights; no scratch, no
+// spills.
 
 // RUN: %conv_compiler inspect --stage isa \
 // RUN:   --target gfx950 --strategy implicit_gemm \
@@ -19,9 +19,13 @@
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 
 // CHOSEN: main_dispatch_0{{.*}}:
-// CHOSEN: buffer_load_dwordx{{2|4}}
-// CHOSEN: ds_read{{2?(st64)?}}_b64
+// CHOSEN-NOT: v_perm_b32
+// CHOSEN: buffer_load_dwordx4
+// CHOSEN-NOT: v_perm_b32
+// CHOSEN: ds_read_b64_tr_b16
+// CHOSEN-NOT: v_perm_b32
 // CHOSEN: v_mfma_f32_{{16x16x32|32x32x16|16x16x16}}_f16
+// CHOSEN-NOT: v_perm_b32
 // CHOSEN: s_endpgm
 
 // ROUND: main_dispatch_0{{.*}}:
@@ -34,6 +38,7 @@
 // ODD: ds_read{{2?(st64)?}}_b64
 // ODD: v_mfma_f32_{{16x16x32|32x32x16|16x16x16}}_bf16
 // ODD: s_endpgm
+
 
 // NONE-NOT: ds_read_u16
 // NONE-NOT: scratch_{{load|store}}

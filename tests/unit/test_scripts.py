@@ -12,6 +12,7 @@ from conv_compiler.strategies.gpu.implicit_gemm_schedule import (
     pack_sequence,
     store_pack_sequence,
     threads_sequence,
+    transposed_threads_sequence,
     workgroups_sequence,
 )
 from conv_compiler.strategies.pipeline_file import lines, read_pipeline
@@ -69,7 +70,8 @@ def test_each_layout_of_operands_has_its_share_of_threads_and_no_other_has():
         for pixel in (False, True)
         for along_k in {False, target.backend == "rocm"}
     }
-    assert defined("operand_copies", "threads_") == wanted
+    transposed = {transposed_threads_sequence(with_pixel=pixel) for pixel in (False, True)}
+    assert defined("operand_copies", "threads_") == wanted | transposed
 
 
 @pytest.mark.parametrize("chip", [t for t in TARGETS if TARGETS[t].mma])
@@ -106,10 +108,12 @@ def test_every_pipeline_is_read():
 
 
 def test_a_line_is_taken_where_its_conditions_hold():
-    plain = read_pipeline("gpu_matrix", {"rocm": True, "lds-rows": True})
+    plain = read_pipeline("gpu_matrix", {"rocm": True, "lds-rows": True}, lds_padding_bits=64)
     assert plain.entries == ("entry_workgroup", "entry_k_loop", "entry_threads")
     assert plain.behind == ()
-    whole = read_pipeline("gpu_matrix", dict.fromkeys(CONDITIONS, True), stages=3)
+    whole = read_pipeline(
+        "gpu_matrix", dict.fromkeys(CONDITIONS, True), stages=3, lds_padding_bits=64
+    )
     assert set(plain.steps) < set(whole.steps)
     assert "iree-llvmgpu-prefetch-shared-memory{num-stages=3}" in whole.steps
     assert whole.behind == ("pad-k-steps", "interleave")

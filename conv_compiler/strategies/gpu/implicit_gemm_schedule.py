@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
+from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING, transposed_padding
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tilings import stores_parts_in_order, stores_result
+from conv_compiler.strategies.gpu.tilings import (
+    reads_transposed,
+    stores_parts_in_order,
+    stores_result,
+)
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
+from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -46,8 +52,9 @@ class Entries:
     """The entries of one kernel: which steps of the script run, with which sizes.
 
     `stores` tells whether an op of its own stores the sums, as the result or in its order;
-    `along_k` whether threads copy operands a and b along gemm_k; `unmasked` is the operand, "a" or
-    "b", that needs no zeros behind the last pixel, or empty.
+    `along_k` whether threads copy operands a and b along gemm_k; `transposed` whether lanes read
+    both from LDS transposed; `unmasked` is the operand, "a" or "b", that needs no zeros behind the
+    last pixel, or empty.
     """
 
     mma: Mma
@@ -55,6 +62,7 @@ class Entries:
     grid: str
     stores: bool
     along_k: tuple[bool, bool]
+    transposed: bool
     unmasked: str
 
     def workgroup(self, s: Sequence) -> None:
@@ -73,6 +81,8 @@ class Entries:
         (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
         if store:
             s.include(store_pack_sequence(self.mma), *store, results=PACKED)
+        if self.transposed:
+            (packed,) = s.include("rows_innermost", packed, results=PACKED)
         (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
         k_steps = self.tiling.workgroup[2] // self.mma.k
         s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
@@ -85,7 +95,11 @@ class Entries:
         sides = ((self.mma.m, self.tiling.copy_a), (self.mma.n, self.tiling.copy_b))
         loops: list[ir.Value] = []
         for copy, (side, piece), along_k in zip(copies, sides, self.along_k, strict=True):
-            name = threads_sequence(self.mma, side, with_pixel=pixel, along_k=along_k)
+            name = (
+                transposed_threads_sequence(with_pixel=pixel)
+                if self.transposed
+                else threads_sequence(self.mma, side, with_pixel=pixel, along_k=along_k)
+            )
             loops += s.include(name, copy, *piece, results=ANY_OP)
         s.include("read_in_threads", *loops)
         shares = m // self.mma.m // subgroups_m, n // self.mma.n // subgroups_n
@@ -114,15 +128,19 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         stores=stores_result(problem, target, tiling, strategy.split_k)
         or stores_parts_in_order(problem, target, tiling, strategy.split_k),
         along_k=copied_along_k(problem, target, tiling),
+        transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
     )
     interleaved = tiling.stages == INTERLEAVED_STAGES
+    padding = LDS_ROW_PADDING
+    if entries.transposed:
+        padding = transposed_padding(entries.mma.m * operand_bytes(problem, target))
     checked = is_checked(problem, tiling, strategy)
     pipeline = read_pipeline(
         "gpu_matrix",
         {
             target.backend: True,
-            "lds-rows": True,
+            "lds-rows": padding > 0,
             "own-script": checked,
             "unmasked": bool(entries.unmasked),
             "pipelined": tiling.stages > 1,
@@ -130,6 +148,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "along-k": any(entries.along_k),
         },
         stages=tiling.stages,
+        lds_padding_bits=8 * padding,
     )
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
@@ -195,3 +214,8 @@ def threads_sequence(mma: Mma, side: int, *, with_pixel: bool, along_k: bool = F
     parts = ("2" if mma.unit(extent) < extent else "" for extent in (side, mma.k))
     row, k = parts
     return f"threads_{'along_k_' * along_k}{'q' * with_pixel}ri_row{row}_k{k}"
+
+
+def transposed_threads_sequence(*, with_pixel: bool) -> str:
+    """The sequence that shares a copy among threads, for an operand that is read transposed."""
+    return f"threads_{'q' * with_pixel}ri_k_row"

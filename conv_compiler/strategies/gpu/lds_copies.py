@@ -23,6 +23,8 @@ Pair: TypeAlias = tuple[int, int]
 # Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
 # do not fit, the compiler leaves them out without a word.
 LDS_ROW_PADDING = 8
+# What a lane has of one transposed read.
+TRANSPOSED_READ_BYTES = 8
 # The ISA's: banks of a dword, and the lanes of a wave-instruction that writes (docs/vgpu.md).
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
 # More than a tile's k step has of LDS, and a multiple of all banks.
@@ -45,12 +47,13 @@ class LdsRow(NamedTuple):
     """A row of LDS: `elements` of gemm_k side by side.
 
     Adjacent lanes go on along so many k `steps` before they go to the next row: all of a tile where
-    the operand is contiguous along gemm_k, else one.
+    the operand is contiguous along gemm_k, else one. A row is `padding` bytes longer than that.
     """
 
     elements: int
     item: Item
     steps: int = 1
+    padding: int = LDS_ROW_PADDING
 
     @classmethod
     def of(cls, elements: int, item: Item, tile: Pair, adjacent: Pair) -> LdsRow:
@@ -156,7 +159,7 @@ def lds_write_cycles(piece: Pair, row: LdsRow) -> WriteCycles:
     known to begin at a multiple of its own 16 bytes is written as two halves, one after the other.
     """
     elements, along_k = piece
-    pitch = row.elements * row.item.bytes + LDS_ROW_PADDING
+    pitch = row.elements * row.item.bytes + row.padding
     width = along_k * row.item.bytes
     free = LDS_LANES // _lanes_at_once(width)
     whole = _write_cycles(piece, row, pitch, Write(width, width))
@@ -215,6 +218,15 @@ def load_lines(tile: Pair, piece: Pair, memory: Memory, lanes: int, row: LdsRow)
     start = math.gcd(memory.pitch * size, cut * size, LINE_BYTES)
     lines = length * size / LINE_BYTES + runs * (1 - start / LINE_BYTES)
     return lanes // together * lines
+
+
+def transposed_padding(row_bytes: int) -> int:
+    """Bytes by which a row of this length is lengthened where lanes read transposed.
+
+    Sixteen lanes read 32 bytes each of four rows, which fill the banks where rows start 32 bytes
+    apart among them, or 96.
+    """
+    return 32 if row_bytes % 64 == 0 else 0
 
 
 def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:

@@ -10,6 +10,7 @@ them. A term is in wave-instructions an iteration unless it says otherwise.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,11 +18,14 @@ from conv_compiler.model.counts import Counts, counted
 from conv_compiler.strategies.gpu.cost_constants import LOOP, LoopInstructions
 from conv_compiler.strategies.gpu.lds_copies import (
     DWORD,
+    TRANSPOSED_READ_BYTES,
     Copy,
     Item,
     LdsRow,
     Memory,
+    Pair,
     copy_of,
+    transposed_padding,
     width_class,
 )
 from conv_compiler.strategies.gpu.loop_order import (
@@ -31,7 +35,11 @@ from conv_compiler.strategies.gpu.loop_order import (
 )
 from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
-from conv_compiler.strategies.gpu.tilings import counts_halves, writes_single_elements
+from conv_compiler.strategies.gpu.tilings import (
+    counts_halves,
+    reads_transposed,
+    writes_single_elements,
+)
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
@@ -80,6 +88,7 @@ class LoopTerms:
     def __init__(self, problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> None:
         self.problem, self.target, self.tiling, self.mma = problem, target, tiling, mma
         self.size, self.lanes = operand_bytes(problem, target), target.subgroup_size
+        self.transposed = reads_transposed(problem, target, mma, tiling)
         self.a, self.b = self._copies()
         self.image = self.a if tiling.taps_in_rows else self.b
         self.gradient = self.b if tiling.taps_in_rows else self.a
@@ -108,14 +117,44 @@ class LoopTerms:
             run=(taps_b * channels.image, along_b),
             pitch=pitch.image,
         )
-        row_a, row_b = (
-            LdsRow.of(in_row, item, (side, k), memory.adjacent)
-            for side, memory in ((m, memory_a), (n, memory_b))
+        sides = (
+            (m, self.mma.m, tiling.copy_a, memory_a),
+            (n, self.mma.n, tiling.copy_b, memory_b),
         )
-        return (
-            copy_of((m, k), tiling.copy_a, memory_a, threads, row_a),
-            copy_of((n, k), tiling.copy_b, memory_b, threads, row_b),
+        if self.transposed:
+            a, b = (
+                self._transposed_copy(unit, piece, memory, (side, k), threads)
+                for side, unit, piece, memory in sides
+            )
+            return a, b
+        a, b = (
+            copy_of(
+                (side, k),
+                piece,
+                memory,
+                threads,
+                LdsRow.of(in_row, item, (side, k), memory.adjacent),
+            )
+            for side, _, piece, memory in sides
         )
+        return a, b
+
+    def _transposed_copy(
+        self, unit: int, piece: Pair, memory: Memory, tile: Pair, threads: Pair
+    ) -> Copy:
+        """The copy of an operand that lanes read transposed: rows and gemm_k change places.
+
+        A load reads a step of rows. The next loads of the wave read the rest of its cache lines,
+        which are then in L1.
+        """
+        item, transposed = Item(self.size, counts_halves(self.target)), tile[::-1]
+        swapped = Memory(memory.adjacent[::-1], memory.run[::-1], memory.pitch)
+        row = LdsRow(unit, item, padding=transposed_padding(unit * self.size))
+        found, whole = (
+            copy_of(transposed, piece[::-1], swapped, threads, one)
+            for one in (row, LdsRow.of(unit, item, transposed, swapped.adjacent))
+        )
+        return replace(found, line_bytes=whole.line_bytes)
 
     @cached_property
     def _instructions(self) -> tuple[int, int]:
@@ -154,6 +193,8 @@ class LoopTerms:
         a_lane = mma.k * self.size / self.lanes
         fragments = (own_m * mma.m + own_n * mma.n) * a_lane
         fragment = min(mma.m, mma.n) * a_lane
+        if self.transposed:
+            fragment = TRANSPOSED_READ_BYTES
         return {f"lds_reads_{width_class(fragment)}": fragments * self._steps / fragment}
 
     def lds_writes(self) -> Counts:

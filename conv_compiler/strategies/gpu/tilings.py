@@ -158,7 +158,8 @@ def other_copies(
     item = Item(size, counts_halves(target))
     shares = _shares(problem, target, mma, Shape(tiling.workgroup, tiling.subgroups))
     pairs = list(itertools.product(*(copy_pieces(share, item) for share in shares)))
-    if writes_single_elements(target, size) and not grouped:  # a grouped layer lost a third by it
+    is_single = writes_single_elements(target, size) and not grouped  # else a third was lost
+    if is_single or can_read_transposed(problem, target, mma):
         a, b = (copy_pieces(share, item, single=True)[-1] for share in shares)
         pairs.append((a, b))
     for copy_a, copy_b in dict.fromkeys(pairs):
@@ -181,6 +182,26 @@ def writes_single_elements(target: Target, size: int) -> bool:
     on RDNA. There are instructions that write half a register, but none for a byte of it.
     """
     return size == 2 and target.backend == "rocm" and not rank_facts(target).matrix_beside_valu
+
+
+def can_read_transposed(problem: ConvProblem, target: Target, mma: Mma) -> bool:
+    """Whether lanes can read both operands from LDS transposed.
+
+    Threads then write what they read of a pixel as it is, and no registers are transposed. It takes
+    instructions of the chip, operands that are contiguous along rows and columns, and an operand
+    layout of one axis each along rows and gemm_k.
+    """
+    bits = 8 * operand_bytes(problem, target)
+    plain = all(mma.unit(extent) == extent for extent in (mma.m, mma.n, mma.k))
+    has_instructions = target.isa is not None and bits in target.isa.transposed_read_bits
+    return has_instructions and plain and max(along_gemm_k(problem, target)) == 1
+
+
+def reads_transposed(problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling) -> bool:
+    """Whether lanes read the tiling's operands from LDS transposed: where pieces are of one pixel
+    each."""
+    along_k = {tiling.copy_a[1], tiling.copy_b[1]}
+    return along_k == {1} and can_read_transposed(problem, target, mma)
 
 
 def can_have_taps_in_rows(problem: ConvProblem, target: Target) -> bool:

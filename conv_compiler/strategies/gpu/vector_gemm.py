@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu.gemm_kind import GemmKind
+from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING
 from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
@@ -48,7 +49,7 @@ def vector_schedule(problem: ConvProblem, target: Target, strategy: Strategy) ->
 
     checked = is_checked(problem, tiling, strategy)
     conditions = {target.backend: True, "lds-rows": True, "own-script": checked}
-    pipeline = read_pipeline("gpu_vector", conditions)
+    pipeline = read_pipeline("gpu_vector", conditions, lds_padding_bits=8 * LDS_ROW_PADDING)
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
         pipeline=pipeline.steps,
