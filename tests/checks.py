@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from unittest import mock
 
 from conv_compiler.artifacts.artifact import Artifact
-from conv_compiler.compiler import dumps, stages
-from conv_compiler.compiler.compile import compile
+from conv_compiler.compiler.dumps import kernel_roles
+from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.storage.cache import Cache
+from conv_compiler.strategies.select import decide
+from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
 from conv_compiler.verification.verify import Report, verify, verify_artifact
 
 
@@ -38,10 +38,6 @@ def check_special(artifact: Artifact, target: str, seeds: Iterable[int] = (0, 1)
     assert flushed or found.require().passed
 
 
-class _Stopped(Exception):
-    """The compiler has come as far as was asked."""
-
-
 def configured_roles(
     problem: ConvProblem, target: str, strategy: str | None = None, split_k: int | str = "auto"
 ) -> list[str]:
@@ -49,21 +45,11 @@ def configured_roles(
 
     They are those of the first candidate.
     """
-    whole, found = stages.run_compiler, []
-
-    def stop(flags: Iterable[str], work: Path, **_: str) -> None:
-        stop_at = "--compile-to=executable-configurations"
-        whole([*dict.fromkeys((*flags, stop_at))], work, result="configured.mlir")
-        found.extend(dumps.kernel_roles(work).values())
+    choice = decide(resolve(problem, find_target(target)), strategy, split_k)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        stage_texts(choice.problem, choice.strategies[0], work, "configured")
+        found = list(kernel_roles(work).values())
         exported = (work / "configured.mlir").read_text().count("hal.executable.export ")
-        assert len(found) == exported
-        raise _Stopped
-
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(stages, "run_compiler", stop),
-        suppress(_Stopped),
-    ):
-        compile(problem, target, strategy, split_k, cache=Cache(Path(folder)))
-    assert found
+    assert len(found) == exported > 0
     return found
