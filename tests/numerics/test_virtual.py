@@ -20,7 +20,7 @@ from tests.turns import in_turn
 
 CK = json.loads((Path(__file__).parent.parent / "data" / "ck_bwd_weight.json").read_text())
 MOST_FLOPS, FEWER_FLOPS = 2**29, 2**25
-# One case in so many is run by default; no multiple of the number of split factors, so that all are.
+# One case in so many is run by default. No multiple of the number of split factors: all are met.
 SAMPLE = 95
 
 
