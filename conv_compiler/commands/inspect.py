@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +21,6 @@ from conv_compiler.compiler.stage_names import STAGES
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
-    from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import Strategy
-    from conv_compiler.targets import Target
 
 COLUMNS = (
     left("kernel", "name"),
@@ -96,35 +92,30 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.binary.module_file import ModuleFile
     from conv_compiler.compiler.compile import compile
     from conv_compiler.model.facts import chip_facts
-    from conv_compiler.strategies.select import choose, passed_over, replaced_sequences
+    from conv_compiler.strategies.select import passed_over, replaced_sequences
     from conv_compiler.targets import find_target
 
     args.model |= args.look
     path = artifact_path(args)
     if path and args.model:
         return _print_model(args, path)
+    if args.stage and not (args.counts or args.model):
+        return _print_stages(args, path)
     if path:
         artifact = Artifact.load(path)
-        problem, target, strategy = artifact.problem, artifact.target, artifact.strategy
+        problem, target = artifact.problem, artifact.target
     else:
         job = one(args)
         problem, target = job.problem, job.target.name
         if args.model:
             chip_facts(job.target)  # refuse before compiling
-        if (
-            args.stage and set(args.stage) <= {"payload"} and not (args.counts or args.model)
-        ):  # nothing is compiled for these
-            strategy = choose(problem, job.target, wanted(args), job.split_k)[0]
-        else:
-            artifact = compile(problem, target, wanted(args), job.split_k)
-            strategy = artifact.strategy
+        artifact = compile(problem, target, wanted(args), job.split_k)
+    strategy = artifact.strategy
     if args.model:
         return _print_model(args, artifact.vmfb)
     if args.counts:
         return _print_counts(args, artifact)
-    if args.stage:
-        _print_stages(args, problem, find_target(target), strategy)
-    elif args.json:
+    if args.json:
         needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
@@ -180,22 +171,33 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
     return 0
 
 
-def _print_stages(
-    args: argparse.Namespace, problem: ConvProblem, target: Target, strategy: Strategy
-) -> None:
-    """Run the stages as far as the last one asked for and print those asked for, in order."""
-    from conv_compiler.compiler.stages import stage_texts
-    from conv_compiler.targets.resolve import resolve
-
-    wanted = [stage for stage in PRINTED if stage in args.stage]
-    with tempfile.TemporaryDirectory() as folder:
-        texts = stage_texts(
-            resolve(problem, target, strategy.mma), strategy, Path(folder), wanted[-1]
-        )
+def _print_stages(args: argparse.Namespace, path: Path | None) -> int:
+    """Print the stages asked for, in order; the stages run as far as the last of them."""
+    shown = [stage for stage in PRINTED if stage in args.stage]
+    texts = _stages(args, path, shown[-1])
     if args.json:
-        print(json.dumps({stage: texts[stage] for stage in wanted}, indent=1))
-        return
-    for stage in wanted:
-        if len(wanted) > 1:
+        print(json.dumps({stage: texts[stage] for stage in shown}, indent=1))
+        return 0
+    for stage in shown:
+        if len(shown) > 1:
             print(f"// ----- {stage} -----")
         print(texts[stage])
+    return 0
+
+
+def _stages(args: argparse.Namespace, path: Path | None, last: str) -> dict[str, str]:
+    """Text by stage of a module's problem, or of the problem given."""
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.compiler.compile import compiled_stages, stages_of
+    from conv_compiler.strategies.select import choose
+    from conv_compiler.targets import find_target
+
+    if path:
+        artifact = Artifact.load(path)
+        row = find_target(artifact.target)
+        return stages_of(artifact.problem, row, artifact.strategy, last)
+    job = one(args)
+    if last == "payload":  # nothing is compiled for it
+        chosen = choose(job.problem, job.target, wanted(args), job.split_k)[0]
+        return stages_of(job.problem, job.target, chosen, last)
+    return compiled_stages(job.problem, job.target.name, wanted(args), job.split_k, last)

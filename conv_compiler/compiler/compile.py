@@ -72,18 +72,52 @@ def compile(
         >>> artifact.strategy.split_k
         2
     """
+    return _compile(problem, target, strategy, split_k, cache or Cache.default())[0]
+
+
+def compiled_stages(
+    problem: ConvProblem,
+    target: str,
+    strategy: Strategy | StrategyRequest | str | None = None,
+    split_k: int | str = "auto",
+    last: str = "isa",
+) -> dict[str, str]:
+    """Text by stage, up to `last` or further, of what `compile` gives; raises what that raises.
+
+    What `compile` has to compile leaves its texts. What it finds in the cache runs the stages once
+    more, no further than `last`.
+    """
+    artifact, texts = _compile(problem, target, strategy, split_k, Cache.default())
+    return texts or stages_of(problem, find_target(target), artifact.strategy, last)
+
+
+def stages_of(
+    problem: ConvProblem, target: Target, strategy: Strategy, last: str
+) -> dict[str, str]:
+    """Text by stage, up to `last`, of a problem and a chosen strategy; nothing is kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        return stage_texts(resolve(problem, target, strategy.mma), strategy, Path(folder), last)
+
+
+def _compile(
+    problem: ConvProblem,
+    target: str,
+    strategy: Strategy | StrategyRequest | str | None,
+    split_k: int | str,
+    cache: Cache,
+) -> tuple[Artifact, dict[str, str]]:
+    """What `compile` returns, with the text of its stages where it was not in the cache."""
     row = find_target(target)
-    cache = cache or Cache.default()
     key = compilation_key(problem.for_kind(row.has_fnuz), row, strategy, split_k)
     if found := _find(cache, key):
-        return found
+        return found, {}
     choice = decide(resolve(problem, row), strategy, split_k)
     try:
         with cache.lock(key), scratch(work_folder(), WORK) as folder:
             if found := _found(cache, key):  # another process compiled it while we waited
-                return found
-            artifact = _first_proved(choice, folder)
-            return Artifact.of_entry(_keep(cache, key, artifact), cached=False)
+                return found, {}
+            artifact, texts = _first_proved(choice, folder)
+            return Artifact.of_entry(_keep(cache, key, artifact), cached=False), texts
     except OSError as error:
         raise CompileFailed(
             f"file {error.filename or tempfile.tempdir}: {error.strerror or error}; see that it "
@@ -115,8 +149,10 @@ def _found(cache: Cache, key: str) -> Artifact | None:
         return None
 
 
-def _first_proved(choice: Choice, folder: Path) -> Artifact:
+def _first_proved(choice: Choice, folder: Path) -> tuple[Artifact, dict[str, str]]:
     """Compile candidates in order until the compiler takes one and it is as promised.
+
+    Returns it with the text of its stages.
 
     One that needs more registers than there are, or whose main loop is not as promised, is
     rejected.
@@ -132,7 +168,7 @@ def _first_proved(choice: Choice, folder: Path) -> Artifact:
         work = folder / str(number)
         work.mkdir()
         try:
-            stage_texts(problem, strategy, work)
+            texts = stage_texts(problem, strategy, work)
             kernels = kernel_facts(problem.target, work)
             prove(problem, strategy, kernels)
         except (CandidateRejected, CompilerRefused) as broken:
@@ -141,7 +177,7 @@ def _first_proved(choice: Choice, folder: Path) -> Artifact:
             named = isinstance(broken, CandidateRejected)
             rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
             continue
-        return Artifact(
+        artifact = Artifact(
             problem=problem.asked,
             target=problem.target.name,
             strategy=strategy,
@@ -150,6 +186,7 @@ def _first_proved(choice: Choice, folder: Path) -> Artifact:
             seconds=time.perf_counter() - started,
             rejected=tuple(rejected),
         )
+        return artifact, texts
     raise AssertionError("choose() returns at least one candidate")
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # A kernel takes about a second; one that takes minutes has sent a pass into a loop.
 _COMPILE_SECONDS = 300
+# Where kernels are configured and not yet translated.
+_STOP, _GO_ON = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
 _WARM = WarmProcesses("conv_compiler.compiler.kernel_passes")
 
 
@@ -54,6 +56,7 @@ def stage_texts(
     """Run the stages in order up to `last` in the folder `work`; returns text by stage.
 
     The configured, llvm and isa texts are what the compiler dumped, all kernels one after another.
+    The compiler stops where kernels are configured, or else goes to the end.
     """
     from iree.compiler import ir
 
@@ -93,14 +96,17 @@ def stage_texts(
         return texts
     flags = [*compiler_flags(target), *schedule.flags]
     try:
-        if schedule.behind:
+        if last == "configured":
+            run_compiler([*flags, _STOP], work, result="configured.mlir")
+        elif schedule.behind:
             run_around_passes(flags, schedule, work)
         else:
             run_compiler(flags, work)
     except CompileFailed as error:
         raise refusal(error, strategy, schedule) from None
     check_applied(schedule.roles, work)
-    return texts | dumped_texts(target, work)
+    dumped = dumped_texts(target, work)
+    return texts | ({last: dumped[last]} if last == "configured" else dumped)
 
 
 def _state(module: ir.Module, name: str, value: str) -> None:
@@ -120,13 +126,12 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     it run in a process of their own, and the second half goes on from there.
     """
     flags = list(flags)
-    stop, go_on = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
     _WARM.start()  # imports while the compiler works
-    run_compiler([*flags, stop], work, result="configured.mlir")
+    run_compiler([*flags, _STOP], work, result="configured.mlir")
     named = [f"{role}={one.name}" for role, several in schedule.behind.items() for one in several]
     words = ["configured.mlir", "kernels.mlir", *named]
     _require("kernel passes", lambda: _WARM.run(words, work, _COMPILE_SECONDS))
-    run_compiler([*flags, go_on], work, source="kernels.mlir")
+    run_compiler([*flags, _GO_ON], work, source="kernels.mlir")
 
 
 def run_compiler(

@@ -26,6 +26,7 @@ config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = str(scratch)
 # For tests of the host's own code: REQUIRES names an extension as Linux does.
 sys.path.insert(0, str(root))
+compiler_path = importlib.import_module("conv_compiler.compiler.stages").compiler_path
 config.available_features.update(importlib.import_module("conv_compiler.targets.host").host_flags())
 config.environment["CONV_COMPILER_CACHE"] = str(scratch / "cache")
 config.environment["PYTHONPATH"] = str(root)
@@ -39,7 +40,7 @@ config.substitutions += [
     ("%conv_opt", f"{python} {root / 'tools' / 'conv-opt'}"),
     (
         "%run_scripts",
-        f"{Path(python).with_name('iree-opt')} "
+        f"{compiler_path('iree-opt')} "
         f"--pass-pipeline='builtin.module({preload},transform-interpreter)'",
     ),
     ("%filecheck", f"{Path(python).with_name('filecheck')} %s"),

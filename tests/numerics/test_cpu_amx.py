@@ -22,6 +22,7 @@ from conv_compiler.targets.processors import Processor
 from tests import tiles
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
+from tests.turns import in_turn
 
 CPU = find_target("cpu")
 DTYPES = [row.dtype for row in TILE_INSTRUCTIONS.values()]
@@ -112,17 +113,20 @@ def deal_only(monkeypatch, packs_first):
     monkeypatch.setattr(work_distribution.Distributions, "of_at_least", chosen)
 
 
-@pytest.fixture(params=[False, True], ids=["copies by workgroups", "packed first"])
-def _deals(request, monkeypatch, tmp_path):
+@pytest.fixture
+def _deals(deals, monkeypatch, tmp_path):
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
-    deal_only(monkeypatch, request.param)
+    deal_only(monkeypatch, deals == "packed first")
     yield
     work_distribution.best_distribution.cache_clear()
 
 
+DEALS = ("copies by workgroups", "packed first")
+
+
 @pytest.mark.usefixtures("_deals")
-@pytest.mark.parametrize("kind", KINDS)
-def test_kinds(kind):
+@pytest.mark.parametrize(("kind", "deals"), in_turn(KINDS, DEALS))
+def test_kinds(kind, deals):
     problem = problem_of("bf16", **KINDS[kind])
     (tiling,) = (one.tiling for one in tile_candidates(problem, CPU))
     tiles = [loop for loop, tile in zip(tiling.loops, tiling.vector_parallel, strict=True) if tile]
@@ -131,8 +135,11 @@ def test_kinds(kind):
 
 
 @pytest.mark.usefixtures("_deals")
-@pytest.mark.parametrize("kind", ["even", "channels first", "chunks", "few pixels, many images"])
-def test_kinds_of_integers(kind):
+@pytest.mark.parametrize(
+    ("kind", "deals"),
+    in_turn(["chunks", "channels first", "even", "few pixels, many images"], DEALS),
+)
+def test_kinds_of_integers(kind, deals):
     check(problem_of("i8", **KINDS[kind]), strategy="cpu_amx")
 
 
@@ -143,9 +150,8 @@ def test_ops(fields):
     check(problem_of("bf16", **fields), strategy="cpu_amx")
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("split_k", [2, 3, 35])
-def test_splits(dtype, split_k):
+@pytest.mark.parametrize(("split_k", "dtype"), in_turn([2, 3, 35], DTYPES))
+def test_splits(split_k, dtype):
     problem = problem_of(dtype)
     assert check(problem, strategy="cpu_amx", split_k=split_k).split_k == split_k
 

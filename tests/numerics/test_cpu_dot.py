@@ -22,6 +22,7 @@ from conv_compiler.targets.processors import host_processor
 from conv_compiler.verification.inputs import inputs
 from tests.checks import check, configured_roles
 from tests.problems import for_drawn, problems_with_split
+from tests.turns import in_turn
 
 CPU = find_target("cpu")
 HOST = host_processor()
@@ -138,21 +139,8 @@ def test_directions(dtype, direction):
     assert report.strategy.startswith("cpu_dot ")
 
 
-# Types take turns by default.
-KINDS_IN_TURN = [
-    pytest.param(
-        *row.values,
-        kind,
-        id=f"{kind}-{row.values[0]}",
-        marks=[*row.marks, *([pytest.mark.slow] if (i + j) % len(DTYPES) else [])],
-    )
-    for i, kind in enumerate(KINDS)
-    for j, row in enumerate(DTYPES)
-]
-
-
-@pytest.mark.parametrize(("dtype", "kind"), KINDS_IN_TURN)
-def test_kinds(dtype, kind):
+@pytest.mark.parametrize(("kind", "dtype"), in_turn(KINDS, DTYPES))
+def test_kinds(kind, dtype):
     if dtype == "i8" and kind in ("elementwise", "operand op"):
         pytest.skip("for floats")
     report = check(replace(PROBLEM, **fields_of(kind, dtype)), strategy="cpu_dot")
@@ -165,9 +153,14 @@ def test_single_products(kind):
     assert report.strategy.startswith("cpu_packed ")
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "i8", "f8E4M3FN"])
-@pytest.mark.parametrize("kind", ["even", "rows turned", "groups turned", "lanes of k"])
-def test_single_products_of_other_types(kind, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    in_turn(
+        ["f16", "bf16", "f64", "i8", "f8E4M3FN"],
+        ["even", "rows turned", "groups turned", "lanes of k"],
+    ),
+)
+def test_single_products_of_other_types(dtype, kind):
     check(replace(PROBLEM, **fields_of(kind, dtype)), strategy="cpu_packed")
 
 
@@ -185,8 +178,7 @@ def test_nothing_is_transposed_or_padded_in_memory(dtype):
     assert len(configured_roles(problem, "cpu", None, 1)) == 2
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", *DTYPES])
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize(("dtype", "direction"), in_turn(["f32", "f16", *DTYPES], DIRECTIONS))
 def test_operands_packed_first(dtype, direction):
     """Where workgroups would copy them again and again: a kernel for each operand, odd sizes."""
     sizes = {"g": 1, "n": 16, "k": 250, "c": 246, "image": (13, 11), "filter": 3, "stride": 1}
@@ -231,7 +223,7 @@ def random_products(dtype, strategy, examples):
 
 
 def test_some_random_single_products():
-    random_products("f32", "cpu_packed", 12)
+    random_products("f32", "cpu_packed", 6)
 
 
 @pytest.mark.slow

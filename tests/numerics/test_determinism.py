@@ -10,6 +10,7 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import run
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.verify import verify_artifact
+from tests.turns import in_turn
 
 PROBLEMS = (
     ConvProblem(n=16, k=48, c=40, image=(14, 14), filter=(3, 3), pad_low=(1, 1), dtype="f32"),
@@ -21,8 +22,11 @@ PROBLEMS = (
 )
 
 
-@pytest.mark.parametrize("split_k", [2, 3, 8])
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+@pytest.mark.parametrize(
+    ("problem", "split_k"),
+    in_turn(PROBLEMS, [2, 3, 8]),
+    ids=lambda value: getattr(value, "name", None),
+)
 def test_split_k_runs_are_bitwise_equal(problem, split_k):
     artifact = compile(problem, split_k=split_k)
     assert artifact.strategy.split_k == split_k

@@ -18,6 +18,7 @@ from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import plain
 from conv_compiler.verification.verify import verify
 from tests.checks import check
+from tests.turns import in_turn
 
 DIRECTIONS = ("bwd_data", "fwd")
 
@@ -46,10 +47,10 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("what", ODD)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("target", ["cpu", "gfx942"])
-def test_odd_windows(target, direction, what):
+@pytest.mark.parametrize(
+    ("what", "direction", "target"), in_turn(ODD, DIRECTIONS, ["cpu", "gfx942"])
+)
+def test_odd_windows(what, direction, target):
     sizes = {"n": 3, "k": 5, "c": 4, "image": (9, 8), **ODD[what]}
     check(ConvProblem(direction=direction, **sizes, dtype="f16"), target)
 
@@ -83,13 +84,13 @@ def test_matrix_instructions_compute_them(chip, instruction, direction):
     assert main.spills == main.scratch_bytes == 0
 
 
-@pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("target", ["cpu", "gfx942"])
-def test_an_elementwise_op_meets_d_in_its_place(target, direction, stride):
+@pytest.mark.parametrize(
+    ("target", "direction", "stride", "op"),
+    in_turn(["cpu", "gfx942"], DIRECTIONS, [1, 2], ["bilinear(0.5,2):f32", "add", "sigmoid"]),
+)
+def test_an_elementwise_op_meets_d_in_its_place(target, direction, stride, op):
     problem = replace(EXAMPLE_17, direction=direction, k=16, c=24, stride=stride)
-    for op in ("bilinear(0.5,2):f32", "add", "sigmoid"):
-        check(replace(problem, elementwise=op), target)
+    check(replace(problem, elementwise=op), target)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -17,6 +17,7 @@ from conv_compiler.targets.processors import host_processor
 from conv_compiler.verification.verify import verify
 from tests.chips import EXECUTED, each
 from tests.problems import F8_TYPES
+from tests.turns import in_turn
 
 DTYPES = tuple(dict.fromkeys(data for data, _ in F8_TYPES))
 # gfx942 and gfx1201 have one kind each and emulate the other; the rest is as these.
@@ -41,9 +42,10 @@ def test_every_code(dtype, target):
     np.testing.assert_array_equal(found, codes.astype(np.float32).reshape(-1))
 
 
-@pytest.mark.parametrize("compute", ["f8E5M2,f8E4M3FN", "f8E5M2FNUZ,f8E4M3FNUZ"])
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
-@pytest.mark.parametrize("target", SPREAD)
+@pytest.mark.parametrize(
+    ("target", "dtype", "compute"),
+    in_turn(SPREAD, ["f16", "bf16"], ["f8E5M2,f8E4M3FN", "f8E5M2FNUZ,f8E4M3FNUZ"]),
+)
 def test_every_value_narrowed(target, dtype, compute):
     """All values of 16 bits, as ml_dtypes converts them once saturated: input, output gradient.
 

@@ -10,6 +10,7 @@ from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.verification.verify import verify
+from tests.turns import in_turn
 
 CHIPS = [name for name, row in TARGETS.items() if row.pipeline_stages == 3]
 TILE = StrategyRequest(tile=(64, 64, 32))
@@ -21,17 +22,15 @@ def check(problem, chip, wanted, split_k):
     assert verify(problem, chip, strategy, device="vgpu-checked").passed
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("iterations", [5, 6, 7, 8])
-def test_even_and_odd_iterations(chip, iterations):
+@pytest.mark.parametrize(("iterations", "chip"), in_turn([5, 6, 8, 7], CHIPS))
+def test_even_and_odd_iterations(iterations, chip):
     """Of the loop that holds two, one may be left over."""
     problem = ConvProblem(n=35, k=70, c=72, image=(1, iterations), filter=(1, 1))
     check(problem, chip, TILE, 1)
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("filter", [(1, 1), (3, 3)])
-def test_uneven_parts(chip, filter):
+@pytest.mark.parametrize(("filter", "chip"), in_turn([(1, 1), (3, 3)], CHIPS))
+def test_uneven_parts(filter, chip):
     """Of 20 pixels in three parts the last has fewer: what iterations load ahead lies behind it."""
     problem = ConvProblem(
         n=34, k=120, c=128, image=(5, 4), filter=filter, pad_low=(filter[0] // 2,) * 2,
@@ -40,9 +39,8 @@ def test_uneven_parts(chip, filter):
     check(problem, chip, StrategyRequest(tile=(128, 128, 32)), 3)
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("dtype", ["bf16", "f32"])
-def test_types(chip, dtype):
+@pytest.mark.parametrize(("dtype", "chip"), in_turn(["bf16", "f32"], CHIPS))
+def test_types(dtype, chip):
     problem = ConvProblem(
         n=40, k=66, c=64, image=(5, 4), filter=(3, 3), pad_low=(1, 1), pad_high=(1, 0), dtype=dtype
     )

@@ -18,6 +18,7 @@ from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from tests.chips import each
+from tests.turns import in_turn
 
 PROBLEMS = (
     ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
@@ -189,9 +190,9 @@ LEAN = [
 ]
 
 
-@pytest.mark.parametrize(("k", "size", "stride", "most"), LEAN)
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
-def test_main_loops_are_lean(k, size, stride, most, dtype):
+@pytest.mark.parametrize(("layer", "dtype"), in_turn(LEAN, ["f16", "bf16"]), ids=str)
+def test_main_loops_are_lean(layer, dtype):
+    k, size, stride, most = layer
     problem = ConvProblem(
         n=32, k=k, c=256, image=(size, size), filter=(3, 3), stride=(stride, stride),
         pad_low=(1, 1), dtype=dtype,

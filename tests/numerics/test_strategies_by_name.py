@@ -19,7 +19,7 @@ from conv_compiler.verification.verify import verify
 from tests.chips import EXECUTED, each
 from tests.problems import independent, of_any_kind
 
-FEW = 3
+FEW = 2
 
 
 def strategies_of(problem, target):

@@ -11,6 +11,7 @@ import pytest
 
 from conv_compiler.artifacts.kernel_facts import KernelFacts
 from conv_compiler.compiler import stages
+from conv_compiler.compiler.compile import compiled_stages
 from conv_compiler.compiler.dumps import kernel_facts
 from conv_compiler.compiler.proofs import check_applied, prove
 from conv_compiler.compiler.stage_names import STAGES
@@ -71,7 +72,7 @@ def test_a_script_that_does_not_parse_is_an_error(tmp_path, monkeypatch):
 def test_a_schedule_that_is_not_attached_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(schedule_module, "attach", lambda *_: None)
     with pytest.raises(StrategyNotApplied, match="role contraction: left no trace"):
-        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path)
+        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path, "configured")
 
 
 def test_a_lost_tag_is_an_error(tmp_path, monkeypatch):
@@ -83,7 +84,7 @@ def test_a_lost_tag_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(schedule_module, "attach", strip)
     with pytest.raises(StrategyNotApplied, match="role contraction: left no trace"):
-        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path)
+        stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path, "configured")
 
 
 def test_a_role_on_no_op_is_an_error(tmp_path):
@@ -238,6 +239,41 @@ def test_stages_before_the_compiler_stop_where_asked(tmp_path, last):
     texts = stage_texts(resolve(PROBLEM, TARGET, STRATEGY.mma), STRATEGY, tmp_path, last)
     assert tuple(texts) == STAGES[: STAGES.index(last) + 1]
     assert not (tmp_path / "module.vmfb").exists()
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_a_configured_kernel_is_the_same_without_code(target, tmp_path):
+    """gfx942's go through passes of ours behind this stage."""
+    problem, row = replace(PROBLEM, k=33), find_target(target)
+    strategy = choose(problem, row)[0]
+    found = []
+    for last in ("configured", "isa"):
+        work = tmp_path / last
+        work.mkdir()
+        texts = stage_texts(resolve(problem, row, strategy.mma), strategy, work, last)
+        assert tuple(texts) == STAGES[: STAGES.index(last) + 1]
+        found.append([texts[stage].replace(str(work), "") for stage in STAGES[:5]])
+        assert (work / "module.vmfb").exists() == (last == "isa")
+    assert found[0] == found[1]
+
+
+def test_stages_are_compiled_once(tmp_path, monkeypatch):
+    """Whoever compiles keeps the texts; who finds the module compiles as far as he is asked."""
+    calls = []
+
+    def counted(flags, work, **names):
+        calls.append(names)
+        run(flags, work, **names)
+
+    run = stages.run_compiler
+    monkeypatch.setattr(stages, "run_compiler", counted)
+    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
+    problem = ConvProblem(n=2, k=4, c=3, image=(5, 5), filter=(3, 3))
+    whole = compiled_stages(problem, "cpu")
+    assert (calls, tuple(whole)) == ([{}], STAGES[:-1])
+    found = compiled_stages(problem, "cpu", last="configured")
+    assert calls == [{}, {"result": "configured.mlir"}]
+    assert found == {stage: whole[stage] for stage in STAGES[:5]}
 
 
 CANDIDATES = (

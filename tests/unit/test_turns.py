@@ -1,0 +1,34 @@
+"""Parameters that take turns: what runs by default has every value."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.turns import in_turn
+
+
+def default(cases):
+    return [case.values for case in cases if not any(mark.name == "slow" for mark in case.marks)]
+
+
+def test_each_combination_of_the_others_meets_one_value_of_the_last():
+    cases = in_turn("ab", [1, 2, 3], [True, False])
+    assert len(cases) == 12
+    found = default(cases)
+    assert len({values[:2] for values in found}) == len(found) == 6
+    assert [set(column) for column in zip(*found, strict=True)] == [
+        {"a", "b"},
+        {1, 2, 3},
+        {True, False},
+    ]
+
+
+def test_marks_of_a_value_stay():
+    skipped = pytest.param("b", marks=pytest.mark.skip)
+    marks = [{mark.name for mark in case.marks} for case in in_turn(["a", skipped], [1, 2])]
+    assert marks == [set(), {"slow"}, {"skip", "slow"}, {"skip"}]
+
+
+def test_a_value_that_no_run_takes_is_an_error():
+    with pytest.raises(AssertionError, match="a value that no run takes"):
+        in_turn("ab", [1, 2, 3])
