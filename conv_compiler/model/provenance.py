@@ -14,6 +14,7 @@ from enum import Enum
 
 CPU_COSTS = "tools/fit/cpu_costs.py"
 GPU_COUNTS = "tools/fit/gpu_counts.py"
+CHOICES = "tools/fit/choices.py"
 MODEL_TIMELINES = "tools/fit/gpu_counts.py --part timelines"
 
 # The last word of a constant's name is its unit. A share is a part of 1.
@@ -58,9 +59,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where the values of a group come from; `tool` fits them anew, empty where none does.
+    """Where the values of a group come from; `tool` fits them anew.
 
-    A group has no tool where its values are read from a document, chosen, or need a GPU to measure.
+    It is empty where values are read from a document, measured or chosen.
     """
 
     kind: Kind

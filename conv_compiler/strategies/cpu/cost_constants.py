@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from conv_compiler.model.provenance import CPU_COSTS, Kind, Source
+from conv_compiler.model.provenance import CHOICES, CPU_COSTS, Kind, Source
 from conv_compiler.targets.host import TILE_INSTRUCTIONS
 
 
@@ -181,7 +181,9 @@ class Copying:
 
 # Before the kernel; 48 lanes are single elements to IREE's vectorizer.
 IN_MEMORY = Copying(
-    source=Source(kind=Kind.FITTED, text="the order of tiles of ResNet-50's layers on Zen 4"),
+    source=Source(
+        kind=Kind.FITTED, text="the order of tiles of ResNet-50's layers on Zen 4", tool=CHOICES
+    ),
     lane_elements=(1, 2, 4, 8, 16, 32, 64),
     padded_cycles=2,
     transposed_cycles=2,
@@ -189,7 +191,9 @@ IN_MEMORY = Copying(
 )
 # By workgroups of a kernel of ours, which has 48 lanes in three registers.
 BY_WORKGROUPS = Copying(
-    source=Source(kind=Kind.FITTED, text="the order of tiles of ResNet-50's layers on Zen 4"),
+    source=Source(
+        kind=Kind.FITTED, text="the order of tiles of ResNet-50's layers on Zen 4", tool=CHOICES
+    ),
     lane_elements=(4, 8, 16, 32, 48, 64),
     padded_cycles=1,
     transposed_cycles=0.125,
@@ -202,7 +206,7 @@ class Moves:
     """What the kernels of `cpu_lin` and `cpu_grouped` move, in elements moved once."""
 
     source: ClassVar[Source] = Source(
-        kind=Kind.FITTED, text="layers of ResNet-50 on two cores of Zen 4"
+        kind=Kind.FITTED, text="layers of ResNet-50 on two cores of Zen 4", tool=CHOICES
     )
 
     # A piece of a row counts 1 + short_row_bytes / its length.
@@ -238,7 +242,9 @@ class Lanes:
     """Which loops fill the lanes of vectors or AMX tiles."""
 
     source: ClassVar[Source] = Source(
-        kind=Kind.FITTED, text="grouped layers on Zen 4 and Emerald Rapids (docs/cpu.md)"
+        kind=Kind.FITTED,
+        text="grouped layers on Zen 4 and Emerald Rapids (docs/cpu.md)",
+        tool=CHOICES,
     )
 
     # Channels of one group from which they fill vectors, and AMX tiles, well enough.

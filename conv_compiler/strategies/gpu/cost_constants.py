@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from conv_compiler.model.provenance import GPU_COUNTS, Kind, Source
+from conv_compiler.model.provenance import CHOICES, GPU_COUNTS, Kind, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +119,7 @@ class RankSlack:
         kind=Kind.FITTED,
         text="76 layers of RetinaNet, ResNet-50 and ResNeXt-50, f16, gfx942, modelled from code "
         "(docs/gpu.md)",
+        tool=CHOICES,
     )
 
     serial_share: float = 0.25
@@ -133,6 +134,7 @@ class TieBreak:
         kind=Kind.FITTED,
         text="44 layers with windows, f16, gfx90a, gfx942 and gfx950: predicted against modelled "
         "from code (docs/gpu.md)",
+        tool=CHOICES,
     )
 
     # Predictions of tilings in as many parts are off by this share against each other.
@@ -231,6 +233,7 @@ class Reduction:
         kind=Kind.FITTED,
         text="code of the reduction for gfx942, its time modelled: 14 parts of 294912 weights take "
         "7.3 us uneven and 3.3 us even; 112 parts in two rounds 8.0 us, 24 at a time 4.0 us",
+        tool=CHOICES,
     )
 
     # Partial sums that a lane has in flight. They lie a weight tensor apart, so only their number
