@@ -48,9 +48,9 @@ class CompilerRefused(CompileFailed):
 class StrategyNotApplied(ConvError):
     """The kernel was compiled, but not as the strategy promised.
 
-    Raised when the schedule left no trace in the configured module, when a promised matrix
-    instruction is absent, when a kernel of ours uses scratch memory or spills registers, and when
-    its main loop lost its software pipeline, is not in order or has zeros that were to go.
+    Raised when the schedule left no trace in the configured module, a promised matrix instruction
+    is absent, or a kernel of ours uses scratch memory or spills registers. Also raised when its
+    main loop lost its software pipeline, is not in order, or has zeros that were to go.
     """
 
 

@@ -18,7 +18,7 @@ class FormDispatch:
     """Wrap the contraction, the fill of its result and an elementwise op on it that would be a
     kernel of its own in a `flow.dispatch.region`.
 
-    The output gradient becomes operand 0, so that the compiler sees no convolution: IREE 3.13
+    The output gradient becomes operand 0, so that the compiler sees no convolution. IREE 3.13
     rebuilds a depthwise one with a batch and drops its tag, and crashes on one cut into parts.
     """
 

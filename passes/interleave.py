@@ -2,7 +2,7 @@
 """Put the operations of a kernel's main loop in the order in which the machine is to run them.
 
 Runs on a kernel after our scripts and IREE's passes, its loop software pipelined in three stages
-and unrolled by two: an iteration multiplies one tile, writes the next to LDS and loads the one
+and unrolled by two. An iteration multiplies one tile, writes the next to LDS and loads the one
 behind. Each iteration, before and after:
 
     barrier                                  (its fragments are read or about to arrive)
@@ -47,7 +47,7 @@ from conv_compiler.targets.limits import MOST_FRAGMENTS
 
 # Parts of an iteration's products: those before its writes to LDS, and those behind its reads.
 # Found for tiles of 128x128x32 on gfx942, where the reads take 320 cycles and the writes 256 beside
-# 512 of products. 10 to 13 and 7 to 9 of 32 differ by 2 % of an iteration; with 8 behind the reads
+# 512 of products. 10 to 13 and 7 to 9 of 32 differ by 2 % of an iteration. With 8 behind the reads
 # some kernels have 176 registers and not the 168 of which three workgroups fit.
 FIRST, LAST = 12 / 32, 9 / 32
 # Instructions that an op becomes, by which it is spread among products. Vector instructions: one
@@ -127,9 +127,11 @@ class _Iteration:
         return [i for i, one in enumerate(self.kinds) if one == what]
 
     def misfit(self) -> str:
-        """What keeps an iteration from being put in order; empty for one that reads LDS,
-        multiplies, and behind a second barrier writes the next tile, and of which all else may be
-        moved."""
+        """What keeps an iteration from being put in order; empty where nothing does.
+
+        It must read LDS, multiply, and write the next tile behind a second barrier. All else in it
+        must be free to move.
+        """
         barriers, reads, writes = map(self.all_of, ("barrier", "read", "write"))
         if len(barriers) != 2:
             return f"barriers in an iteration: {len(barriers)}, where two are expected"

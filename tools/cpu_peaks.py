@@ -13,7 +13,7 @@ import iree.runtime as iree
 import numpy as np
 
 # So many multiply-adds wait for one another in a chain; the chains do not. Which number of chains
-# is best is the processor's to say: 4 cycles of latency times 2 pipes want 8, and their sums must
+# is best is the processor's to say. 4 cycles of latency times 2 pipes want 8, and their sums must
 # stay in 16 registers where a vector takes two.
 CHAINS, LENGTH, ELEMENTS = (4, 6, 8), 64, 2**20
 COPIED_BYTES = 2**28

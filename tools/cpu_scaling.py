@@ -8,7 +8,7 @@
 Virtual cores are not always cores of their own: at times two of them share one, and nothing gets
 faster by a second thread. So each turn measures multiply-adds in registers as well, which share
 nothing, on one thread, then on all, before our calls and behind them. `cores` is the median of
-what the machine gave by that measure; `scaling` is over all turns, and `of those` over the turns
+what the machine gave by that measure. `scaling` is over all turns, and `of those` over the turns
 in which it gave GIVEN of its cores or more.
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The record inside a `.vmfb`: one more file of the archive that iree-compile writes.
 
-Such a module is a zip archive whose first file is what the runtime reads; it looks at nothing
-behind it, so that a module with a record runs wherever one without does. The record is signed
-(`record.signed`) with all that lies before it.
+Such a module is a zip archive. The runtime reads its first file and looks at nothing behind it, so
+a module with a record runs wherever one without does. The record is signed (`record.signed`) with
+all that lies before it.
 """
 
 from __future__ import annotations

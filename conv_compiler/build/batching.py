@@ -6,9 +6,9 @@
     groups                      result[slice] = chunk(slices of all operands)
 
 Where a single group is cut further, its chunks of images are slices of the caller's tensors, too.
-A slice that starts where kernels may take operands to start is read where it lies (a span of the
-caller's buffer); others are copied, and so is the last one where it has fewer images: into zeros,
-which add nothing to sums, and of which the results are left out.
+A slice that starts where kernels may take operands to start is read where it lies, as a span of the
+caller's buffer. Others are copied. The last one is copied too where it has fewer images, into
+zeros: these add nothing to sums, and their results are left out.
 """
 
 from __future__ import annotations

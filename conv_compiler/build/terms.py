@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Numbers as sums of narrower ones: the terms of all products, stacked along the batch.
 
-A sum over images of a * b, with a = high + low and b likewise, is the sum over three times as many
-images of high * high, low * high and high * low: one contraction of the narrower type, for which
-the parts are stacked here, by a kernel for each operand.
+Let a = high + low, and b likewise. Then a sum over images of a * b is a sum over three times as
+many images: of high * high, low * high and high * low. That is one contraction of the narrower
+type. The parts are stacked here for it, by a kernel for each operand.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """`conv-compiler demo`: the whole way for every layer of ResNet-50, on the CPU and for a GPU.
 
 Every layer is compiled for the CPU, run there, held against the float64 reference on two kinds of
-data, timed, and compiled for a GPU, whose code object is then read.
+data, and timed. Then it is compiled for a GPU, and the code object is read.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ No op of the transform dialect makes a GEMM of a weight gradient, and the compil
 define no new ops (docs/design.md, "Passes as steps of a script"). But they attach an interface to
 an op that exists: here a `func.call` in a script becomes a transform op. It runs the pass of its
 callee's name on the payload, with the options that it is given as parameters. A parameter holds the
-option that the callee's declaration names for it (`conv_compiler.option`); one without a name holds
+option that the callee's declaration names for it (`conv_compiler.option`). One without a name holds
 all others as a dictionary, or `false` where the kernel does without the step.
 """
 

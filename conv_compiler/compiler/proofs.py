@@ -43,10 +43,10 @@ def check_applied(roles: Mapping[str, CompilationInfo], work: Path) -> None:
 def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts]) -> None:
     """Raise StrategyNotApplied when the machine code breaks a promise of the strategy.
 
-    OutOfRegisters is raised for spills and scratch memory, NotPipelined for a main loop without its
-    software pipeline, NotInterleaved for one whose operations are not in order, TailMaskKept for
-    one with zeros that it was not to have and MiscompiledByDriver for PTX that a driver gets wrong.
-    Each is a CandidateRejected: another tile would do.
+    OutOfRegisters is raised for spills and scratch memory. Of a main loop, NotPipelined says that
+    it has no software pipeline, NotInterleaved that its operations are not in order, and
+    TailMaskKept that it has zeros that were to go. MiscompiledByDriver is raised for PTX that a
+    driver gets wrong. Each is a CandidateRejected: another tile would do.
     """
     kernels = list(kernels)
     for kernel in kernels:

@@ -23,8 +23,8 @@ POWERS: tuple[SplitK, ...] = ALL_SPLITS[1:]
 class Request:
     """One problem and its wanted split-K values, in order.
 
-    `split_k` is empty when the user named none; `label` is a name of the user's own, such as a
-    layer's; `note` is what the user is to know of how the request was understood.
+    `split_k` is empty when the user named none. `label` is a name of the user's own, such as a
+    layer's. `note` is what the user is to know of how the request was understood.
     """
 
     problem: ConvProblem

@@ -61,8 +61,8 @@ def dispatch_return(value: ir.Value) -> ir.Operation:
 def converted(value: ir.Value, to: ir.Type) -> ir.Value:
     """The tensor of floats rounded to another type of as many bits, to the nearest even.
 
-    By a kernel of its own: rounded where it is read, it would be rounded at every tap, and on the
-    CPU IREE 3.13 leaves out a rounding of what is widened again.
+    A kernel of its own does it. Rounded where it is read, a number would be rounded at every tap;
+    and on the CPU IREE 3.13 leaves out a rounding of what is widened again.
     """
     region = dispatch_region(ir.RankedTensorType.get(ops.shape_of(value), to))
     with ir.InsertionPoint(region.regions[0].blocks[0]):

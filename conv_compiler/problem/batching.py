@@ -55,8 +55,9 @@ def chunks_of(problem: ConvProblem) -> Chunks | None:
 
     One tensor over BUFFER_BYTES is reason enough, where images or groups are contiguous and one
     fits. Groups are cut evenly; a single one that is too large is cut further, into chunks of
-    images. Those are about equal, and start at ALIGNMENT where that makes the last one no more than
-    a quarter of the batch longer than it need be: images copied cost less than more zeros computed.
+    images. Those are about equal. They start at ALIGNMENT where that makes the last one no more
+    than a quarter of the batch longer than it need be. Beyond, images copied cost less than more
+    zeros computed.
     """
     if problem.dynamic_batch:
         return Chunks(length=problem.n, count=None)

@@ -2,7 +2,10 @@
 """What each direction is to the schedules: a weight gradient with other roles.
 
 A weight gradient sums windows of one operand (the image) against pixels of the other (the
-gradient): image[n, o * stride + f * dilation - pad, g, c] * gradient[n, o, g, k], over n and o.
+gradient), over n and o:
+
+    image[n, o * stride + f * dilation - pad, g, c] * gradient[n, o, g, k]
+
 With the loops renamed the other directions are the same contraction:
 
     the weight gradient's     n    c                f                        o           k
@@ -10,12 +13,12 @@ With the loops renamed the other directions are the same contraction:
     bwd_data: d_output,       k    n                input pixels / stride    taps that   c of every
       arranged weight                                                        meet them   phase
 
-What a schedule makes of one it makes of all: passes, scripts, tiles and the model are not told
-which direction it is; they look at sizes and at which axes lie side by side.
+What a schedule makes of one it makes of all. Passes, scripts, tiles and the model are not told
+which direction it is: they look at sizes and at which axes are adjacent.
 
-bwd_data with strides: input pixel i = j * stride + a, of phase a, meets output pixel j + q for all
-q = (a + pad - f * dilation) / stride that are whole. The window of j is all q of all phases; each
-phase is a channel of its own, with weight 0 where it has no such tap (`build/bwd_data.py`).
+bwd_data with strides: input pixel i = j * stride + a is of phase a. It meets output pixel j + q for
+each whole q = (a + pad - f * dilation) / stride. The window of j is all q of all phases. Each phase
+is a channel of its own, with weight 0 where it has no such tap (`build/bwd_data.py`).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ class DType:
     `mantissa_bits` counts the explicit fraction bits (0 for integers); the unit roundoff of a
     float row is 2**-(mantissa_bits + 1). `accumulator` names the row sums are kept in.
 
-    Of 8-bit floats: `fnuz` have no infinity, no negative zero and one NaN; `nan_code` is that of a
-    NaN without a sign, where it can have one; `infinity_code` is 0 where there is no infinity.
+    Of 8-bit floats: `fnuz` have no infinity, no negative zero and one NaN. `nan_code` is that of a
+    NaN without a sign, where it can have one. `infinity_code` is 0 where there is no infinity.
     """
 
     name: str
@@ -173,8 +173,9 @@ F8_NAMES = {"fp8": ("f8E4M3FN", "f8E4M3FNUZ"), "bf8": ("f8E5M2", "f8E5M2FNUZ")}
 @dataclass(frozen=True, kw_only=True)
 class Terms:
     """A number as the sum of a high and a low part of a narrower type, and a product as a few of
-    the products of these: of each, which part of the output gradient and of the input is taken.
+    the products of these.
 
+    `parts` says of each which part of the output gradient and of the input is taken.
     `error` bounds what a product is off by, relative to it: what the low parts are rounded by, and
     the products that are left out. `deviation` is the root mean square of what products of numbers
     drawn evenly from [-1, 1) are off by. High parts are upper halves of the bits: of bf16 alone
@@ -214,9 +215,9 @@ CONVERSIONS = MappingProxyType(
     }
 )
 
-# Names of `compute` for f32 data. bf16x3 is what Composable Kernel computes TF32 by on gfx950; each
-# part is rounded by 2^-8 at most, so the rest of a low part is 2^-16 of the number, and the product
-# of the low parts 2^-16 of the product.
+# Names of `compute` for f32 data. bf16x3 is what Composable Kernel computes TF32 by on gfx950. Each
+# part is rounded by 2^-8 at most. So the rest of a low part is 2^-16 of the number, and the product
+# of the low parts is 2^-16 of the product.
 TERMS = MappingProxyType(
     {
         "bf16x3": Terms(

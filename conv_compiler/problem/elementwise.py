@@ -42,8 +42,8 @@ class Elementwise:
     """One op; `text` is its formula for people. `formula` gets the sum, then d where there is one,
     then the parameters.
 
-    It is written in arithmetic and the functions above: on arrays it is the definition that kernels
-    are held to, on scalars of a kernel that is being built (`build.scalar`) it adds the ops.
+    It is written in arithmetic and the functions above. On arrays it is the definition that kernels
+    are held to. On scalars of a kernel that is being built (`build.scalar`) it adds the ops.
     """
 
     name: str

@@ -4,7 +4,7 @@
 Letters are those of Composable Kernel: N batch, G group, C input channel and K output channel per
 group. Spatial letters are D H W for images and Z Y X for filters; a problem of fewer dimensions
 uses the last ones. A folded row (the frameworks' NHWC and NCHW) has no G: its channel axis is the
-G·C (or G·K) product, with the group outermost, so it is a view of the grouped row it names.
+G·C (or G·K) product, with the group outermost. So it is a view of the grouped row it names.
 """
 
 from __future__ import annotations
@@ -111,10 +111,10 @@ def find_layout(name: str, ndim: int) -> Layout:
 
 
 def without_groups(name: str, shape: Sequence[int], wanted: Sequence[int | None]) -> str:
-    """What to say of an array of a shape that has groups and channels in one axis, where the one
-    wanted has an axis of each: for which layout a kernel would take it. Else nothing.
+    """For which layout a kernel would take an array that has groups and channels in one axis.
 
-    `name` is the tensor's; a None stands for a size of any kind.
+    Empty unless the shape wanted has an axis of each. `name` is the tensor's; a None stands for a
+    size of any kind.
     """
     if len(wanted) not in (4, 5, 6) or len(shape) != len(wanted) - 1:
         return ""

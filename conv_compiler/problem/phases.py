@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which output pixels the input pixels of a strided data gradient meet, in one dimension.
 
-Tap f joins input pixel j * stride + a, of phase a, and output pixel j + q, of offset q, where
-f * dilation - pad = a - q * stride. So each tap belongs to one phase and has one offset, and what
-all of them meet is known without a list of them, unless the image is shorter than the stride.
+Tap f joins input pixel j * stride + a and output pixel j + q, of phase a and offset q, where
+
+    f * dilation - pad = a - q * stride
+
+So each tap belongs to one phase and has one offset. What all of them meet is known without a list
+of them, unless the image is shorter than the stride.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Load compiled kernels, call them with numpy or device arrays, and time them.
 
 Imports the IREE runtime only. A `.vmfb` is judged by itself: it states the device it was built for
-and the shapes of its `@main`, and its archive carries checksums, so a file from plain
+and the shapes of its `@main`, and its archive carries checksums. So a file from plain
 `iree-compile` can be loaded too.
 """
 

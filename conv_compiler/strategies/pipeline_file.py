@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pipeline files of `mlir/`: the passes of a kernel and the entries between them, one a line.
 
-A line is a pass as the compiler writes it, an entry `@name`, `include` and another file's name, or
-`behind` and a pass of `passes/` that runs when the pipeline is through. `[words]` in front of it
-are the conditions under which it is taken; `{name}` in it stands for a number; `#` begins a
-comment.
+A line is a pass as the compiler writes it, an entry `@name`, or `include` and another file's name.
+Or it is `behind` and a pass of `passes/`, which runs when the pipeline is through. `[words]` in
+front of it are the conditions under which it is taken; `{name}` in it stands for a number; `#`
+begins a comment.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class CompilationInfo:
     """The configuration of one op.
 
     `pipeline` holds pass texts and `@name` entries, which run a named sequence of the schedule's
-    library on the kernel's function; or it is the attribute of a pipeline that IREE has by name.
+    library on the kernel's function. Or it is the attribute of a pipeline that IREE has by name.
     `workgroup_size` counts threads.
     """
 

@@ -92,8 +92,8 @@ class CpuTiling:
 
     `loops` names those of the contraction, outermost first; the last parallel one runs in vector
     lanes. `vector_parallel` is the register tile (0 for summed loops). `distribution` sizes the
-    tiles handed to threads and `cache` the summed tiles that stay in cache (the most; a divisor is
-    used); both are found from the problem and the split where they are left empty or 0.
+    tiles handed to threads. `cache` is the most of the summed tiles that stay in cache; a divisor
+    is used. Both are found from the problem and the split where they are left empty or 0.
     """
 
     loops: tuple[str, ...] = ()

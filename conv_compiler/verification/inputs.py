@@ -76,8 +76,10 @@ def tiny_operand(problem: ConvProblem) -> int:
 
 
 def least_whole(problem: ConvProblem) -> float:
-    """From which size on numbers are multiplied with all their bits by arithmetic without
-    denormals: the smallest normal number of the data, and in terms one whose low part is normal."""
+    """From which size on arithmetic without denormals multiplies numbers with all their bits.
+
+    It is the smallest normal number of the data, and in terms one whose low part is normal.
+    """
     import ml_dtypes
 
     least = float(ml_dtypes.finfo(problem.data_type.to_numpy()).smallest_normal)
@@ -85,8 +87,11 @@ def least_whole(problem: ConvProblem) -> float:
 
 
 def _denormal(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Random data of which one operand is tiny: half of it 0.65 s randn, with s the type's smallest
-    normal number (4e-5 randn in f16), a quarter even below s, a quarter even below 256 s."""
+    """Random data of which one operand is tiny.
+
+    Let s be the type's smallest normal number. Half of it is 0.65 s randn (4e-5 randn in f16), a
+    quarter is even below s, and a quarter even below 256 s.
+    """
     found = list(_random(problem, rng))
     if problem.data_type.is_integer:
         return found[0], found[1]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the right answer is: each direction by definition, in float64 or int64.
 
-Two forms that are tested against each other: `plain` walks filter taps and output pixels as the
-formula reads, `blocked` gives each tap to BLAS and is fast enough for the layers of real models.
-Both return the exact sum, or what the problem's elementwise op makes of it in float64, before it
-is rounded to the weight type; but integer weights are saturated to their type, as kernels do.
+Two forms are tested against each other. `plain` walks filter taps and output pixels as the formula
+reads. `blocked` gives each tap to BLAS and is fast enough for the layers of real models. Both
+return the exact sum, or what the problem's elementwise op makes of it in float64, before it is
+rounded to the weight type. But integer weights are saturated to their type, as kernels do.
 """
 
 from __future__ import annotations

@@ -56,14 +56,14 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
         relative = u(weight)
         absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n)
     The first is the one rounding into the weight type. The second bounds the n roundings of the
-    sum in any order: n u is the worst case (N. J. Higham, Accuracy and Stability of Numerical
-    Algorithms, 2nd ed., section 4.2; Composable Kernel's tests use it too), 8 sqrt(n) u holds but
+    sum in any order. n u is the worst case (N. J. Higham, Accuracy and Stability of Numerical
+    Algorithms, 2nd ed., section 4.2); Composable Kernel's tests use it too. 8 sqrt(n) u holds but
     for one sum in 10**13 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4 with
     lambda = 8). Both are relative to the size of the partial sums: at most about sqrt(n), as
     products of data from [-1, 1) have a deviation of 1/3. Sums split into parts have fewer
     roundings in a row, so a split factor needs no more and is given no more.
 
-    Products in terms (dtypes.TERMS) make sums of as many times more numbers, and are themselves
+    Products in terms (dtypes.TERMS) make sums of as many times more numbers. They are themselves
     off, each in a way of its own: by `error` at most, `deviation` as a rule. By Bernstein's
     inequality, with the same confidence:
         absolute += min(n error, 8 sqrt(n) deviation + 8**2 / 6 error)
@@ -92,9 +92,9 @@ def after_operand_ops(
     """What a tolerance becomes where the operands go through ops before they are multiplied.
 
     Nothing changes without ops, nor where they leave integers whose sums are exact. Else the
-    figure for random data from [-1, 1) grows with the partial sums: of deviation 1/3 times the
-    largest of either operand as it is multiplied, around a mean that is the product of theirs (an
-    op may leave one sign).
+    figure for random data from [-1, 1) grows with the partial sums. Their deviation is 1/3 times
+    the largest of either operand as it is multiplied. Their mean is the product of the operands'
+    means, for an op may leave one sign.
     """
     if problem.operand_ops == (None, None):
         return allowed
@@ -127,10 +127,12 @@ def after_elementwise(
 
     Nothing changes where the op is exact in f32 (f64 of f64 data) on exact sums. Else a weight may
     be off by what the op makes of a sum that is off by its tolerance, and by its own roundings:
+
         absolute = |op(sum +- absolute) - op(sum)| + 8 u(f32) op(|sum|, |d|, |parameters|)
-    and, for integers, by the one step that this may move a value over a half, for floats by half a
-    step of the result's denormals. `below` is what a
-    rounding may be off by below the normal range, where sums are as small as that.
+
+    Integers may be off by one step more, for this may move a value over a half. Floats may be off
+    by half a step of the result's denormals. `below` is what a rounding may be off by below the
+    normal range, where sums are as small as that.
     """
     fused = problem.fused
     if fused is None:
@@ -180,11 +182,11 @@ def after_denormals(
     """How far a right kernel may be from the reference on operands of which one is tiny.
 
     As on random data of that size. Below the normal range a rounding is off by half the smallest
-    denormal of the type; so may n products, n sums (in as many ways up as down: min(2n, 8 sqrt(2n))
-    in all, as in `tolerance`) and the result be. Where a kernel takes
-    denormals of the sums' range as 0 (`flushed` names the types, docs/numerics.md), each of these
-    may be off by the smallest normal number instead, and a product whose operand is such a denormal
-    by all of itself. Denormals of f16 are in the normal range of the sums: they count everywhere.
+    denormal of the type. So may n products, n sums and the result be: in as many ways up as down,
+    hence by min(2n, 8 sqrt(2n)) of them in all, as in `tolerance`. A kernel may take denormals of
+    the sums' range as 0 (`flushed` names the types, docs/numerics.md). Then each of these may be
+    off by the smallest normal number instead, and a product whose operand is such a denormal by all
+    of itself. Denormals of f16 are in the normal range of the sums: they count everywhere.
     """
     allowed = scaled_to(problem, first, second)
     n, sums = summed_products(problem), problem.accumulator_type

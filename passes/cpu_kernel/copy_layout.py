@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the elements of an operand's copy lie: strides, blocks and the order of its axes.
 
-What one register tile reads of a copy lies together: the innermost axis is cut into blocks as long
-as a register tile, which are outermost, or lines of the cache that lie a power of two apart would
+What one register tile reads of a copy lies together. The innermost axis is cut into blocks as long
+as a register tile, which are outermost. Else lines of the cache that lie a power of two apart would
 drive each other out. All functions are pure: they compute with numbers alone.
 """
 

@@ -2,7 +2,7 @@
 """Ask the caches for what will be copied next, while sums of what was copied before are made.
 
 A copy reads its operand once, from memory or a cache that cores share, and nothing is multiplied
-meanwhile; asked for a chunk ahead, the data are in the core's second cache by then.
+meanwhile. Asked for a chunk ahead, the data are in the core's second cache by then.
 """
 
 from __future__ import annotations

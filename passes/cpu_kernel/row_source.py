@@ -15,7 +15,7 @@ from conv_compiler.passes.cpu_kernel.packed_operands import PackedOperand
 from conv_compiler.passes.cpu_kernel.prefetch import FIRST_CACHE, ask
 from conv_compiler.passes.pair_products import PAIR
 
-# How far behind what is read the caches are asked, where they are: 2 to 4 KiB took 2 to 5 % off a
+# How far behind what is read the caches are asked, where they are. 2 to 4 KiB took 2 to 5 % off a
 # kernel of AMX tiles, 1 KiB nothing.
 BYTES_AHEAD = 4096
 

@@ -5,9 +5,9 @@
       for summed iterations, e.g. 14 of wo at a time
         sums[16 k][16 c] += gradient[16 k][14 wo] * image[14 wo][16 c]
 
-or with the roles of k and c changed. One operand has the lanes of the sums, innermost in its copy;
-the copy of the other one, which has their rows, has the loop innermost of which the instruction
-sums several iterations.
+or with the roles of k and c changed. One operand has the lanes of the sums, innermost in its copy.
+The other one has their rows. Innermost in its copy is the loop of which the instruction sums
+several iterations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
-"""The pages for people: short sentences, one word a thing, paths and links that exist."""
+"""The pages for people, and the words in the code: short sentences; in pages one word a thing, and
+paths and links that exist."""
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,6 +22,22 @@ PAGES = (
 )
 # Words in a sentence: no more than these, and 25 as a rule.
 MOST_WORDS = 40
+# Words in a sentence of docstrings and comments, from one full stop to the next; and how many there
+# still are of more, by folder. No folder may have more of them.
+MOST_CODE_WORDS = 35
+STILL_LONG = {
+    "conv_compiler/model": 7,
+    "conv_compiler/strategies": 1,
+    "conv_compiler/targets": 2,
+    "conv_compiler/vgpu": 1,
+    "passes": 2,
+}
+CODE = [
+    path
+    for folder in ("conv_compiler", "passes", "tools")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix == ".py" or path.name == "conv-opt"
+]
 # Columns of a line of prose or code; tables may be longer, and what a command prints.
 COLUMNS = 100
 PRINTED = ("types.md",)
@@ -97,6 +118,42 @@ def sentences(text: str) -> list[str]:
     return [one for one in found if one]
 
 
+def docstrings(source: str) -> Iterator[str]:
+    """The docstrings of a module, without their examples, formulas and drawings."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, documented) and (text := ast.get_docstring(node)):
+            told = re.sub(r"^Example:\n.*", "", text, flags=re.MULTILINE | re.DOTALL)
+            # What is indented says something only below the headings of a public name.
+            yield told if "Args:\n" in told else re.sub(r"(?m)^ {4}.*", "", told)
+
+
+def comments(source: str) -> Iterator[str]:
+    """The comments of a module; those of lines that follow one another are one."""
+    block: list[str] = []
+    end = (0, 0)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            if block and (line - 1, column) != end:
+                yield "\n".join(block)
+                block = []
+            block.append(token.string.lstrip("# "))
+            end = line, column
+    if block:
+        yield "\n".join(block)
+
+
+def code_sentences(source: str) -> list[str]:
+    """The sentences of docstrings and comments; code between backticks is one word."""
+    found = []
+    for text in (*docstrings(source), *comments(source)):
+        for paragraph in re.split(r"\n\s*\n", re.sub(r"(?m)^\s*[-*] ", "\n\n", text)):
+            flat = re.sub(r"`[^`]*`", "code", " ".join(paragraph.split()))
+            found += re.split(r"(?<!e\.g)(?<=[.!?])[*\")]*\s+", flat)
+    return [one for one in found if one]
+
+
 def anchor(heading: str) -> str:
     """The name by which a link finds a heading."""
     kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "").lower())
@@ -107,6 +164,18 @@ def anchor(heading: str) -> str:
 def test_sentences_are_short(page: Path) -> None:
     long = [one for one in sentences(page.read_text()) if len(one.split()) > MOST_WORDS]
     assert not long
+
+
+def test_sentences_in_the_code_are_short() -> None:
+    long: dict[str, list[str]] = {}
+    for path in CODE:
+        folders = path.relative_to(ROOT).parts[:-1]
+        room = "/".join(folders[: 2 if folders[0] == "conv_compiler" else 1])
+        for one in code_sentences(path.read_text()):
+            if len(one.split()) > MOST_CODE_WORDS:
+                long.setdefault(room, []).append(f"{path.name}: {one}")
+    for room, found in long.items():
+        assert len(found) <= STILL_LONG.get(room, 0), "\n".join([room, *found])
 
 
 @every_page
@@ -195,6 +264,12 @@ def test_the_checks_see_what_they_are_for() -> None:
     """Each check on a text that breaks its rule."""
     text = "# Head\n\nOne two. Three `a b c` four:\n\n    code code\n\n| t | t |\n\n- five six\n"
     assert sentences(text) == ["One two.", "Three code four:", "five six"]
+    code = (
+        '"""One `a b` two.\n\n    x = 1\nNo.\n"""\n# Three\n# four: five. Six\n\nx = 1  # seven\n'
+    )
+    assert code_sentences(code) == ["One code two.", "No.", "Three four: five.", "Six", "seven"]
+    named = '"""Do.\n\nArgs:\n    a: Of b.\n\nExample:\n    >>> 1\n"""\n'
+    assert code_sentences(named) == ["Do.", "Args: a: Of b."]
     assert PATH.fullmatch("gone/away.py")
     assert not any(fnmatch(file, "*/gone/away.py") for file in FILES)
     assert any(fnmatch(file, "*/passes/") for file in FILES)

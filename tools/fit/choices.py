@@ -7,13 +7,14 @@
 
 For constants that no single kernel can be fitted to: those that decide among whole kernels
 (docs/model.md lists them). With each value, a strategy is chosen for each problem and its kernel is
-compiled. Each distinct kernel is judged once, by today's constants: on AMD GPUs modelled from its
-machine code with static counts, on CPUs timed by the clock on the wall, in turns with the others of
-its problem. The CPU wants a quiet machine.
+compiled. Each distinct kernel is judged once, by today's constants. On AMD GPUs it is modelled from
+its machine code with static counts. On CPUs it is timed by the clock on the wall, in turns with the
+others of its problem, which wants a quiet machine.
 
-Prints a row for each value: the geometric mean of the time over the best that any value led to, the
-worst problem, and how many kernels are not those of the present value. The present value is marked
-with `*`. The tool changes no table: a value holds in this process and while it chooses, no longer.
+Prints a row for each value, with the present one marked by `*`. It has the geometric mean and the
+worst of the time over the best that any value led to. The last column counts kernels that are not
+those of the present value. The tool changes no table: a value holds in this process and while it
+chooses, no longer.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class KernelCosts:
     # Once a chunk: to start a register tile. Once an innermost loop of it.
     tile_cycles: float
     loop_cycles: float
-    # Of operands that are packed first, for each vector: to write it, and to read it for a
-    # workgroup from beyond the second cache, of which both chunks of one take a share.
+    # For each vector of operands that are packed first: to write it, and to read it for a workgroup
+    # from beyond the second cache. Both chunks of a workgroup take a share of that cache.
     write_cycles: float
     read_cycles: float
 
@@ -104,7 +104,7 @@ class Memory:
     # To start a kernel that packs.
     start_cycles: float = 15_000
     page_bytes: int = 4096
-    # More sums of a workgroup are far, in vectors: with the copies they leave a second cache of
+    # More sums of a workgroup are far, in vectors. With the copies they leave a second cache of
     # 512 KiB, and the 72 pages that a core of Zen 4 finds at once.
     near_sums_bytes: int = 256 * 2**10
     # More memory in one piece is given back after each call; each page must then be found again.

@@ -32,7 +32,7 @@ def lin_candidates(
     """Lanes along c or k of one group, the cheaper first.
 
     Offered where one of them has enough channels to fill lanes (`cost_constants.Lanes`), or where
-    there are no groups to put in the lanes instead; never where c = k = 1 or a sum has one product.
+    there are no groups to put in the lanes instead. Never where c = k = 1 or a sum has one product.
     """
     if lin_refusal(problem, target):
         return ()

@@ -191,10 +191,10 @@ class _Form(NamedTuple):
 def _copy(part: _Part, deep: DeepLoop, is_direct: bool) -> Copy:
     """The copy of a part, with `deep` or the lanes innermost.
 
-    For example, NHWC with a chunk of one image, 6 x 6 pixels and 64 of 256 channels, lanes along c,
-    without pads: 36 pieces of 64 elements, because channels of other workgroups follow each
-    (`run` 64). With all 256 channels there is one piece of 36 x 256 elements, and no end of a run.
-    With lanes along k (innermost in the gradient) the image has none of its own and is copied as it
+    For example, take NHWC without pads and lanes along c. A chunk of one image, 6 x 6 pixels and 64
+    of 256 channels has 36 pieces of 64 elements: channels of other workgroups follow each (`run`
+    64). With all 256 channels there is one piece of 36 x 256 elements, and no end of a run. With
+    lanes along k (innermost in the gradient) the image has none of its own and is copied as it
     lies.
     """
     inner = deep.loop or part.lanes
