@@ -18,12 +18,15 @@ MOST_FRAGMENTS = 32
 # Workgroup tiles in matrix instructions (m, n) and the subgroups that share them, as large as the
 # registers of a subgroup allow and then smaller for small problems.
 SUBGROUPS = ((2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1), (2, 4), (4, 2))
-MMA_TILES = tuple(
-    ((m, n), (subgroups_m, subgroups_n))
-    for subgroups_m, subgroups_n in SUBGROUPS
-    for m in (1, 2, 4, 8)
-    for n in (1, 2, 4, 8)
-    if m % subgroups_m == 0 and n % subgroups_n == 0
+MMA_TILES = (
+    *(
+        ((m, n), (subgroups_m, subgroups_n))
+        for subgroups_m, subgroups_n in SUBGROUPS
+        for m in (1, 2, 4, 8)
+        for n in (1, 2, 4, 8)
+        if m % subgroups_m == 0 and n % subgroups_n == 0
+    ),
+    # A tile that is none of these products is a row of its own, here.
 )
 # Accumulators may take this part of a lane's registers; the rest go to operands, addresses and the
 # loads in flight.
