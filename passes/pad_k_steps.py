@@ -91,13 +91,8 @@ def _pad(tile: ir.Operation) -> None:
 
 def _padded(shape: list[int], strides: list[int]) -> list[int]:
     """The strides with each k step, the outermost axis longer than one, a row longer."""
-    row = 1
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if stride != row:
-            break
-        row *= size
     step = next(axis for axis, size in enumerate(shape) if size > 1)
-    longer = [*strides[:step], strides[step] + row, *strides[step + 1 :]]
+    longer = [*strides[:step], strides[step] + shape[-1], *strides[step + 1 :]]
     # Axes of one element around it stay as long as what they hold.
     for axis in reversed(range(step)):
         longer[axis] = shape[axis + 1] * longer[axis + 1]

@@ -35,11 +35,13 @@ class Source:
     """A tensor and what its axes stand for.
 
     `summed` holds the pixel axes of each summed axis of the operand, outermost first; `pad_low` and
-    `pad_high` the zeros around the tensor, per axis (empty for none).
+    `pad_high` the zeros around the tensor, per axis (empty for none). The batch's axis is one of
+    those of pixels.
     """
 
     value: ir.Value
     group_axis: int
+    batch_axis: int
     channel_axis: int
     summed: tuple[tuple[PixelAxis, ...], ...]
     pad_low: tuple[int, ...] = ()
@@ -84,6 +86,7 @@ def merge_pixels(source: Source) -> Source:
                 Source(
                     value=ops.merge_axes(source.value, outer.axis, 2),
                     group_axis=moved(source.group_axis),
+                    batch_axis=moved(source.batch_axis),
                     channel_axis=moved(source.channel_axis),
                     summed=tuple(summed),
                 )

@@ -53,10 +53,16 @@ class _Roles:
 
 
 def is_summed_innermost(source: Source) -> bool:
-    """Whether the innermost summed loop walks the tensor's innermost axis, and no window does."""
+    """Whether the innermost summed loop walks the tensor's innermost axis, and no window does.
+
+    A tensor without windows is read so along the batch alone, which other directions have for
+    channels (`along_gemm_k`): a weight gradient's pixels are read along its channels.
+    """
     inner = _innermost(source)
     alone = all(pixel.size == 1 for pixel in source.summed[-1] if pixel is not inner)
-    return alone and inner.is_plain and inner.axis == source.rank - 1
+    windows = any(not pixel.is_plain for pixel in source.pixels)
+    along = windows or inner.axis == source.batch_axis
+    return alone and along and inner.is_plain and inner.axis == source.rank - 1
 
 
 def _innermost(source: Source) -> PixelAxis:

@@ -103,6 +103,7 @@ def _source(
     return Source(
         value=value,
         group_axis=axes[0],
+        batch_axis=axes[1][0],
         channel_axis=axes[2],
         summed=tuple(tuple(each[i] for i in part) for part in summed),
         pad_low=pads[0],

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.errors import UnsupportedStrategy
@@ -240,6 +241,61 @@ def test_no_piece_where_threads_do_not_divide_the_tile():
 )
 def test_lds_banks(piece, cycles):
     assert lds_copies.lds_write_cycles(piece, LdsRow(16, Item(2))) == cycles
+
+
+def bank_writes(piece, row, lanes):
+    """Dwords that lanes write, as (k step, row, byte) of their places: the padded tile's layout."""
+    elements, along_k = piece
+    in_row = row.elements // along_k
+    pitch = row.elements * row.item.bytes + lds_copies.LDS_ROW_PADDING
+    # 16 tiles of 16 rows, a multiple of 128 bytes, and a row more for each step.
+    step_bytes = 256 * pitch + row.elements * row.item.bytes
+    assert 256 * pitch % 128 == 0
+    for lane in lanes:
+        behind, at = divmod(lane, in_row)
+        behind, step = divmod(behind, row.steps)
+        first = step * step_bytes + behind * elements * pitch + at * along_k * row.item.bytes
+        yield from range(first // 4, -(-(first + along_k * row.item.bytes) // 4))
+
+
+@given(
+    size=st.sampled_from([1, 2, 4]),
+    elements=st.sampled_from([4, 8, 16, 32]),
+    steps=st.sampled_from([1, 2, 4]),
+    piece=st.tuples(st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 4, 8])),
+)
+def test_lanes_along_k_steps_write_to_the_banks_of_a_padded_tile(size, elements, steps, piece):
+    """No write is so wide that LDS has it in halves: those are counted by themselves."""
+    assume(piece[1] <= elements and piece[1] * size <= COPIES_COSTS.write_bytes)
+    row = LdsRow(elements, Item(size), steps)
+    together = min(64, 128 // max(4, piece[1] * size))
+    cycles = 0
+    for first in range(0, 64, together):
+        dwords = set(bank_writes(piece, row, range(first, first + together)))
+        cycles += max(Counter(dword % 32 for dword in dwords).values())
+    found = lds_copies.lds_write_cycles(piece, row)
+    assert found.free + found.conflicts == cycles
+    assert found.free == 64 // together
+
+
+@given(
+    tile=st.sampled_from([(64, 32), (128, 64)]),
+    piece=st.sampled_from([(1, 8), (2, 8), (4, 4), (8, 2)]),
+    lanes=st.sampled_from([32, 64]),
+)
+def test_lanes_along_k_steps_share_lines(tile, piece, lanes):
+    """A wave's load touches fewer lines along all of a tile's gemm_k than along a step of it."""
+    memory = Memory((1, 256), (1, 256), 256)
+    one, all_steps = (
+        load_lines(tile, piece, memory, lanes, LdsRow(16, Item(2), steps))
+        for steps in (1, tile[1] // 16)
+    )
+    assert lanes * piece[1] * 2 / 128 <= all_steps < one
+
+
+def test_steps_are_those_of_a_tile_along_gemm_k():
+    assert LdsRow.of(16, Item(2), (128, 64), (1, 256)) == LdsRow(16, Item(2), 4)
+    assert LdsRow.of(16, Item(2), (128, 64), (256, 1)) == LDS_ROW == LdsRow(16, Item(2), 1)
 
 
 @pytest.mark.parametrize("target", GPUS, ids=lambda row: row.name)
