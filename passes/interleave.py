@@ -16,8 +16,7 @@ behind. Each iteration, before and after:
 
 In the first order LDS, vector and matrix units take turns, and products wait for LDS. After, every
 wait but a short one has products before it: fragments are read, and operands loaded, an iteration
-earlier (`read_ahead.py`). Loads refill registers that were transposed before; the loop's two
-iterations have sets of their own. Scheduling barriers (`amdgpu.sched_barrier`) hold LLVM to it.
+earlier (`read_ahead.py`). Scheduling barriers (`amdgpu.sched_barrier`) hold LLVM to the order.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ class Interleave:
 
 
 def _reorder(loop: ir.Operation) -> str:
-    """Have a loop of two iterations read and load an iteration ahead, and put each in order; or
-    tell what keeps it from that."""
+    """Reorder a loop of two iterations, which then reads ahead; or tell what keeps it from that."""
     *ops, _ = (one.operation for one in loop.regions[0].blocks[0].operations)
     iterations = [_Iteration(one) for one in _cut(ops)]
     if why := next(filter(None, (iteration.misfit() for iteration in iterations)), ""):

@@ -8,7 +8,7 @@ import pytest
 
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu.tilings import stores_result
+from conv_compiler.strategies.gpu.stored_sums import stores_result
 from conv_compiler.targets import find_target
 from conv_compiler.verification.verify import verify
 from tests.checks import check

@@ -37,6 +37,8 @@ STRUCTURAL = {
     "gpu/lds_copies.py": {
         "LDS_ROW_PADDING": "what IREE's pipeline adds to a row",
         "LDS_BANKS": "the ISA's",
+        "LDS_STEP_BYTES": "a multiple of all banks, and no measure",
+        "TRANSPOSED_READ_BYTES": "the ISA's",
         "LDS_LANES": "the ISA's",
         "DWORD": "bytes of a register of a lane",
         "LINE_BYTES": "a cache line of the chips",

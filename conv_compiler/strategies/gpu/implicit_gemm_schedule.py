@@ -15,12 +15,9 @@ from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING, transposed_padding
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
+from conv_compiler.strategies.gpu.stored_sums import stores_parts_in_order, stores_result
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tilings import (
-    reads_transposed,
-    stores_parts_in_order,
-    stores_result,
-)
+from conv_compiler.strategies.gpu.tilings import reads_transposed
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -51,9 +48,9 @@ ORDERED_FLAGS = ("--vectorize-slp=false",)
 class Entries:
     """The entries of one kernel: which steps of the script run, with which sizes.
 
-    `stores` tells whether an op of its own stores the sums, as the result or in its order;
-    `along_k` whether threads copy operands a and b along gemm_k; `transposed` whether lanes read
-    both from LDS transposed; `unmasked` is the operand, "a" or "b", that needs no zeros behind the
+    `stores` tells whether an op of its own stores the sums, as the result or in its order.
+    `along_k` tells whether threads copy operands a and b along gemm_k. With `transposed` lanes read
+    both from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind the
     last pixel, or empty.
     """
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
 from conv_compiler.model.facts import rank_facts
+from conv_compiler.strategies.gpu.address_costs import address_costs
 from conv_compiler.strategies.gpu.cost_constants import LOAD_DISTANCE, LOOP, OUTSIDE, REGISTERS
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, iterations
-from conv_compiler.strategies.gpu.loop_terms import Iteration, address_costs, main_loop
+from conv_compiler.strategies.gpu.loop_terms import Iteration, main_loop
+from conv_compiler.strategies.gpu.stored_sums import stores_result
 from conv_compiler.strategies.gpu.tail_masking import is_cdna, tail_of
-from conv_compiler.strategies.gpu.tilings import stores_result
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import Counts, counted
+from conv_compiler.strategies.gpu.address_costs import address_costs
 from conv_compiler.strategies.gpu.cost_constants import LOOP, LoopInstructions
 from conv_compiler.strategies.gpu.lds_copies import (
     DWORD,
@@ -30,7 +31,6 @@ from conv_compiler.strategies.gpu.lds_copies import (
 )
 from conv_compiler.strategies.gpu.loop_order import (
     INTERLEAVED_STAGES,
-    ReductionLoops,
     along_gemm_k,
 )
 from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
@@ -54,13 +54,6 @@ class Iteration(NamedTuple):
     compute: Counts
     store: Counts
     loads: int
-
-
-class Addresses(NamedTuple):
-    """Vector instructions to find an address, for each row that a thread reads of an operand."""
-
-    a: float
-    b: float
 
 
 @lru_cache(maxsize=4096)
@@ -292,21 +285,3 @@ class LoopTerms:
         if tiling.taps_in_rows or channels % tiling.workgroup[0] == 0:
             return 0.0
         return self.gradient.dwords + costs.tail_row_instructions * self.gradient.rows
-
-
-def address_costs(
-    problem: ConvProblem,
-    loops: ReductionLoops,
-    taps_in_rows: bool,
-    costs: LoopInstructions = LOOP,
-) -> Addresses:
-    """Vector instructions a row that a thread reads, of operands a and b, in the order of loops."""
-    outside, inside = loops
-    if not outside:
-        order = "pointwise" if problem.is_pointwise else "flat"
-    else:
-        order = "batch" if inside == ("n",) else "rows"
-    plain, window = (
-        getattr(costs, f"{order}_{side}_row_instructions") for side in ("plain", "window")
-    )
-    return Addresses(window, plain) if taps_in_rows else Addresses(plain, window)

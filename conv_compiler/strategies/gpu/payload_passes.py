@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.gpu.loop_order import k_multiple
-from conv_compiler.strategies.gpu.tilings import stores_parts_in_order, stores_result
+from conv_compiler.strategies.gpu.stored_sums import stores_parts_in_order, stores_result
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
 if TYPE_CHECKING:

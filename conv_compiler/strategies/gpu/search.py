@@ -13,6 +13,7 @@ from conv_compiler.model.constants import INTERLEAVED
 from conv_compiler.model.estimate import lds_cycles, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch, resident
+from conv_compiler.strategies.gpu.address_costs import Addresses, address_costs
 from conv_compiler.strategies.gpu.cost_constants import SPLITS
 from conv_compiler.strategies.gpu.instruction_counts import mma_vgprs
 from conv_compiler.strategies.gpu.lds_copies import lds_bytes
@@ -27,7 +28,7 @@ from conv_compiler.strategies.gpu.loop_order import (
     gemm_k,
     summed_length,
 )
-from conv_compiler.strategies.gpu.loop_terms import Addresses, address_costs, main_loop
+from conv_compiler.strategies.gpu.loop_terms import main_loop
 from conv_compiler.strategies.gpu.tilings import tiles
 from conv_compiler.targets.f8 import operand_bytes
 

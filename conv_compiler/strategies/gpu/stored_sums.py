@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a matrix kernel stores: the result, partial sums in its order, or these as they are."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import GpuTiling
+    from conv_compiler.targets import Target
+
+
+def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
+    """Whether the matrix kernel stores the result itself.
+
+    It does where there are no parts to add up, tiles are full, and the columns lie in the result as
+    one axis. Taps may be an axis by themselves, but not the innermost: what a workgroup has of the
+    result's last axis must be contiguous (IREE 3.13 cannot scatter by buffer instructions). Else
+    taps and channels are one axis with the taps outermost. Where the image is read along gemm_k,
+    the channels are outermost (`passes/implicit_gemm_parts/im2col.py`).
+    """
+    if split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
+        return False
+    taps, (m, n, _) = math.prod(problem.filter), tiling.workgroup
+    if problem.k % m or (problem.c if tiling.taps_outside else taps * problem.c) % n:
+        return False
+    letters = problem.layout_row.grouped.weight
+    is_sum = problem.result_type == problem.accumulator_type and not problem.fused
+    if is_sum and letters.replace("*", "") == "GKC":
+        return False  # the sums in their order are the result, and nothing is left to be made
+    return _is_one_axis(problem, target, tiling)
+
+
+def stores_parts_in_order(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int
+) -> bool:
+    """Whether the matrix kernel stores partial sums in the order of the result's axes.
+
+    It does where rows are the result's innermost axis, as in `fwd` and `bwd_data`: the kernel that
+    adds them would else read or write single elements. Kernels of vector code do not.
+    """
+    is_plain = tiling.mma and not tiling.taps_in_rows and tiling.merged_groups == 1
+    if target.backend != "rocm" or not is_plain:
+        return False
+    has_rows_innermost = problem.layout_row.grouped.weight.endswith("K")
+    return (
+        has_rows_innermost
+        and _is_one_axis(problem, target, tiling)
+        and not stores_result(problem, target, tiling, split_k)
+    )
+
+
+def _is_one_axis(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
+    """Whether the columns lie in the result as one axis, and a tile has several of it adjacent."""
+    letters = problem.layout_row.grouped.weight
+    if tiling.taps_outside:
+        return not letters.endswith("*")
+    return math.prod(problem.filter) == 1 or "*C" in letters or "C*" in letters
