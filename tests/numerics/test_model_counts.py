@@ -12,6 +12,7 @@ from conv_compiler.commands.model_table import LOOK_BARRIERS, count_on_virtual_g
 from conv_compiler.compiler.compile import compile
 from conv_compiler.model.facts import CHIPS, chip_facts
 from conv_compiler.model.module import model_module
+from conv_compiler.problem.canonical import equivalent_wgrad
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
 from conv_compiler.strategies.select import choose
@@ -106,20 +107,27 @@ def test_every_die_reads_all_where_there_is_one_part(chip):
 
 
 @pytest.mark.parametrize(
-    ("chip", "dtype", "tile", "piece"),
+    ("chip", "dtype", "tile", "piece", "direction"),
     [
-        ("gfx942", "f16", (64, 64, 32), (8, 2)),
-        ("gfx942", "f16", (64, 64, 32), (4, 4)),
+        ("gfx942", "f16", (64, 64, 32), (8, 2), "bwd_weight"),
+        ("gfx942", "f16", (64, 64, 32), (4, 4), "bwd_weight"),
         # 16 bytes at a time, of every other row in two halves
-        ("gfx942", "f16", (64, 64, 64), (4, 8)),
-        ("gfx942", "f32", (64, 64, 16), (4, 1)),
-        ("gfx942", "i8", (64, 64, 64), (8, 4)),
-        ("gfx1100", "f16", (64, 64, 32), (8, 2)),
+        ("gfx942", "f16", (64, 64, 64), (4, 8), "bwd_weight"),
+        ("gfx942", "f32", (64, 64, 16), (4, 1), "bwd_weight"),
+        ("gfx942", "i8", (64, 64, 64), (8, 4), "bwd_weight"),
+        ("gfx1100", "f16", (64, 64, 32), (8, 2), "bwd_weight"),
+        # along two k steps, or four
+        ("gfx942", "f16", (64, 64, 32), (8, 2), "fwd"),
+        ("gfx942", "f16", (64, 64, 32), (4, 4), "fwd"),
+        ("gfx90a", "f16", (64, 64, 64), (4, 4), "fwd"),
+        ("gfx1100", "f16", (64, 64, 64), (4, 4), "fwd"),
     ],
 )
-def test_bank_conflicts_are_those_predicted(chip, dtype, tile, piece):
+def test_bank_conflicts_are_those_predicted(chip, dtype, tile, piece, direction):
     """Nothing but writes to LDS has lanes wait for a bank, and they as long as predicted."""
-    problem = ConvProblem(n=32, k=64, c=64, image=(4, 4), filter=(1, 1), dtype=dtype)
+    problem = ConvProblem(
+        n=32, k=64, c=64, image=(4, 4), filter=(1, 1), dtype=dtype, direction=direction
+    )
     target = find_target(chip)
     threads = math.prod(tile[1:]) // math.prod(piece)
     chosen = next(
@@ -131,13 +139,12 @@ def test_bank_conflicts_are_those_predicted(chip, dtype, tile, piece):
     artifact = compile(problem, chip, replace(chosen, tiling=tiling))
     rows = count_on_virtual_gpu(artifact.vmfb)
     row = next(one for one in rows if one.lds_write_bytes)
-    counts = mma_counts(problem, target, tiling, mma_of(target, tiling), 1)
-    written = counts.iterations * sum(tiling.workgroup[:2]) * tiling.workgroup[2]
+    counts = mma_counts(equivalent_wgrad(problem), target, tiling, mma_of(target, tiling), 1)
+    iterations = row.workgroups * counts.iterations
+    written = iterations * sum(tiling.workgroup[:2]) * tiling.workgroup[2]
     assert row.lds_write_bytes == written * problem.data_type.bytes
     waves = math.prod(tiling.subgroups)
-    assert (
-        row.lds_conflict_cycles == counts.iterations * waves * counts.iteration.lds_conflict_cycles
-    )
+    assert row.lds_conflict_cycles == iterations * waves * counts.iteration.lds_conflict_cycles
 
 
 @pytest.mark.parametrize("chip", each(CHIPS))
