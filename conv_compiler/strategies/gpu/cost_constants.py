@@ -315,9 +315,13 @@ class PixelInstructions:
     row_instructions: float = 6
     load_instructions: float = 2
     store_instructions: float = 1
-    # Loads that a thread waits for, in whole latencies: at its start, and of each source row.
+    # Loads that a thread waits for, in whole latencies: at its start; of each source row where rows
+    # are loaded ahead; where none is, its columns wait one behind another.
     start_waited_loads: float = 2
     step_latency_share: float = 0.25
+    late_step_waited_loads: float = 2
+    # Registers up to which the compiler loads rows of code without a loop ahead.
+    ahead_registers: int = 256
     # Bytes of a cache line, and of a load of the filter.
     line_bytes: int = 128
     filter_load_bytes: int = 16

@@ -144,7 +144,12 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         read_bytes=problem.bytes - math.prod(problem.result_shape) * out_size,
         written_bytes=math.prod(problem.result_shape) * out_size,
     )
-    waits = PIXELS.start_waited_loads + steps * shape.depth.phases * PIXELS.step_latency_share
+    share = PIXELS.step_latency_share
+    if not is_looped(shape, tiling):
+        row = shape.reach * max(map(len, shape.depth.window)) * dwords
+        ahead = max(1, (PIXELS.ahead_registers - vgprs(problem, tiling)) // max(1, row))
+        share = max(share, PIXELS.late_step_waited_loads / ahead)
+    waits = PIXELS.start_waited_loads + steps * shape.depth.phases * share
     pipes = max(unit_cycles(counts.outside, 1, launch, chip).values())
     main = estimate(counts, launch, target, chip, alone=pipes + waits * chip.load_cycles)
     return main.seconds + PIXELS_SLACK.serial_share * main.unit_seconds
