@@ -21,6 +21,7 @@ LETTERS = (
     ("amdgpu.sched_barrier", "-"),
     ("vector.transfer_write", "W"),
     ("vector.transfer_read", "R"),
+    ("amdgpu.transpose_load", "R"),
 )
 MEMORY = {"#gpu.address_space<workgroup>": "", "fat_raw_buffer": "G", "private": "."}
 

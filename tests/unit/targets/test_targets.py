@@ -201,7 +201,7 @@ def test_rows_need_nothing_but_python():
     isolated = [sys.executable, "-B", "-I", "-S", "-c", text]
     lines = subprocess.run(isolated, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[-1] == "set()"
-    assert '{"gfx942", 64, 65536, 1024, 0x4c, 9, 3, true, 8, true, "cdna:"},' in lines
+    assert '{"gfx942", 64, 65536, 1024, 0x4c, 9, 3, true, 8, 256, true, "cdna:"},' in lines
 
 
 def test_backends_name_the_chip_they_compile_for():
