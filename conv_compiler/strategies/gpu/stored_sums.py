@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from conv_compiler.strategies.gpu.loop_order import along_gemm_k
+
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.strategy import GpuTiling
@@ -57,4 +59,9 @@ def _is_one_axis(problem: ConvProblem, target: Target, tiling: GpuTiling) -> boo
     letters = problem.layout_row.grouped.weight
     if tiling.taps_outside:
         return not letters.endswith("*")
-    return math.prod(problem.filter) == 1 or "*C" in letters or "C*" in letters
+    if math.prod(problem.filter) == 1 or "*C" in letters:
+        return True
+    if target.backend == "rocm" and letters.endswith("K"):
+        return "C*" in letters
+    n_alone = tiling.inside == ("n",) or math.prod(problem.out_image) == 1
+    return "C*" in letters and n_alone and along_gemm_k(problem, target)[1] > 1
