@@ -24,8 +24,8 @@ def other_loops(monkeypatch):
     """The first kernels, as many as told, are pipelined otherwise than their strategy says."""
     read, left = implicit_gemm_schedule.read_pipeline, []
 
-    def other(name, conditions, *, stages):
-        return read(name, conditions, stages=left.pop() if left else stages)
+    def other(name, conditions, *, stages, **numbers):
+        return read(name, conditions, stages=left.pop() if left else stages, **numbers)
 
     monkeypatch.setattr(implicit_gemm_schedule, "read_pipeline", other)
     return lambda count: left.extend([2] * count)

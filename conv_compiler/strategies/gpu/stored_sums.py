@@ -44,7 +44,8 @@ def stores_parts_in_order(
     adds them would else read or write single elements. Kernels of vector code do not.
     """
     is_plain = tiling.mma and not tiling.taps_in_rows and tiling.merged_groups == 1
-    if target.backend != "rocm" or not is_plain:
+    # Of one element no slice is read (`PlacedSum.is_extracted`).
+    if target.backend != "rocm" or not is_plain or math.prod(problem.weight_shape) == 1:
         return False
     has_rows_innermost = problem.layout_row.grouped.weight.endswith("K")
     return (
