@@ -74,6 +74,10 @@ class TailMaskKept(CandidateRejected):
     """An operand has zeros of its own for pixels that are not there, where it was to have none."""
 
 
+class NotReadTransposed(CandidateRejected):
+    """Fragments are read from LDS by elements, where an instruction was to transpose them."""
+
+
 class MiscompiledByDriver(CandidateRejected):
     """The PTX is right, and a driver is known to make wrong machine code of it."""
 

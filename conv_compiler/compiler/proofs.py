@@ -11,6 +11,7 @@ from conv_compiler.errors import (
     MiscompiledByDriver,
     NotInterleaved,
     NotPipelined,
+    NotReadTransposed,
     OutOfRegisters,
     StrategyNotApplied,
     TailMaskKept,
@@ -45,7 +46,8 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
 
     OutOfRegisters is raised for spills and scratch memory. Of a main loop, NotPipelined says that
     it has no software pipeline, NotInterleaved that its operations are not in order, and
-    TailMaskKept that it has zeros that were to go. MiscompiledByDriver is raised for PTX that a
+    TailMaskKept that it has zeros that were to go. NotReadTransposed is raised for elements that
+    an instruction was to transpose. MiscompiledByDriver is raised for PTX that a
     driver gets wrong. Each is a CandidateRejected: another tile would do.
     """
     kernels = list(kernels)
@@ -64,6 +66,11 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
     for kernel in main:
         _prove_loop(kernel, strategy, promises)
     for kernel in main:
+        if promises.reads_transposed and not kernel.reads_transposed:
+            raise NotReadTransposed(
+                f"kernel {kernel.name}: no instruction reads LDS transposed; use another tile than "
+                f"{strategy.text}"
+            )
         if promises.keeps_tail and LAST_PIXEL not in kernel.marks:
             raise TailMaskKept(
                 f"kernel {kernel.name}: zeros of both operands behind the last pixel, "

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _COMPILE_SECONDS = 300
 # Where kernels are configured and not yet translated.
 _STOP, _GO_ON = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
+_TRACEBACK = "Traceback (most recent call last)"
 _WARM = WarmProcesses("conv_compiler.compiler.kernel_passes")
 
 
@@ -162,13 +163,16 @@ def _run(command: list[str], work: Path, what: str) -> None:
 
 
 def _require(what: str, run: Callable[[], subprocess.CompletedProcess[str]]) -> None:
-    """Run a process to its end, or raise CompileFailed with its first error."""
+    """Run a process to its end, or raise with its first error: CompilerRefused, or CompileFailed
+    where a pass of ours broke down or nothing came back in time."""
     try:
         done = run()
     except subprocess.TimeoutExpired as error:
         raise CompileFailed(f"{what}: no result after {_COMPILE_SECONDS} s") from error
     # A transform library that fails to load leaves exit code 0 and IREE's default kernel.
     broken = "Failed to load transform library" in done.stderr
+    if _TRACEBACK in done.stderr:  # of a pass of ours: another candidate would hide it
+        raise CompileFailed(f"{what}: a fault of conv_compiler: {done.stderr.splitlines()[-1]}")
     if done.returncode or broken:
         errors = [line for line in done.stderr.splitlines() if "error:" in line] or ["no message"]
         message = re.sub(r"^.*?error: ", "", errors[0])[:300]

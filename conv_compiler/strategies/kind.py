@@ -38,7 +38,7 @@ class Promises:
     else is promised. `iterations` counts those of the main loop. `is_pipelined` and
     `is_interleaved` tell of its software pipeline and of the order of its operations, `keeps_loop`
     that some loop must be left. `keeps_tail` tells that one operand is not masked behind the last
-    pixel.
+    pixel, `reads_transposed` that instructions read LDS transposed.
     """
 
     instruction: str = ""
@@ -47,6 +47,7 @@ class Promises:
     is_interleaved: bool = False
     keeps_loop: bool = False
     keeps_tail: bool = False
+    reads_transposed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
     other_copies,
+    reads_transposed,
 )
 from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, Promises
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -115,6 +116,8 @@ class ImplicitGemm(GemmKind):
             is_interleaved=tiling.stages == INTERLEAVED_STAGES,
             keeps_loop=target.backend == "rocm",
             keeps_tail=not masked,
+            reads_transposed=not one.script
+            and reads_transposed(wgrad, target, mma_of(target, tiling), tiling),
         )
 
     def prefer(

@@ -20,8 +20,7 @@ def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split
     It does where there are no parts to add up, tiles are full, and the columns lie in the result as
     one axis. Taps may be an axis by themselves, but not the innermost: what a workgroup has of the
     result's last axis must be contiguous (IREE 3.13 cannot scatter by buffer instructions). Else
-    taps and channels are one axis with the taps outermost. Where the image is read along gemm_k,
-    the channels are outermost (`passes/implicit_gemm_parts/im2col.py`).
+    taps and channels are one axis, in the order of the result (`passes/im2col.py`).
     """
     if split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
         return False

@@ -20,6 +20,7 @@ from conv_compiler.errors import (
     CompileFailed,
     NotInterleaved,
     NotPipelined,
+    NotReadTransposed,
     StrategyNotApplied,
     TailMaskKept,
 )
@@ -28,6 +29,7 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies import schedule as schedule_module
 from conv_compiler.strategies.gpu import loop_order
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.schedule import CompilationInfo
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import StrategyRequest
@@ -206,6 +208,24 @@ def test_a_lost_loop_is_an_error():
         strategy = next(one for one in found if one.mma == MFMA_16.mma)
         with refusal:  # 144 iterations, of which LLVM always leaves a loop
             prove(resolve(problem, TARGET, strategy.mma), strategy, [replace(MAIN, pipelined=None)])
+
+
+def test_elements_that_an_instruction_was_to_transpose_are_an_error():
+    problem = ConvProblem(n=32, k=256, c=256, image=(14, 14), filter=(3, 3), pad_low=(1, 1))
+    target = find_target("gfx950")
+    strategy = choose(problem, target)[0]
+    resolved = resolve(problem, target, strategy.mma)
+    assert STRATEGIES[strategy.name].promises(resolved.wgrad, target, strategy).reads_transposed
+    (instruction,) = (row.instruction for row in target.mma if row.name == strategy.mma)
+    kernel = replace(
+        MAIN,
+        mma={instruction: 8},
+        pipelined=True,
+        marks={ORDER: ORDERED, LAST_PIXEL: "kept"},
+    )
+    with pytest.raises(NotReadTransposed, match="kernel main: no instruction reads LDS transposed"):
+        prove(resolved, strategy, [kernel])
+    prove(resolved, strategy, [replace(kernel, reads_transposed=True)])
 
 
 def test_zeros_that_were_to_go_are_an_error():
