@@ -59,6 +59,15 @@ def inside(value: ir.Value, test: ir.Value | None) -> ir.Value:
     return value if test is None else arith.SelectOp(test, value, number(0)).result
 
 
+def bounded(at: ir.Value, size: int, first: int, span: int) -> tuple[ir.Value, ir.Value | None]:
+    """An index that runs from `first` over `span`, kept inside an axis of `size`, and whether it
+    is; None where it always is."""
+    if first >= 0 and first + span < size:
+        return at, None
+    test = below(at, size)
+    return inside(at, test), test
+
+
 def loop(
     iterations: int,
     values: list[ir.Value],

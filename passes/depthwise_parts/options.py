@@ -33,8 +33,8 @@ class PixelOptions:
     a workgroup, `lanes` lie side by side along the groups, `across` along the columns of strips,
     `down` along their rows and `images` along the batch.
 
-    `images_in_all` is the batch and `groups` the number of groups; the others are sizes of the
-    spatial dimensions of the convolution in `direction`, outermost first.
+    `batch` and `groups` count images and groups. The others are sizes of the spatial dimensions of
+    the convolution in `direction`, outermost first.
     """
 
     vector: int

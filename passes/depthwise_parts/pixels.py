@@ -15,8 +15,8 @@ from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import (
     below,
     both,
+    bounded,
     cut,
-    inside,
     linear,
 )
 
@@ -120,18 +120,9 @@ class Strip:
         column, options = kernel.column, kernel.options
         span = (kernel.across - 1) * options.columns * column.step
         self.columns = {
-            step: self.bounded(linear(self.left, column.step, step), column.size, step, span)
+            step: bounded(linear(self.left, column.step, step), column.size, step, span)
             for step in kernel.reach
         }
-
-    def bounded(
-        self, at: ir.Value, size: int, first: int, span: int
-    ) -> tuple[ir.Value, ir.Value | None]:
-        """An index that runs from `first` over `span`, kept inside an axis, and whether it is."""
-        if first >= 0 and first + span < size:
-            return at, None
-        test = below(at, size)
-        return inside(at, test), test
 
     def address(self, extents: Sequence[int], at: Sequence[ir.Value]) -> ir.Value:
         """The address of the first group of a pixel (n, depth, row, column)."""

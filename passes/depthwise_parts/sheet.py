@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from conv_compiler.passes.depthwise_parts.arithmetic import both, linear, loop
+from conv_compiler.passes.depthwise_parts.arithmetic import both, bounded, linear, loop
 from conv_compiler.problem.slides import in_three
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Sheet:
         self.sheets = [
             (
                 read.tap,
-                strip.bounded(
+                bounded(
                     linear(strip.deep, self.depth.step, read.offset),
                     self.depth.size,
                     read.offset,
@@ -183,7 +183,7 @@ class Sheet:
         offset = (step - self.high) * rows.step + row
         most = (kernel.segments - 1) * self.options.rows + span[-1] - span[0]
         at = linear(top, rows.step, offset)
-        return self.strip.bounded(at, rows.size, offset, most * rows.step)
+        return bounded(at, rows.size, offset, most * rows.step)
 
     def fetched(self, top: ir.Value, step: int, span: range, row: int) -> Fetched:
         """The vectors of a source row as they lie in memory, by depth tap and column."""

@@ -16,6 +16,7 @@ from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import (
     below,
     both,
+    bounded,
     cut,
     in_32_bits,
     inside,
@@ -217,18 +218,9 @@ class _Window:
         at = linear(left, column.stride, -column.pad)
         last = (kernel.across - 1) * kernel.options.columns * column.stride
         self.columns = [
-            self.bounded(linear(at, 1, step), column.size, step - column.pad, last)
+            bounded(linear(at, 1, step), column.size, step - column.pad, last)
             for step in kernel.reach
         ]
-
-    def bounded(
-        self, at: ir.Value, size: int, first: int, span: int
-    ) -> tuple[ir.Value, ir.Value | None]:
-        """An index that runs from `first` over `span`, kept inside an axis, and whether it is."""
-        if first >= 0 and first + span < size:
-            return at, None
-        test = below(at, size)
-        return inside(at, test), test
 
     def address(
         self, value: ir.Value, axes: tuple[int, tuple[int, ...], int], at: Sequence[ir.Value]
@@ -251,10 +243,10 @@ class _Window:
         offset = y * row.dilation - row.pad
         first = offset + lowest * row.stride
         span = (kernel.segments * kernel.options.rows - 1 - lowest) * row.stride
-        line, in_column = self.bounded(linear(at, row.stride, offset), row.size, first, span)
+        line, in_column = bounded(linear(at, row.stride, offset), row.size, first, span)
         for z in range(depth.taps):
             offset = z * depth.dilation - depth.pad
-            sheet, in_depth = self.bounded(
+            sheet, in_depth = bounded(
                 linear(self.depth, depth.stride, offset),
                 depth.size,
                 offset,
@@ -270,10 +262,10 @@ class _Window:
         """The output gradients of row `at`, and whether each is one where that is not known."""
         kernel, found = self.kernel, list[tuple[ir.Value, ir.Value | None]]()
         conv, options = kernel.conv, kernel.options
-        line, in_column = self.bounded(at, kernel.row.outs, 0, kernel.segments * options.rows - 1)
+        line, in_column = bounded(at, kernel.row.outs, 0, kernel.segments * options.rows - 1)
         last = (kernel.across - 1) * options.columns
         for u in range(options.columns):
-            column, in_row = self.bounded(linear(self.left, 1, u), kernel.column.outs, u, last)
+            column, in_row = bounded(linear(self.left, 1, u), kernel.column.outs, u, last)
             where = self.address(
                 conv.gradient, conv.gradient_axes, (self.n, self.depth, line, column)
             )
