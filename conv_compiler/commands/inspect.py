@@ -89,11 +89,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
     from conv_compiler.artifacts.artifact import Artifact
-    from conv_compiler.binary.module_file import ModuleFile
     from conv_compiler.compiler.compile import compile
     from conv_compiler.model.facts import chip_facts
-    from conv_compiler.strategies.select import passed_over, replaced_sequences
-    from conv_compiler.targets import find_target
 
     args.model |= args.look
     path = artifact_path(args)
@@ -103,40 +100,51 @@ def run(args: argparse.Namespace) -> int:
         return _print_stages(args, path)
     if path:
         artifact = Artifact.load(path)
-        problem, target = artifact.problem, artifact.target
     else:
         job = one(args)
-        problem, target = job.problem, job.target.name
         if args.model:
             chip_facts(job.target)  # refuse before compiling
-        artifact = compile(problem, target, wanted(args), job.split_k)
-    strategy = artifact.strategy
+        artifact = compile(job.problem, job.target.name, wanted(args), job.split_k)
     if args.model:
         return _print_model(args, artifact.vmfb)
     if args.counts:
         return _print_counts(args, artifact)
+    _print_facts(args, artifact)
+    return 0
+
+
+def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
+    """Print what an artifact is, what it needs, and the facts of its kernels."""
+    from conv_compiler.binary.module_file import ModuleFile
+    from conv_compiler.strategies.select import passed_over, replaced_sequences
+    from conv_compiler.targets import find_target
+    from conv_compiler.targets.resolve import resolve
+
+    strategy = artifact.strategy
+    problem = resolve(artifact.problem, find_target(artifact.target), strategy.mma)
+    needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
+    replaced = replaced_sequences(problem, strategy)
+    not_used = passed_over(problem, strategy)
     if args.json:
-        needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
         facts["needs"] = list(needs.extensions) if needs else []
-        facts["replaced"] = list(replaced_sequences(problem, find_target(target), strategy))
-        facts["passed_over"] = list(passed_over(problem, find_target(target), strategy))
+        facts["replaced"] = list(replaced)
+        facts["passed_over"] = list(not_used)
         print(json.dumps(facts, indent=1))
-    else:
-        print(f"problem   {problem.name}")
-        print(f"target    {target}")
-        print(f"strategy  {strategy.text}")
-        if names := replaced_sequences(problem, find_target(target), strategy):
-            print(f"replaced  {' '.join(f'@{name}' for name in names)}")
-        print(f"file      {artifact.vmfb}")
-        if needs := ModuleFile.of(artifact.vmfb, artifact.module).needs:
-            print(f"needs     {needs.text}")
-        for reason in passed_over(problem, find_target(target), strategy):
-            print(f"not used  {reason}")
-        for reason in artifact.rejected:
-            print(f"given up  {reason}")
-        show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)
-    return 0
+        return
+    print(f"problem   {artifact.problem.name}")
+    print(f"target    {artifact.target}")
+    print(f"strategy  {strategy.text}")
+    if replaced:
+        print(f"replaced  {' '.join(f'@{name}' for name in replaced)}")
+    print(f"file      {artifact.vmfb}")
+    if needs:
+        print(f"needs     {needs.text}")
+    for reason in not_used:
+        print(f"not used  {reason}")
+    for reason in artifact.rejected:
+        print(f"given up  {reason}")
+    show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)
 
 
 def _print_model(args: argparse.Namespace, vmfb: Path) -> int:

@@ -208,14 +208,14 @@ def _of_nothing(
     return only
 
 
-def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple[str, ...]:
+def passed_over(problem: Resolved, chosen: Strategy) -> tuple[str, ...]:
     """Why strategies that the table names before the chosen one were not chosen, by name.
 
     Only kinds that are taken in the order of the table have such a reason; the model ranks others.
     """
-    if problem.n == 0:
+    if problem.asked.n == 0:
         return ()
-    wgrad = resolve(problem, target, chosen.mma).wgrad
+    wgrad, target = problem.wgrad, problem.target
     found = []
     for kind in STRATEGIES.values():
         if kind.name == chosen.name:
@@ -231,9 +231,9 @@ def passed_over(problem: ConvProblem, target: Target, chosen: Strategy) -> tuple
     return tuple(found)
 
 
-def replaced_sequences(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[str, ...]:
+def replaced_sequences(problem: Resolved, strategy: Strategy) -> tuple[str, ...]:
     """The sequences of a schedule in whose place those of the user's script are."""
     if not strategy.script:
         return ()
-    wgrad = resolve(problem, target, strategy.mma).wgrad
-    return find_strategy(strategy.name).lower(wgrad, target, strategy).schedule.replaced
+    lowering = find_strategy(strategy.name).lower(problem.wgrad, problem.target, strategy)
+    return lowering.schedule.replaced

@@ -22,6 +22,7 @@ from conv_compiler.strategies.select import choose as choices
 from conv_compiler.strategies.select import passed_over
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import VECTOR_UNITS, host_unit
+from conv_compiler.targets.resolve import resolve
 from tests.problems import problems, problems_with_split
 
 CPU = find_target("cpu")
@@ -252,4 +253,5 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
 )
 def test_why_strategies_are_passed_over(target, sizes, expected):
     problem, row = _problem(**{"dtype": "f32", **sizes}), find_target(target)
-    assert passed_over(problem, row, choose(problem, row)) == expected
+    chosen = choose(problem, row)
+    assert passed_over(resolve(problem, row, chosen.mma), chosen) == expected
