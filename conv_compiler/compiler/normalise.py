@@ -6,7 +6,8 @@ define no new ops (docs/design.md, "Passes as steps of a script"). But they atta
 an op that exists: here a `func.call` in a script becomes a transform op. It runs the pass of its
 callee's name on the payload, with the options that it is given as parameters. A parameter holds the
 option that the callee's declaration names for it (`conv_compiler.option`). One without a name holds
-all others as a dictionary, or `false` where the kernel does without the step.
+all others as a dictionary, or `false` where the kernel does without the step. A step without such a
+parameter is in every kernel of the script.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class _RunsPass(transform.TransformOpInterface):  # type: ignore[misc]
         try:
             given = [state.get_params(operand)[0] for operand in list(op.operands)[1:]]
             options = dict(zip(run.declared[_callee(op)], given, strict=True))
-            if str(options[""]) != _LEFT_OUT:
+            if str(options.get("")) != _LEFT_OUT:
                 _step(_callee(op), options).apply(run.payload)
         except BaseException as error:
             run.raised.append(error)
@@ -167,8 +168,15 @@ def _parameters(call: Call, step: Pass) -> dict[int, ir.Attribute]:
     kind: Any = type(step)
     options = {one.name: _attribute(getattr(step, one.name)) for one in fields(kind)}
     own = {number: options.pop(name) for number, name in call.options.items() if name}
-    others = next(number for number, name in call.options.items() if not name)
-    return {**own, others: ir.DictAttr.get(options)}
+    others = next((number for number, name in call.options.items() if not name), None)
+    if others is not None:
+        return {**own, others: ir.DictAttr.get(options)}
+    if options:
+        raise StrategyNotApplied(
+            f"pass {call.name}: its declaration in the script has no parameter for "
+            f"{', '.join(options)}; add one"
+        )
+    return own
 
 
 def _entry(library: ir.Module, values: Mapping[int, ir.Attribute]) -> ir.Operation:
@@ -213,9 +221,10 @@ def _attribute(value: object) -> ir.Attribute:
 
 def _step(name: str, options: Mapping[str, ir.Attribute]) -> Pass:
     """The pass that the parameters of a call make."""
-    others = ir.DictAttr(options[""])
-    values = {others[i].name: _value(others[i].attr) for i in range(len(others))}
-    values |= {option: _value(one) for option, one in options.items() if option}
+    values = {option: _value(one) for option, one in options.items() if option}
+    if "" in options:
+        others = ir.DictAttr(options[""])
+        values |= {others[i].name: _value(others[i].attr) for i in range(len(others))}
     return find_pass(name)(**values)
 
 
