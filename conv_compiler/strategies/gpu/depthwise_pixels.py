@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The strategy `depthwise_pixels`: forward passes and data gradients with one channel a group.
+"""The strategy `depthwise_pixels`: forward passes and data gradients of groups of few channels.
 
-Such a problem executes fewer operations than it moves bytes. So the kernel
+Such a problem executes few operations for the bytes that it moves. So the kernel
 (`passes/depthwise_pixels.py`) reads each operand about once, and keeps filter and sums in
 registers.
 """
@@ -18,10 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.slides import slides, spaced
+from conv_compiler.problem.weight_steps import channels, weight_steps
 from conv_compiler.strategies.gpu.cost_constants import PIXELS_SEARCH
 from conv_compiler.strategies.gpu.depthwise_pixels_cost import blocks, predict, vgprs
 from conv_compiler.strategies.gpu.lds_copies import DWORD
-from conv_compiler.strategies.kind import Lowering, StrategyKind
+from conv_compiler.strategies.gpu.pixel_products import (
+    fastest_way,
+    strips_together,
+    vectors,
+    work,
+)
+from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import PixelTiling, Strategy
@@ -36,11 +43,11 @@ DTYPES = ("f16", "bf16", "f32", "i8")
 MOST_VGPRS = 256
 
 
-def depthwise(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
+def small_groups(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
     """The problem that a kernel of this kind computes; None where it fits none.
 
-    Groups of one channel are adjacent in memory, in a type that vector units multiply. Operands
-    are read by buffer instructions, and elements counted in 32 bits.
+    Several groups of a few channels are adjacent in memory, in a type that vector units multiply.
+    Operands are read by buffer instructions, and elements counted in 32 bits.
     """
     if not isinstance(wgrad, EquivalentWgrad) or target.backend != "rocm":
         return None
@@ -49,7 +56,8 @@ def depthwise(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
     largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
     bytes_most = max(problem.data_type.bytes, problem.result_type.bytes, problem.d_type.bytes)
     fitting = (
-        problem.k == problem.c == 1 < problem.g
+        max(problem.k, problem.c) <= PIXELS_SEARCH.most_group_channels
+        and problem.g > 1
         and row.input == "N*GC"
         and row.output == "N*GK"
         and problem.terms is None
@@ -73,8 +81,11 @@ def _near(value: int, most: int) -> list[int]:
     return list(found)
 
 
-def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
-    """Columns, rows and unrolled rows of a thread's strip, in units."""
+def _strips(problem: ConvProblem, products: float) -> Iterator[tuple[int, int, int]]:
+    """Columns, rows and unrolled rows of a thread's strip, in units.
+
+    `products` are the vector products of a pixel with a tap.
+    """
     _, row, column = slides(spaced(problem), problem.direction)
     columns = _near(column.units, PIXELS_SEARCH.most_columns)
     rows = _near(row.units, PIXELS_SEARCH.most_rows)
@@ -82,7 +93,7 @@ def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
         steady = high - row.later
         if wide * high * row.phases * column.phases > PIXELS_SEARCH.most_pixels:
             continue
-        unrolled = (high + row.later) * wide * row.phases * column.phases
+        unrolled = (high + row.later) * wide * row.phases * column.phases * products
         if steady <= 1 or unrolled * math.prod(problem.filter) <= PIXELS_SEARCH.most_products:
             yield wide, high, high
         if steady > 1:
@@ -104,12 +115,12 @@ class _Layout(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _layouts(
-    vectors: int, least: int, strips: tuple[int, int, int], subgroup: int
+    vectors: int, least: int, strips: tuple[int, int, int], subgroup: int, together: int
 ) -> tuple[_Layout, ...]:
     """The best layouts: few threads without work, then small workgroups.
 
-    `vectors` lie along the groups, `least` of them at least side by side; `strips` are images,
-    strips down and strips across.
+    `vectors` lie along the channels, `least` of them at least side by side; `strips` are images,
+    strips down and strips across, of which threads with the same channels take `together` at once.
     """
     most = PIXELS_SEARCH.most_threads
     shares = [n for n in range(1, min(vectors, most) + 1) if vectors % n == 0 and n >= least]
@@ -119,9 +130,10 @@ def _layouts(
         dict.fromkeys((*lanes, *shares[-1:])), *(_powers(n, most) for n in reversed(strips))
     ):
         used = lane * across * down * image
-        if used > most:
+        taken_by = -(-across * down * image // together) * together * lane
+        if taken_by > most:
             continue
-        threads = -(-used // subgroup) * subgroup
+        threads = -(-taken_by // subgroup) * subgroup
         taken = math.prod(
             -(-extent // part) * part
             for extent, part in zip(strips, (image, down, across), strict=True)
@@ -145,31 +157,37 @@ def _powers(extent: int, most: int) -> list[int]:
 def _threads(problem: ConvProblem, target: Target, tiling: PixelTiling) -> Iterator[PixelTiling]:
     """The tiling with each of the best layouts of its threads."""
     _, row, column = slides(spaced(problem), problem.direction)
-    vectors, bytes_of = problem.g // tiling.vector, tiling.vector * problem.data_type.bytes
+    vectors = problem.g * channels(problem)[1] // tiling.vector
+    bytes_of = tiling.vector * problem.data_type.bytes
     strips = (problem.n, -(-row.units // tiling.rows), -(-column.units // tiling.columns))
     least = min(vectors, max(1, PIXELS_SEARCH.least_line_bytes // bytes_of))
-    for layout in _layouts(vectors, least, strips, target.subgroup_size):
+    together = strips_together(tiling.product)
+    for layout in _layouts(vectors, least, strips, target.subgroup_size, together):
         _, threads, lanes, across, down, images = layout
         yield replace(tiling, threads=threads, lanes=lanes, across=across, down=down, images=images)
 
 
-def strips(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+def strips(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
     """Every strip whose filter, sums and source row the registers hold, with one thread."""
+    problem, way = wgrad.of, fastest_way(wgrad, target)
     registers = min(MOST_VGPRS, target.vgprs_per_lane)
-    one = dict.fromkeys(("lanes", "across", "down", "images", "threads"), 1)
-    for vector in PIXELS_SEARCH.thread_channels:
-        if problem.g % vector or vector * problem.data_type.bytes > 4 * DWORD:
+    for vector in vectors(problem, way, PIXELS_SEARCH.thread_channels):
+        if vector * problem.data_type.bytes > 4 * DWORD:
             continue
-        for columns, rows, unroll in _strips(problem):
-            strip = PixelTiling(vector=vector, columns=columns, rows=rows, unroll=unroll, **one)
-            if vgprs(problem, strip) <= registers:
+        products = work(wgrad, way.product, vector, False).rows
+        for columns, rows, unroll in _strips(problem, products):
+            strip = PixelTiling(
+                vector=vector, columns=columns, rows=rows, unroll=unroll, lanes=1, across=1,
+                down=1, images=1, threads=1, product=way.product, mma=way.mma,
+            )  # fmt: skip
+            if vgprs(wgrad, strip) <= registers:
                 yield strip
 
 
-def tilings(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+def tilings(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
     """Every strip with each of its best layouts of threads."""
-    for strip in strips(problem, target):
-        yield from _threads(problem, target, strip)
+    for strip in strips(wgrad, target):
+        yield from _threads(wgrad.of, target, strip)
 
 
 def candidates(
@@ -180,9 +198,10 @@ def candidates(
     All strips get a first look with their best layout of threads, the fastest are modelled with
     several.
     """
-    problem = depthwise(wgrad, target)
+    problem = small_groups(wgrad, target)
     if problem is None:
         return ()
+    assert isinstance(wgrad, EquivalentWgrad)
 
     def seconds(tiling: PixelTiling) -> tuple[float, ...]:
         # Of equally fast layouts the one whose threads lie nearest to one another in memory.
@@ -191,7 +210,7 @@ def candidates(
 
     first = [
         next(_threads(problem, target, strip))
-        for strip in strips(problem, target)
+        for strip in strips(wgrad, target)
         if tile in ((), (strip.columns, strip.rows, strip.vector))
     ]
     best = sorted(first, key=seconds)[: PIXELS_SEARCH.modelled_tilings]
@@ -212,10 +231,15 @@ def passes(wgrad: ConvProblem, one: Strategy) -> tuple[Pass, ...]:
     from conv_compiler.passes.depthwise_pixels import DepthwisePixels
 
     assert isinstance(wgrad, EquivalentWgrad)
-    problem = wgrad.of
+    problem, numbers = wgrad.of, asdict(_tiling(one))
+    del numbers["mma"]
+    sources, results = channels(problem)
     return (
         DepthwisePixels(
-            **asdict(_tiling(one)),
+            **numbers,
+            sources=sources,
+            results=results,
+            weight_steps=tuple(weight_steps(problem)),
             direction=problem.direction,
             batch=problem.n,
             groups=problem.g,
@@ -269,6 +293,11 @@ class DepthwisePixels(StrategyKind):
         """Seconds by the performance model."""
         return predict(wgrad, target, _tiling(one))
 
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """The matrix instruction, where it has one."""
+        row = next((row for row in target.blocks if row.name == _tiling(one).mma), None)
+        return Promises(instruction=row.instruction if row else "")
+
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
         assert isinstance(wgrad, EquivalentWgrad)
@@ -277,7 +306,7 @@ class DepthwisePixels(StrategyKind):
 
 DEPTHWISE_PIXELS = DepthwisePixels(
     name="depthwise_pixels",
-    description="forward and data gradient of groups of one channel, sums in registers, vector fma",
-    tile="columns x rows x groups of a thread's strip of result pixels",
+    description="forward and data gradient of groups of few channels, sums in registers",
+    tile="columns x rows x channels of a thread's strip of result pixels",
     backends=("rocm",),
 )
