@@ -58,15 +58,20 @@ class Weights:
 
 
 def loaded(
-    options: PixelOptions, tensor: ir.Value, first: ir.Value, aligned: int, results: Sequence[int]
+    options: PixelOptions,
+    tensor: ir.Value,
+    first: ir.Value,
+    aligned: int,
+    results: Sequence[int],
+    sources: int,
 ) -> tuple[Weights, list[list[list[list[int]]]]]:
     """The weights of a thread, and their distances by tap, group, result channel and source
-    channel; `results` has the result channels that the thread needs of each group."""
+    channel: those of `results` of each group, and of so many `sources`."""
     group, result, tap, source = options.weight_steps
     distances = [
         [
             [
-                [one * group + i * result + at * tap + c * source for c in range(options.sources)]
+                [one * group + i * result + at * tap + c * source for c in range(sources)]
                 for i in results
             ]
             for one in range(options.groups_of_thread)

@@ -32,7 +32,8 @@ class PixelOptions:
     `columns` and `rows` count the units of result pixels of its strip (`problem/slides.py`),
     `unroll` the rows of an iteration of its loop. Of the `threads` of a workgroup, `lanes` lie side
     by side along the channels, `across` along the columns of strips, `down` along their rows and
-    `images` along the batch. `product` is how a thread multiplies: a key of PRODUCTS.
+    `images` along the batch. `product` is how a thread multiplies: a key of PRODUCTS. Where it is
+    by matrix instructions, one adds `depth` source channels.
 
     `batch` and `groups` count images and groups, `sources` and `results` the channels of a group in
     the source and in the result. `weight_steps` has the distance in memory, in elements, between
@@ -50,6 +51,7 @@ class PixelOptions:
     images: int
     threads: int
     product: str
+    depth: int
     direction: str
     batch: int
     groups: int
@@ -75,5 +77,5 @@ class PixelOptions:
 
     @property
     def read(self) -> int:
-        """Source channels that a thread reads of a pixel."""
+        """Source channels of the groups of a thread."""
         return self.groups_of_thread * self.sources

@@ -18,7 +18,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
     linear,
 )
 from conv_compiler.passes.depthwise_parts.filters import load
-from conv_compiler.passes.depthwise_parts.products import PRODUCTS, group_of
+from conv_compiler.passes.depthwise_parts.products import PRODUCTS
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
@@ -78,7 +78,7 @@ class Strip:
         self.n, self.deep, self.top, self.left = at
         column, options = kernel.column, kernel.options
         self.taps = kernel.product.taps(kernel.weight, kernel.tensors[1], channel, place)
-        self.sources = linear(group_of(options, channel), options.sources)
+        self.sources = kernel.product.sources(channel)
         span = (kernel.across - 1) * options.columns * column.step
         self.columns = {
             step: bounded(linear(self.left, column.step, step), column.size, step, span)
@@ -90,7 +90,7 @@ class Strip:
         options = self.kernel.options
         pixel = _pixel(extents, at)
         address = linear(pixel, options.groups * options.sources, self.sources)
-        return load(self.kernel.tensors[0], address, options.read)
+        return load(self.kernel.tensors[0], address, self.kernel.product.read)
 
     def finish(self, piece: ir.Value, sums: ir.Value, place: Place) -> ir.Value:
         """The piece with a pixel's sums, where there is such a pixel."""

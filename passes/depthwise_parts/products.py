@@ -17,7 +17,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import amdgpu, arith, vector
 from iree.compiler.dialects import math as math_dialect
 
-from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear
+from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
 from conv_compiler.passes.depthwise_parts.filters import loaded
 
 if TYPE_CHECKING:
@@ -51,6 +51,15 @@ class Product(ABC):
     def multiply_add(self, pixel: ir.Value, tap: Tap, sums: ir.Value) -> ir.Value:
         """The sums with the products of a pixel and a tap."""
 
+    @property
+    def read(self) -> int:
+        """Source channels that a thread reads of a pixel."""
+        return self.options.read
+
+    def sources(self, channel: ir.Value) -> ir.Value:
+        """The first of them, for a thread's first result channel."""
+        return linear(group_of(self.options, channel), self.options.sources)
+
     def prepared(self, operand: Operand, value: ir.Value) -> ir.Value:
         """Elements of an operand after its ops, as they are multiplied."""
         return operand.applied(value)
@@ -77,7 +86,11 @@ class Fma(Product):
         """A vector of result channels for each source channel."""
         options = self.options
         weights, distances = loaded(
-            options, tensor, *self.first(channel), range(options.results_of_group)
+            options,
+            tensor,
+            *self.first(channel),
+            range(options.results_of_group),
+            options.sources,
         )
         return [
             [
@@ -128,7 +141,11 @@ class Dot(Product):
         """A vector of source channels for each result channel."""
         options = self.options
         weights, distances = loaded(
-            options, tensor, *self.first(channel), range(options.results_of_group)
+            options,
+            tensor,
+            *self.first(channel),
+            range(options.results_of_group),
+            options.sources,
         )
         return [
             [self.prepared(weight, weights.gathered(row)) for group in of_tap for row in group]
@@ -149,54 +166,94 @@ class Dot(Product):
         return vector.FromElementsOp(sums.type, found).result
 
 
-class Blocks(Product):
-    """Matrix instructions of 16 blocks, four rows and columns each.
+class Matrix(Product):
+    """Matrix instructions, whose columns are pixels and whose rows are result channels.
 
-    Four adjacent lanes are a block: they have the same channels, and each has pixels of its own,
-    the columns. Rows are result channels. A lane brings four source channels of its column, and of
-    the row that its place in the block says. It gets all rows of its column.
+    `strips` adjacent lanes have the same channels and a pixel each, of strips of their own. A lane
+    brings adjacent source channels of its pixel, and the same ones of the result channel that is
+    its row. It gets four rows of its column: its own result channels.
     """
 
-    strips: ClassVar[int] = 4
-    side: ClassVar[int] = 4
+    blocks: ClassVar[int] = 1
+    parts: ClassVar[int] = 1  # lanes that have the channels of a group between them
+
+    @property
+    def read(self) -> int:
+        return self.options.read // self.parts
+
+    def sources(self, channel: ir.Value) -> ir.Value:
+        """The part of a group's source channels that stands for the part of its result channels."""
+        if self.parts == 1:
+            return super().sources(channel)
+        group, result = cut(channel, (0, self.options.results))
+        part = arith.DivUIOp(result, number(self.options.vector)).result
+        return linear(group, self.options.sources, linear(part, self.read))
 
     def taps(
         self, weight: Operand, tensor: ir.Value, channel: ir.Value, place: ir.Value
     ) -> list[Tap]:
-        """Four source channels of the lane's row, for each four rows of each group."""
+        """The lane's source channels of its row, for each four result channels of each group."""
         options = self.options
+        _, step, _, source_step = options.weight_steps
         at, aligned = self.first(channel)
-        step = options.weight_steps[1]
-        rows = range(0, options.results_of_group, self.side)
+        if self.parts > 1:
+            group, _ = cut(channel, (0, options.results))
+            part, row = cut(place, (0, _ROWS))
+            first = linear(part, options.vector, row)
+            sources = arith.SubIOp(self.sources(channel), linear(group, options.sources)).result
+            at = linear(sources, source_step, linear(group, options.weight_steps[0]))
+            at, place = linear(first, step, at), number(0)
+            aligned = math.gcd(options.weight_steps[0], self.read * source_step)
         weights, distances = loaded(
-            options, tensor, linear(place, step, at), math.gcd(aligned, step), rows
+            options,
+            tensor,
+            linear(place, step, at),
+            math.gcd(aligned, step),
+            range(0, options.results_of_group, _ROWS),
+            self.read // options.groups_of_thread,
         )
+        size = options.depth // self.parts
         return [
             [
-                self.prepared(weight, weights.gathered(row[c : c + self.side]))
+                self.prepared(weight, weights.gathered(row[c : c + size]))
                 for group in of_tap
                 for row in group
-                for c in range(0, options.sources, self.side)
+                for c in range(0, len(row), size)
             ]
             for of_tap in distances
         ]
 
     def multiply_add(self, pixel: ir.Value, tap: Tap, sums: ir.Value) -> ir.Value:
-        """Each four rows, by each four source channels of their group."""
-        options, side = self.options, self.side
-        left = iter(tap)
-        for first in range(0, options.vector, side):
+        """Each four result channels, by all source channels of their group."""
+        options, left = self.options, iter(tap)
+        of_group, size = self.read // options.groups_of_thread, options.depth // self.parts
+        for first in range(0, options.vector, _ROWS):
             group = first // options.results_of_group
-            part = _part(sums, first, side)
-            for c in range(0, options.sources, side):
-                column = _part(pixel, group * options.sources + c, side)
-                part = amdgpu.mfma(side, side, side, next(left), column, part, blocks=16)
-            sums = (
-                part
-                if options.vector == side
-                else vector.InsertStridedSliceOp(part, sums, [first], [1]).result
-            )
+            part = _part(sums, first, _ROWS)
+            for c in range(0, of_group, size):
+                factors = next(left), _part(pixel, group * of_group + c, size)
+                if size == 1:
+                    factors = tuple(vector.ExtractOp(one, [], [0]).result for one in factors)
+                shape = self.strips, self.strips, options.depth
+                part = amdgpu.mfma(*shape, *factors, part, blocks=self.blocks)
+            if options.vector == _ROWS:
+                return part
+            sums = vector.InsertStridedSliceOp(part, sums, [first], [1]).result
         return sums
+
+
+class Blocks(Matrix):
+    """16 blocks of four rows and columns: groups of some fours of channels."""
+
+    strips: ClassVar[int] = 4
+    blocks: ClassVar[int] = 16
+
+
+class Tiles(Matrix):
+    """16 rows and columns: groups of some sixteens of channels, a fourth of them a lane's."""
+
+    strips: ClassVar[int] = 16
+    parts: ClassVar[int] = 4
 
 
 def group_of(options: PixelOptions, channel: ir.Value) -> ir.Value:
@@ -204,7 +261,11 @@ def group_of(options: PixelOptions, channel: ir.Value) -> ir.Value:
     return channel if options.results == 1 else cut(channel, (0, options.results))[0]
 
 
-PRODUCTS: Mapping[str, type[Product]] = MappingProxyType({"fma": Fma, "dot": Dot, "blocks": Blocks})
+PRODUCTS: Mapping[str, type[Product]] = MappingProxyType(
+    {"fma": Fma, "dot": Dot, "blocks": Blocks, "tiles": Tiles}
+)
+# Rows of its column that a lane gets of a matrix instruction.
+_ROWS = 4
 
 
 def _part(value: ir.Value, first: int, size: int) -> ir.Value:

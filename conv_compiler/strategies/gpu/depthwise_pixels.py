@@ -11,9 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.problem.canonical import EquivalentWgrad
@@ -23,11 +22,12 @@ from conv_compiler.strategies.gpu.cost_constants import PIXELS_SEARCH
 from conv_compiler.strategies.gpu.depthwise_pixels_cost import blocks, predict, vgprs
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.pixel_products import (
-    fastest_way,
-    strips_together,
     vectors,
+    way_of,
+    ways,
     work,
 )
+from conv_compiler.strategies.gpu.pixel_threads import with_threads
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -102,92 +102,29 @@ def _strips(problem: ConvProblem, products: float) -> Iterator[tuple[int, int, i
                     yield wide, high, unroll
 
 
-class _Layout(NamedTuple):
-    """How the threads of a workgroup lie, and how large a share of all threads has work."""
-
-    busy: float
-    threads: int
-    lanes: int
-    across: int
-    down: int
-    images: int
-
-
-@lru_cache(maxsize=4096)
-def _layouts(
-    vectors: int, least: int, strips: tuple[int, int, int], subgroup: int, together: int
-) -> tuple[_Layout, ...]:
-    """The best layouts: few threads without work, then small workgroups.
-
-    `vectors` lie along the channels, `least` of them at least side by side; `strips` are images,
-    strips down and strips across, of which threads with the same channels take `together` at once.
-    """
-    most = PIXELS_SEARCH.most_threads
-    shares = [n for n in range(1, min(vectors, most) + 1) if vectors % n == 0 and n >= least]
-    lanes = shares[:1] or [-(-vectors // -(-vectors // most))]
-    found = []
-    for lane, across, down, image in itertools.product(
-        dict.fromkeys((*lanes, *shares[-1:])), *(_powers(n, most) for n in reversed(strips))
-    ):
-        used = lane * across * down * image
-        taken_by = -(-across * down * image // together) * together * lane
-        if taken_by > most:
-            continue
-        threads = -(-taken_by // subgroup) * subgroup
-        taken = math.prod(
-            -(-extent // part) * part
-            for extent, part in zip(strips, (image, down, across), strict=True)
-        )
-        groups = -(-vectors // lane) * lane
-        busy = vectors * math.prod(strips) * used / (taken * groups * threads)
-        found.append(_Layout(busy, threads, lane, across, down, image))
-    found.sort(key=lambda one: (-one.busy, one.threads, -one.lanes, -one.across, -one.down))
-    return tuple(found[: PIXELS_SEARCH.most_layout_tilings])
-
-
-def _powers(extent: int, most: int) -> list[int]:
-    """How many strips of an axis a workgroup may have: divisors, powers of two, and all."""
-    return [
-        n
-        for n in range(1, min(extent, most) + 1)
-        if extent % n == 0 or n & (n - 1) == 0 or n == extent
-    ]
-
-
-def _threads(problem: ConvProblem, target: Target, tiling: PixelTiling) -> Iterator[PixelTiling]:
-    """The tiling with each of the best layouts of its threads."""
-    _, row, column = slides(spaced(problem), problem.direction)
-    vectors = problem.g * channels(problem)[1] // tiling.vector
-    bytes_of = tiling.vector * problem.data_type.bytes
-    strips = (problem.n, -(-row.units // tiling.rows), -(-column.units // tiling.columns))
-    least = min(vectors, max(1, PIXELS_SEARCH.least_line_bytes // bytes_of))
-    together = strips_together(tiling.product)
-    for layout in _layouts(vectors, least, strips, target.subgroup_size, together):
-        _, threads, lanes, across, down, images = layout
-        yield replace(tiling, threads=threads, lanes=lanes, across=across, down=down, images=images)
-
-
 def strips(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
     """Every strip whose filter, sums and source row the registers hold, with one thread."""
-    problem, way = wgrad.of, fastest_way(wgrad, target)
+    problem = wgrad.of
     registers = min(MOST_VGPRS, target.vgprs_per_lane)
-    for vector in vectors(problem, way, PIXELS_SEARCH.thread_channels):
-        if vector * problem.data_type.bytes > 4 * DWORD:
-            continue
-        products = work(wgrad, way.product, vector, False).rows
-        for columns, rows, unroll in _strips(problem, products):
-            strip = PixelTiling(
-                vector=vector, columns=columns, rows=rows, unroll=unroll, lanes=1, across=1,
-                down=1, images=1, threads=1, product=way.product, mma=way.mma,
-            )  # fmt: skip
-            if vgprs(wgrad, strip) <= registers:
-                yield strip
+    for way in ways(wgrad, target):
+        for vector in vectors(problem, way, PIXELS_SEARCH.thread_channels):
+            if vector * problem.data_type.bytes > 4 * DWORD:
+                continue
+            products = work(wgrad, way, vector, False).rows
+            for columns, rows, unroll in _strips(problem, products):
+                strip = PixelTiling(
+                    vector=vector, columns=columns, rows=rows, unroll=unroll, lanes=1, across=1,
+                    down=1, images=1, threads=1, product=way.product,
+                    mma=way.mma.name if way.mma else "",
+                )  # fmt: skip
+                if vgprs(wgrad, target, strip) <= registers:
+                    yield strip
 
 
 def tilings(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
     """Every strip with each of its best layouts of threads."""
     for strip in strips(wgrad, target):
-        yield from _threads(wgrad.of, target, strip)
+        yield from with_threads(wgrad.of, target, strip)
 
 
 def candidates(
@@ -209,12 +146,12 @@ def candidates(
         return predict(wgrad, target, tiling), *near
 
     first = [
-        next(_threads(problem, target, strip))
+        next(with_threads(problem, target, strip))
         for strip in strips(wgrad, target)
         if tile in ((), (strip.columns, strip.rows, strip.vector))
     ]
     best = sorted(first, key=seconds)[: PIXELS_SEARCH.modelled_tilings]
-    every = dict.fromkeys(one for strip in best for one in _threads(problem, target, strip))
+    every = dict.fromkeys(one for strip in best for one in with_threads(problem, target, strip))
     return tuple(
         Strategy(name="depthwise_pixels", tiling=tiling, split_k=1)
         for tiling in sorted(every, key=seconds)[: PIXELS_SEARCH.most_tilings]
@@ -226,23 +163,25 @@ def _tiling(one: Strategy) -> PixelTiling:
     return one.tiling
 
 
-def passes(wgrad: ConvProblem, one: Strategy) -> tuple[Pass, ...]:
+def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
     """The payload as a kernel of vectors."""
     from conv_compiler.passes.depthwise_pixels import DepthwisePixels
 
     assert isinstance(wgrad, EquivalentWgrad)
-    problem, numbers = wgrad.of, asdict(_tiling(one))
-    del numbers["mma"]
+    problem, tiling = wgrad.of, _tiling(one)
+    numbers = {name: value for name, value in asdict(tiling).items() if name != "mma"}
+    mma = way_of(target, tiling).mma
     sources, results = channels(problem)
     return (
         DepthwisePixels(
             **numbers,
-            sources=sources,
-            results=results,
-            weight_steps=tuple(weight_steps(problem)),
+            depth=mma.k if mma else 0,
             direction=problem.direction,
             batch=problem.n,
             groups=problem.g,
+            sources=sources,
+            results=results,
+            weight_steps=tuple(weight_steps(problem)),
             image=problem.image,
             outs=problem.out_image,
             filter=problem.filter,
@@ -279,7 +218,7 @@ class DepthwisePixels(StrategyKind):
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline behind it."""
-        return Lowering(passes=passes(wgrad, one), schedule=schedule(target, one))
+        return Lowering(passes=passes(wgrad, target, one), schedule=schedule(target, one))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """One part: a thread has all taps of a result pixel."""
@@ -295,8 +234,8 @@ class DepthwisePixels(StrategyKind):
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The matrix instruction, where it has one."""
-        row = next((row for row in target.blocks if row.name == _tiling(one).mma), None)
-        return Promises(instruction=row.instruction if row else "")
+        mma = way_of(target, _tiling(one)).mma
+        return Promises(instruction=mma.instruction if mma else "")
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""

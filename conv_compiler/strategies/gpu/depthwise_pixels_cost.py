@@ -17,7 +17,7 @@ from conv_compiler.problem.slides import Slide, slides, spaced
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.gpu.cost_constants import PIXELS, PIXELS_SLACK
 from conv_compiler.strategies.gpu.lds_copies import DWORD
-from conv_compiler.strategies.gpu.pixel_products import SIDE, lanes_of, strips_together, work
+from conv_compiler.strategies.gpu.pixel_products import SHAPES, lanes_of, way_of, work
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -67,14 +67,16 @@ def blocks(problem: ConvProblem, tiling: PixelTiling) -> int:
     )
 
 
-def vgprs(wgrad: EquivalentWgrad, tiling: PixelTiling) -> int:
+def vgprs(wgrad: EquivalentWgrad, target: Target, tiling: PixelTiling) -> int:
     """Registers of a thread, about: the filter, open sums, and a row of the source."""
     problem = wgrad.of
     shape = _shape(problem, tiling.columns)
-    needs = work(wgrad, tiling.product, tiling.vector, False)
+    needs = work(wgrad, way_of(target, tiling), tiling.vector, False)
     deepest = max(map(len, shape.depth.window))
     open_sums = min(shape.row.later + 1, tiling.rows) * shape.width * tiling.vector
-    dwords = -(-lanes_of(problem, tiling.vector).read * problem.data_type.bytes // DWORD)
+    dwords = -(
+        -lanes_of(problem, tiling.product, tiling.vector).read * problem.data_type.bytes // DWORD
+    )
     prepared = needs.registers if needs.prepare or needs.registers != dwords else 0
     row = shape.reach * deepest * dwords
     if is_looped(shape, tiling):  # what the next iteration multiplies
@@ -95,12 +97,13 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     problem, chip = wgrad.of, rank_facts(target)
     shape = _shape(problem, tiling.columns)
     lanes, size, vector = target.subgroup_size, problem.data_type.bytes, tiling.vector
-    read = lanes_of(problem, vector).read
+    read = lanes_of(problem, tiling.product, vector).read
     dwords = -(-read * size // DWORD)
     out_size = problem.result_type.bytes
     out_dwords = -(-vector * out_size // DWORD)
     is_packed = chip.valu_cycles == 4
-    needs = work(wgrad, tiling.product, vector, is_packed)
+    way = way_of(target, tiling)
+    needs = work(wgrad, way, vector, is_packed)
     steps = tiling.rows + shape.row.later
     used_rows = len({one.row for one in shape.row.met()})
     products = shape.products * tiling.rows
@@ -128,22 +131,22 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         + PIXELS.start_instructions
     )
     # Lanes have their filters one behind the other: each load of them touches every line.
+    shape_of_way = SHAPES[tiling.product]
+    sharing = shape_of_way.strips
     filter_bytes = math.prod(problem.filter) * channels(problem)[0] * vector * size
-    sharing = strips_together(tiling.product)
     filter_lines = needs.loads * lanes / sharing * min(PIXELS.line_bytes, filter_bytes)
     bytes_moved = lanes * (loads * read + pixels * vector * out_size / size) * size
-    cycles = cycles_of_blocks(wgrad, target)
+    instructions = products * needs.matrix
+    flops = 2 * products * channels(problem)[0] * vector * lanes
     counts = KernelCounts(
         iterations=0,
         outside=counted(
-            matrix=products * needs.matrix,
-            matrix_cycles=products * needs.matrix * cycles,
-            matrix_flops=products * needs.matrix * 2 * SIDE**2 * lanes,
+            matrix=instructions,
+            matrix_cycles=instructions * (way.mma.subgroup_cycles if way.mma else 0),
+            matrix_flops=flops if way.mma else 0,
             valu=valu,
             valu_slots=valu,
-            vector_flops=0
-            if needs.matrix
-            else 2 * products * channels(problem)[0] * vector * lanes,
+            vector_flops=0 if way.mma else flops,
             loads=loads + needs.loads,
             load_dwords=loads * dwords + max(needs.loads, filter_bytes / sharing / DWORD),
             load_bytes=loads * read * size * lanes,
@@ -158,14 +161,14 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     launch = Launch(
         workgroups=blocks(problem, tiling),
         waves=waves,
-        vgprs=vgprs(wgrad, tiling),
+        vgprs=vgprs(wgrad, target, tiling),
         read_bytes=problem.bytes - math.prod(problem.result_shape) * out_size,
         written_bytes=math.prod(problem.result_shape) * out_size,
     )
     share = PIXELS.step_latency_share
     if not is_looped(shape, tiling):
         row = shape.reach * max(map(len, shape.depth.window)) * dwords
-        ahead = max(1, (PIXELS.ahead_registers - vgprs(wgrad, tiling)) // max(1, row))
+        ahead = max(1, (PIXELS.ahead_registers - vgprs(wgrad, target, tiling)) // max(1, row))
         share = max(share, PIXELS.late_step_waited_loads / ahead)
     waits = PIXELS.start_waited_loads + steps * shape.depth.phases * share
     pipes = max(unit_cycles(counts.outside, 1, launch, chip).values())
@@ -177,9 +180,3 @@ def _moved_at_once(wgrad: EquivalentWgrad, chip: ChipFacts, vector: int) -> int:
     """Sums that one instruction moves from one unit's registers to another's."""
     is_packed = chip.valu_cycles == 4 and not DTYPES[wgrad.operand_dtypes[0]].is_integer
     return 2 if is_packed and vector > 1 else 1
-
-
-def cycles_of_blocks(wgrad: EquivalentWgrad, target: Target) -> int:
-    """Cycles of a matrix instruction of 16 blocks; 0 where the target has none."""
-    blocks = target.blocks_for(wgrad.operand_dtypes[0])
-    return blocks.subgroup_cycles if blocks else 0
