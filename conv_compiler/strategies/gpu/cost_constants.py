@@ -348,7 +348,7 @@ class PixelSearch:
 
     # Result channels that a thread has; channels of a group at most.
     thread_channels: tuple[int, ...] = (8, 4, 2, 1)
-    most_group_channels: int = 32
+    most_group_channels: int = 16
     # Units of a strip: columns, rows, result pixels, and products of a strip without a loop.
     most_columns: int = 8
     most_rows: int = 64
