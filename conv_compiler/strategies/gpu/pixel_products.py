@@ -175,4 +175,10 @@ def _filter_loads(problem: ConvProblem, product: str, lanes: Lanes) -> int:
         for tap in range(math.prod(problem.filter))
         for c in range(lanes.sources)
     )
-    return len(pieces(distances, aligned, _LOAD_BYTES // problem.data_type.bytes))
+    size = problem.data_type.bytes
+    loads, run, end = 0, 0, -1
+    for distance, count in pieces(distances, aligned, _LOAD_BYTES // size):
+        if distance != end or count * size < DWORD:  # LLVM merges adjacent loads of whole dwords
+            loads, run = loads + -(-run // _LOAD_BYTES), 0
+        run, end = run + count * size, distance + count
+    return loads + -(-run // _LOAD_BYTES)
