@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewrite a depthwise forward pass or data gradient as a kernel of vectors: sums of result pixels.
+"""Rewrite a forward pass or data gradient of small groups as a kernel of vectors: sums of pixels.
 
 Before: the contraction of the equivalent weight gradient, and what brings its operands and its
 result into their places: pads, a weight arranged by phases, phases put in place, an elementwise op.
 After, in one dispatch region:
 
-    forall image, depth, rows, columns, groups                     workgroups
+    forall image, depth, rows, columns, channels                   workgroups
       forall thread = (image, strip down, strip across, lane)      threads
-        filter[tap] = the filters of `vector` groups               registers, f32 or i32
+        filter[tap] = the filters of `vector` result channels      registers
         for source row of the strip                                some unrolled
           load its columns, once
-          acc[unit, column] += row[column] * filter[tap]           for every tap that meets the row
+          acc[unit, column] += row[column] * filter[tap]           by a product (`products.py`)
           result[finished unit] = epilogue(acc)                    whole vectors
           the other units are still open
 

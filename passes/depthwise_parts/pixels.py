@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import arith, scf
 
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.depthwise_parts.arithmetic import (
     below,
     both,
@@ -45,6 +46,10 @@ class Pixels:
         self.source, self.weight = operands
         self.tensors = [one.flat() for one in operands]
         self.extra = result.extra()
+        if options.product not in PRODUCTS:
+            raise UnsupportedStrategy(
+                f"product {options.product}: not in the table; known: {', '.join(PRODUCTS)}"
+            )
         self.product = PRODUCTS[options.product](options, accumulator)
         # Strips that the threads of all workgroups have, down and across; some may lie outside.
         self.segments = _rounded_up(-(-self.row.units // options.rows), options.down)

@@ -30,4 +30,5 @@ def test_upper_halves(name):
 
 def test_whole_registers():
     plain = three_sources(_record("v_fmac_f32"))
-    assert not (plain.flags & p.PACKED or plain.a.mods | plain.b.mods | plain.c.mods)
+    assert not plain.flags & p.PACKED
+    assert not plain.a.mods | plain.b.mods | plain.c.mods
