@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import KernelCounts, counted
 from conv_compiler.model.estimate import estimate, unit_cycles
-from conv_compiler.model.facts import ChipFacts, rank_facts
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.dtypes import DTYPES
@@ -74,15 +74,13 @@ def vgprs(wgrad: EquivalentWgrad, target: Target, tiling: PixelTiling) -> int:
     needs = work(wgrad, way_of(target, tiling), tiling.vector, False)
     deepest = max(map(len, shape.depth.window))
     open_sums = min(shape.row.later + 1, tiling.rows) * shape.width * tiling.vector
-    dwords = -(
-        -lanes_of(problem, tiling.product, tiling.vector).read * problem.data_type.bytes // DWORD
-    )
-    prepared = needs.registers if needs.prepare or needs.registers != dwords else 0
+    read = lanes_of(problem, tiling.product, tiling.vector).read
+    dwords = -(-read * problem.data_type.bytes // DWORD)
     row = shape.reach * deepest * dwords
     if is_looped(shape, tiling):  # what the next iteration multiplies
         row += row * tiling.unroll * len({one.row for one in shape.row.met()})
-    held = needs.weights + open_sums + shape.reach * deepest * prepared
-    return held + row + PIXELS.other_registers
+    prepared = shape.reach * deepest * needs.registers
+    return needs.weights + open_sums + prepared + row + PIXELS.other_registers
 
 
 def is_looped(shape: Shape, tiling: PixelTiling) -> bool:
@@ -102,6 +100,7 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     out_size = problem.result_type.bytes
     out_dwords = -(-vector * out_size // DWORD)
     is_packed = chip.valu_cycles == 4
+    is_paired = is_packed and vector > 1 and not DTYPES[wgrad.operand_dtypes[0]].is_integer
     way = way_of(target, tiling)
     needs = work(wgrad, way, vector, is_packed)
     steps = tiling.rows + shape.row.later
@@ -114,13 +113,7 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     moves = 0.0
     if is_looped(shape, tiling):
         iterations = (tiling.rows - shape.row.later) // tiling.unroll
-        moves = (
-            iterations
-            * shape.row.later
-            * shape.width
-            * vector
-            / _moved_at_once(wgrad, chip, vector)
-        )
+        moves = iterations * shape.row.later * shape.width * vector / (2 if is_paired else 1)
     valu = (
         loads * (needs.prepare + PIXELS.load_instructions)
         + source_rows * PIXELS.row_instructions
@@ -130,9 +123,9 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         + needs.weights
         + PIXELS.start_instructions
     )
-    # Lanes have their filters one behind the other: each load of them touches every line.
-    shape_of_way = SHAPES[tiling.product]
-    sharing = shape_of_way.strips
+    # Lanes have their filters one behind the other: each load of them touches every line. Those of
+    # the same channels have a part of it each.
+    sharing = SHAPES[tiling.product].strips
     filter_bytes = math.prod(problem.filter) * channels(problem)[0] * vector * size
     filter_lines = needs.loads * lanes / sharing * min(PIXELS.line_bytes, filter_bytes)
     bytes_moved = lanes * (loads * read + pixels * vector * out_size / size) * size
@@ -174,9 +167,3 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     pipes = max(unit_cycles(counts.outside, 1, launch, chip).values())
     main = estimate(counts, launch, target, chip, alone=pipes + waits * chip.load_cycles)
     return main.seconds + PIXELS_SLACK.serial_share * main.unit_seconds
-
-
-def _moved_at_once(wgrad: EquivalentWgrad, chip: ChipFacts, vector: int) -> int:
-    """Sums that one instruction moves from one unit's registers to another's."""
-    is_packed = chip.valu_cycles == 4 and not DTYPES[wgrad.operand_dtypes[0]].is_integer
-    return 2 if is_packed and vector > 1 else 1

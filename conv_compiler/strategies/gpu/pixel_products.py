@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.weight_steps import channels, pieces, weight_steps
+from conv_compiler.strategies.gpu.cost_constants import PIXELS
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.targets.compute import for_target
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 # Rows of its column that a lane gets of a matrix instruction.
 ROWS = 4
-# Bytes of the widest load.
-_LOAD_BYTES = 4 * DWORD
 
 
 class Shape(NamedTuple):
@@ -117,8 +116,8 @@ class Work(NamedTuple):
     """What a thread executes and keeps for its channels.
 
     `valu` and `matrix` are instructions of a pixel with a tap, `rows` the vector products that this
-    is; `prepare` instructions bring a loaded pixel into the form in which it takes `registers`.
-    Its `weights` take as many registers, are read by `loads` and moved by as many instructions.
+    is; `prepare` instructions bring a loaded pixel into the form that is multiplied, which takes
+    `registers` more. The filter has `weights` registers, and `loads` read it.
     """
 
     valu: float
@@ -142,8 +141,8 @@ def work(wgrad: EquivalentWgrad, way: Way, vector: int, is_packed: bool) -> Work
         valu = multiplied / 2 if pairs else multiplied * (1 + dtype.is_integer)
         prepare = 0 if dtype.bytes == DWORD else lanes.read
         return Work(valu, 0, lanes.sources, prepare, lanes.read, taps * multiplied, loads)
-    pixel = _up(lanes.read * dtype.bytes)
     prepare = lanes.read * (wgrad.operand_dtypes[0] != problem.dtype)
+    pixel = _up(lanes.read * dtype.bytes) if prepare else 0
     if way.mma is None:
         dots = multiplied * dtype.bytes // DWORD
         held = _up(taps * multiplied * dtype.bytes)
@@ -177,8 +176,8 @@ def _filter_loads(problem: ConvProblem, product: str, lanes: Lanes) -> int:
     )
     size = problem.data_type.bytes
     loads, run, end = 0, 0, -1
-    for distance, count in pieces(distances, aligned, _LOAD_BYTES // size):
+    for distance, count in pieces(distances, aligned, PIXELS.filter_load_bytes // size):
         if distance != end or count * size < DWORD:  # LLVM merges adjacent loads of whole dwords
-            loads, run = loads + -(-run // _LOAD_BYTES), 0
+            loads, run = loads + -(-run // PIXELS.filter_load_bytes), 0
         run, end = run + count * size, distance + count
-    return loads + -(-run // _LOAD_BYTES)
+    return loads + -(-run // PIXELS.filter_load_bytes)
