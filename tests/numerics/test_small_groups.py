@@ -139,11 +139,17 @@ def test_what_is_not_finite_stays_in_its_group(name, chip, direction):
 
 @pytest.mark.parametrize(
     ("changes", "rule"),
-    [({"k": 17}, "channels"), ({"g": 1}, "groups"), ({"layout": "GNHWC_GKYXC_GNHWK"}, "layout")],
+    [
+        ({"k": 17}, "groups have 16 channels at most"),
+        ({"g": 1}, "it takes several groups"),
+        ({"layout": "GNHWC_GKYXC_GNHWK"}, "channels lie last in its layouts"),
+        ({"c": 16, "k": 15, "filter": (5, 5)}, "registers do not hold the weights"),
+        ({"direction": "bwd_weight"}, "it computes fwd and bwd_data"),
+    ],
 )
 def test_refused(changes, rule):
-    problem = replace(PROBLEMS["same"], direction="fwd", **changes)
-    with pytest.raises(UnsupportedStrategy, match="depthwise_pixels: has no tile"):
+    problem = replace(PROBLEMS["same"], **{"direction": "fwd", **changes})
+    with pytest.raises(UnsupportedStrategy, match=f"depthwise_pixels: has no tile.*{rule}"):
         candidates(problem, find_target("gfx942"), "depthwise_pixels")
 
 

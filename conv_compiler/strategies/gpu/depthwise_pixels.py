@@ -44,33 +44,42 @@ MOST_VGPRS = 256
 
 
 def small_groups(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
-    """The problem that a kernel of this kind computes; None where it fits none.
+    """The problem that a kernel of this kind computes; None where it fits none."""
+    if not isinstance(wgrad, EquivalentWgrad) or misfit(wgrad, target):
+        return None
+    return wgrad.of
+
+
+def misfit(wgrad: ConvProblem, target: Target) -> str:
+    """The rule that a problem breaks; empty where it fits.
 
     Several groups of a few channels are adjacent in memory, in a type that vector units multiply.
     Operands are read by buffer instructions, and elements counted in 32 bits.
     """
-    if not isinstance(wgrad, EquivalentWgrad) or target.backend != "rocm":
-        return None
-    problem = wgrad.of
+    if not isinstance(wgrad, EquivalentWgrad):
+        return "it computes fwd and bwd_data"
+    problem, search = wgrad.of, PIXELS_SEARCH
     row = problem.layout_row.grouped
     largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
     bytes_most = max(problem.data_type.bytes, problem.result_type.bytes, problem.d_type.bytes)
-    fitting = (
-        max(problem.k, problem.c) <= PIXELS_SEARCH.most_group_channels
-        and problem.g > 1
-        and row.input == "N*GC"
-        and row.output == "N*GK"
-        and problem.terms is None
-        and set(wgrad.operand_dtypes) <= set(DTYPES)
-        and len(set(wgrad.operand_dtypes)) == 1
-        and largest * bytes_most < BUFFER_BYTES
-        and math.prod(problem.filter) <= PIXELS_SEARCH.most_taps
-        and (
-            problem.direction == "fwd"
-            or math.prod(problem.stride) <= PIXELS_SEARCH.most_unit_pixels
-        )
-    )
-    return problem if fitting else None
+    types = set(wgrad.operand_dtypes)
+    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
+    rules = {
+        "it is for AMD chips": target.backend == "rocm",
+        "it takes several groups": problem.g > 1,
+        f"groups have {search.most_group_channels} channels at most": max(problem.k, problem.c)
+        <= search.most_group_channels,
+        "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
+        f"its types are {', '.join(DTYPES)}": problem.terms is None
+        and len(types) == 1
+        and types <= set(DTYPES),
+        f"its tensors are below {BUFFER_BYTES} bytes": largest * bytes_most < BUFFER_BYTES,
+        f"its filters have {search.most_taps} taps at most": math.prod(problem.filter)
+        <= search.most_taps,
+        f"its strides have {search.most_unit_pixels} phases at most": phases
+        <= search.most_unit_pixels,
+    }
+    return next((rule for rule, holds in rules.items() if not holds), "")
 
 
 def _near(value: int, most: int) -> list[int]:
@@ -236,6 +245,13 @@ class DepthwisePixels(StrategyKind):
         """The matrix instruction, where it has one."""
         mma = way_of(target, _tiling(one)).mma
         return Promises(instruction=mma.instruction if mma else "")
+
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that the problem breaks, or that registers are too few."""
+        if why := misfit(wgrad, target):
+            return why
+        fits = isinstance(wgrad, EquivalentWgrad) and next(strips(wgrad, target), None)
+        return "" if fits else "registers do not hold the weights of a thread"
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
