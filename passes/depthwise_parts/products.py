@@ -179,36 +179,24 @@ class Matrix(Product):
 
     @property
     def read(self) -> int:
+        """A part of each group's."""
         return self.options.read // self.parts
 
-    def sources(self, channel: ir.Value) -> ir.Value:
-        """The part of a group's source channels that stands for the part of its result channels."""
-        if self.parts == 1:
-            return super().sources(channel)
-        group, result = cut(channel, (0, self.options.results))
-        part = arith.DivUIOp(result, number(self.options.vector)).result
-        return linear(group, self.options.sources, linear(part, self.read))
+    def row(self, channel: ir.Value, place: ir.Value) -> tuple[ir.Value, int]:
+        """As `first`, of the lane's row."""
+        at, aligned = self.first(channel)
+        step = self.options.weight_steps[1]
+        return linear(place, step, at), math.gcd(aligned, step)
 
     def taps(
         self, weight: Operand, tensor: ir.Value, channel: ir.Value, place: ir.Value
     ) -> list[Tap]:
         """The lane's source channels of its row, for each four result channels of each group."""
         options = self.options
-        _, step, _, source_step = options.weight_steps
-        at, aligned = self.first(channel)
-        if self.parts > 1:
-            group, _ = cut(channel, (0, options.results))
-            part, row = cut(place, (0, _ROWS))
-            first = linear(part, options.vector, row)
-            sources = arith.SubIOp(self.sources(channel), linear(group, options.sources)).result
-            at = linear(sources, source_step, linear(group, options.weight_steps[0]))
-            at, place = linear(first, step, at), number(0)
-            aligned = math.gcd(options.weight_steps[0], self.read * source_step)
         weights, distances = loaded(
             options,
             tensor,
-            linear(place, step, at),
-            math.gcd(aligned, step),
+            *self.row(channel, place),
             range(0, options.results_of_group, _ROWS),
             self.read // options.groups_of_thread,
         )
@@ -254,6 +242,24 @@ class Tiles(Matrix):
 
     strips: ClassVar[int] = 16
     parts: ClassVar[int] = 4
+
+    def sources(self, channel: ir.Value) -> ir.Value:
+        """The part of a group's source channels that stands for the part of its result channels."""
+        group, result = cut(channel, (0, self.options.results))
+        return linear(group, self.options.sources, self._first_source(result))
+
+    def row(self, channel: ir.Value, place: ir.Value) -> tuple[ir.Value, int]:
+        """Rows are result channels of four lanes, four of each."""
+        group_step, result_step, _, source_step = self.options.weight_steps
+        group, result = cut(channel, (0, self.options.results))
+        part, row = cut(place, (0, _ROWS))
+        at = linear(self._first_source(result), source_step, linear(group, group_step))
+        at = linear(linear(part, self.options.vector, row), result_step, at)
+        return at, math.gcd(group_step, self.read * source_step, result_step)
+
+    def _first_source(self, result: ir.Value) -> ir.Value:
+        part = arith.DivUIOp(result, number(self.options.vector)).result
+        return linear(part, self.read)
 
 
 def group_of(options: PixelOptions, channel: ir.Value) -> ir.Value:

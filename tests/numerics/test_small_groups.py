@@ -185,7 +185,7 @@ def _drawn(draw, direction):
 @pytest.mark.parametrize(
     ("chip", "number"),
     [
-        *(("gfx942", 5), ("gfx1100", 4)),
+        *(("gfx942", 3), ("gfx1100", 2)),
         *(pytest.param(chip, 60, marks=pytest.mark.slow) for chip in CHIPS),
     ],
 )
