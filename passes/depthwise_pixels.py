@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewrite a depthwise forward pass or data gradient as a kernel of vectors: sums of result pixels.
+"""Rewrite a forward pass or data gradient of small groups as a kernel of vectors: sums of pixels.
 
 Before: the contraction of the equivalent weight gradient, and what brings its operands and its
 result into their places: pads, a weight arranged by phases, phases put in place, an elementwise op.
 After, in one dispatch region:
 
-    forall image, depth, rows, columns, groups                     workgroups
+    forall image, depth, rows, columns, channels                   workgroups
       forall thread = (image, strip down, strip across, lane)      threads
-        filter[tap] = the filters of `vector` groups               registers, f32 or i32
+        filter[tap] = the filters of `vector` result channels      registers
         for source row of the strip                                some unrolled
           load its columns, once
-          acc[unit, column] += row[column] * filter[tap]           for every tap that meets the row
+          acc[unit, column] += row[column] * filter[tap]           by a product (`products.py`)
           result[finished unit] = epilogue(acc)                    whole vectors
           the other units are still open
 
@@ -111,7 +111,7 @@ class _Kernel:
             _Axis(extent=row.outs, workgroup=options.down * rows, thread=rows),
             _Axis(extent=column.outs, workgroup=options.across * columns, thread=columns),
             _Axis(
-                extent=options.groups,
+                extent=options.groups * options.results,
                 workgroup=options.lanes * options.vector,
                 thread=options.vector,
             ),
@@ -160,12 +160,10 @@ class _Kernel:
 
         def a_thread(ids: list[ir.Value], out: ir.Value) -> Piece:
             thread = in_32_bits(ids[0])
-            used = options.images * options.down * options.across * options.lanes
-            real = below(thread, used) if used < options.threads else None
-            thread = inside(thread, real)
-            image, down, across, lane = threads_place(options, thread)
+            lie = threads_place(options, thread, kernel.product.strips)
+            real = lie.real
             # In units of a thread's part, from the workgroup's first.
-            places = [image, None, down, across, lane]
+            places = [lie.image, None, lie.down, lie.across, lie.lane]
             first = [
                 linear(place, axis.thread) if place is not None else None
                 for place, axis in zip(places, self.axes, strict=True)
@@ -177,23 +175,24 @@ class _Kernel:
                 for axis in kept
             ]
             offsets, extents = [one[0] for one in box], [one[1] for one in box]
-            n = linear(at[0], options.images, image)
+            n = linear(at[0], options.images, lie.image)
             if self.axes[0].extent % options.images:
                 test = below(n, self.axes[0].extent)
                 real, n = both(real, test), inside(n, test)
-            vectors = linear(at[4], options.lanes, lane)
-            if options.groups % (options.lanes * options.vector):
-                test = below(vectors, options.groups // options.vector)
+            vectors = linear(at[4], options.lanes, lie.lane)
+            channels = self.axes[4]
+            if channels.extent % channels.workgroup:
+                test = below(vectors, channels.extent // channels.thread)
                 real, vectors = both(real, test), inside(vectors, test)
-            top = linear(linear(at[2], options.down, down), options.rows)
-            left = linear(linear(at[3], options.across, across), options.columns)
-            groups = linear(vectors, options.vector)
+            top = linear(linear(at[2], options.down, lie.down), options.rows)
+            left = linear(linear(at[3], options.across, lie.across), options.columns)
+            channel = linear(vectors, options.vector)
             within = [axis for axis, extent in zip(kept, extents, strict=True) if extent != 1]
 
             def write(piece: ir.Value, value: ir.Value, place: Place) -> ir.Value:
                 return _written(piece, value, [(0, *place, 0)[axis] for axis in within])
 
-            strip = Strip(kernel, (n, at[1], top, left), groups, real, write)
+            strip = Strip(kernel, (n, at[1], top, left), channel, lie.place, real, write)
             piece = slice_of(out, offsets, extents)
             for phase in range(kernel.depth.phases):
                 piece = Sheet(strip, phase).computed(piece)

@@ -100,8 +100,10 @@ def _nothing_fits(
             f"(a tile is {'; or '.join(rules)}); use {' or '.join(known) or 'none'}"
         )
     if strategy:
+        why = kinds[0].refusal(problem.wgrad, target)
         return UnsupportedStrategy(
-            f"strategy {strategy}: has no tile for {asked.dtype} on {target.name}; "
+            f"strategy {strategy}: has no tile for {asked.dtype} on {target.name}"
+            f"{f' ({why})' if why else ''}; "
             "leave it out to choose one that has"
         )
     return UnsupportedTarget(

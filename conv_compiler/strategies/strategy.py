@@ -69,9 +69,11 @@ class PixelTiling:
     """Numbers of a depthwise GPU schedule for `fwd` and `bwd_data` (`passes/depthwise_pixels.py`).
 
     A thread computes a strip of `columns` x `rows` units of result pixels (`problem/slides.py`) for
-    `vector` neighbouring groups; its loop finishes `unroll` units an iteration. Of a workgroup's
-    `threads`, `lanes` lie side by side along the groups, `across` along the columns of strips,
-    `down` along their rows and `images` along the batch.
+    `vector` neighbouring result channels; its loop finishes `unroll` units an iteration. Of a
+    workgroup's `threads`, `lanes` lie side by side along the channels, `across` along the columns
+    of strips, `down` along their rows and `images` along the batch. `product` is how a thread
+    multiplies (`passes/depthwise_parts/products.py`), `mma` the matrix instruction that it does so
+    by, in IREE's name.
     """
 
     vector: int
@@ -83,6 +85,8 @@ class PixelTiling:
     down: int
     images: int
     threads: int
+    product: str = "fma"
+    mma: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

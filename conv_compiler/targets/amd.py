@@ -31,15 +31,32 @@ from conv_compiler.targets.target import Isa, Target
 
 # D of `vgpr_encoding`: LLVM `AMDGPUBaseInfo.cpp`, getVGPREncodingGranule; of `packed_ids`: LLVM's
 # AMDGPU usage guide, "Initial Kernel Execution State". R of both on CDNA1.
-CDNA1 = Isa(name="CDNA1", encoding="cdna", generation=9, cdna=1, vgpr_encoding=4, packed_ids=False)
-CDNA2 = Isa(name="CDNA2", encoding="cdna", generation=9, cdna=2)
-CDNA3 = Isa(name="CDNA3", encoding="cdna", generation=9, cdna=3)
+# D of `dots`: MLIR's documentation of amdgpu.dot (v_dot2_f32_f16, v_dot2_f32_bf16, v_dot4_i32_i8).
+DOTS, DOTS_BF16 = ("f16", "i8"), ("f16", "bf16", "i8")
+CDNA1 = Isa(
+    name="CDNA1",
+    encoding="cdna",
+    generation=9,
+    cdna=1,
+    vgpr_encoding=4,
+    packed_ids=False,
+    dots=DOTS,
+)
+CDNA2 = Isa(name="CDNA2", encoding="cdna", generation=9, cdna=2, dots=DOTS)
+CDNA3 = Isa(name="CDNA3", encoding="cdna", generation=9, cdna=3, dots=DOTS)
 # ds_read_b64_tr_b16 (D: CDNA4 ISA, LDS instructions); those of 8 bits are not used.
-CDNA4 = Isa(name="CDNA4", encoding="cdna", generation=9, cdna=4, transposed_read_bits=(16,))
-RDNA3 = Isa(name="RDNA3", encoding="rdna3", generation=11, cdna=0)
+CDNA4 = Isa(
+    name="CDNA4",
+    encoding="cdna",
+    generation=9,
+    cdna=4,
+    transposed_read_bits=(16,),
+    dots=DOTS_BF16,
+)
+RDNA3 = Isa(name="RDNA3", encoding="rdna3", generation=11, cdna=0, dots=DOTS_BF16)
 # The package's tables of RDNA3 are those of RDNA3.5, which adds scalar floats.
-RDNA35 = Isa(name="RDNA3.5", encoding="rdna3", generation=11, cdna=0)
-RDNA4 = Isa(name="RDNA4", encoding="rdna4", generation=12, cdna=0)
+RDNA35 = Isa(name="RDNA3.5", encoding="rdna3", generation=11, cdna=0, dots=DOTS_BF16)
+RDNA4 = Isa(name="RDNA4", encoding="rdna4", generation=12, cdna=0, dots=DOTS_BF16)
 GFX125 = Isa(
     name="gfx125",
     encoding="gfx125",
@@ -94,6 +111,7 @@ AMD = (
         memory_gb_per_s=1600,  # D
         vector_flops_per_clock=128,  # D
         mma=mma.CDNA2_MMA,
+        blocks=mma.CDNA2_BLOCKS,
         cycles=mma.CDNA2_CYCLES,
         # D: AMD's MIOpen documentation, "MI200 MFMA behavior specifics".
         flushed=("f16", "bf16"),
@@ -124,6 +142,7 @@ AMD = (
         memory_gb_per_s=5300,  # D
         vector_flops_per_clock=256,  # D
         mma=mma.CDNA3_MMA,
+        blocks=mma.CDNA3_BLOCKS,
         cycles=mma.CDNA3_CYCLES,
         pipeline_stages=3,
         sustained=sustained.GFX942,
@@ -151,6 +170,7 @@ AMD = (
         memory_gb_per_s=8000,  # D
         vector_flops_per_clock=256,  # D
         mma=mma.CDNA4_MMA,
+        blocks=mma.CDNA4_BLOCKS,
         cycles=mma.CDNA4_CYCLES,
         pipeline_stages=3,
         sustained=sustained.GFX950,

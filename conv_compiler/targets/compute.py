@@ -25,6 +25,9 @@ def for_target(problem: ConvProblem, target: Target, mma: str | None = None) -> 
     result = DIRECTIONS[problem.direction][1]
     instead = dict(target.gradients_as).get(problem.dtype, "")
     if instead and not problem.compute and result.startswith("d_"):
-        fitting = {row.name for row in target.mma_for(CONVERSIONS[instead].dtype)}
+        dtype = CONVERSIONS[instead].dtype
+        fitting = {
+            row.name for row in (*target.mma_for(dtype), *target.blocks) if row.dtype == dtype
+        }
         return replace(problem, compute=instead) if mma is None or mma in fitting else problem
     return problem.for_kind(target.has_fnuz)

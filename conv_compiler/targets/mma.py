@@ -170,6 +170,33 @@ def _rows(
     return tuple(found)
 
 
+def _blocks(cycles: Cycles, *dtypes: str) -> tuple[Mma, ...]:
+    """Instructions of 16 blocks of 4x4x4 each, in IREE's names."""
+    found = []
+    for dtype in dtypes:
+        accumulator = "I32" if dtype == "i8" else "F32"
+        busy = cycles_of(cycles, _ASSEMBLY_TYPES[dtype], 4, 16)
+        if busy is None:
+            raise ValueError(f"MFMA of {dtype} with 16 blocks: its cycles are in no table")
+        found.append(
+            Mma(
+                name=f"MFMA_{accumulator}_4x4x4x16B_{dtype.upper()}",
+                dtype=dtype,
+                m=4,
+                n=4,
+                k=4,
+                instruction=f"v_mfma_{accumulator.lower()}_4x4x4",
+                subgroup_cycles=busy,
+            )
+        )
+    return tuple(found)
+
+
+# From gfx90a on; gfx908's have half as many products of bf16.
+CDNA2_BLOCKS = _blocks(CDNA2_CYCLES, "f16", "bf16", "i8")
+CDNA3_BLOCKS = _blocks(CDNA3_CYCLES, "f16", "bf16", "i8")
+CDNA4_BLOCKS = _blocks(CDNA4_CYCLES, "f16", "bf16", "i8")
+
 CDNA1_MMA = (
     *_rows(CDNA1_CYCLES, "MFMA", _same("f16"), (16, 16, 16), (32, 32, 8)),
     # IREE 3.13 lists these for gfx90a alone; gfx908 is where they come from, at half of f16's rate.

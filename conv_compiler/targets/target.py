@@ -31,8 +31,9 @@ class Isa:
     of the matrix instructions, 0 on RDNA. `vgpr_encoding` is how many registers a kernel descriptor
     counts as one. `packed_ids` tells whether a lane's x, y and z in its workgroup start in one
     register. `transposed_read_bits` are the sizes of elements that lanes can read from LDS
-    transposed. `not_executed` says why the virtual GPU does not run such code; it is empty where it
-    does.
+    transposed. `dots` are the types of which a lane multiplies 32 bits by 32 bits and adds the
+    products to a sum in one vector instruction. `not_executed` says why the virtual GPU does not
+    run such code; it is empty where it does.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Isa:
     vgpr_encoding: int = 8
     packed_ids: bool = True
     transposed_read_bits: tuple[int, ...] = ()
+    dots: tuple[str, ...] = ()
     not_executed: str = ""
 
     def __post_init__(self) -> None:
@@ -117,6 +119,7 @@ class Target:
     address (on gfx9 with the accumulation registers), and `vector_flops_per_clock` the f32
     operations that a compute unit retires in a clock (an fma counts two).
 
+    `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once.
     `flushed` are the data types of which its matrix instructions (a CPU's whole code) take
     denormals as 0, and `gradients_as` names for such types what gradients are computed in where the
     problem leaves it open (dtypes.CONVERSIONS). `pipeline_stages` is the depth of a matrix kernel's
@@ -140,6 +143,7 @@ class Target:
     memory_gb_per_s: float = 0.0
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
+    blocks: tuple[Mma, ...] = ()
     flushed: tuple[str, ...] = ()
     gradients_as: tuple[tuple[str, str], ...] = ()
     pipeline_stages: int = 2
@@ -173,6 +177,10 @@ class Target:
         In order of preference; empty where it has none.
         """
         return tuple(row for row in self.mma if row.operands == (a, b or a))
+
+    def blocks_for(self, dtype: str) -> Mma | None:
+        """The matrix instruction of 16 blocks for a data type, if there is one."""
+        return next((row for row in self.blocks if row.dtype == dtype), None)
 
     @property
     def flags(self) -> tuple[str, ...]:

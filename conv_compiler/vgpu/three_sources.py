@@ -25,6 +25,8 @@ ACCUMULATING = {
     "s_fmac_f32": "s_fma_f32",
     "s_fmac_f16": "s_fma_f16",
 }
+# Those of two halves a source.
+_OF_HALVES = ("v_dot2_", "v_pk_")
 # K = literal: its place among the three sources.
 _WITH_LITERAL = {
     "v_fmaak_f32": ("v_fma_f32", "c"),
@@ -44,7 +46,13 @@ def three_sources(r: Record) -> Record:
     """Accumulating and literal forms as plain three-source instructions."""
     if name := ACCUMULATING.get(r.name):
         c = dataclasses.replace(r.d, mods=r.d.mods & p.OPSEL)
-        return dataclasses.replace(r, name=name, c=c)
+        if not name.startswith(_OF_HALVES):
+            return dataclasses.replace(r, name=name, c=c)
+        # No field says so: the second product is that of the upper halves.
+        a, b = (dataclasses.replace(one, mods=one.mods | p.OPSEL_HI) for one in (r.a, r.b))
+        if name.startswith("v_pk"):
+            c = dataclasses.replace(c, mods=c.mods | p.OPSEL_HI)
+        return dataclasses.replace(r, name=name, a=a, b=b, c=c, flags=r.flags | p.PACKED)
     if row := _WITH_LITERAL.get(r.name):
         name, place = row
         literal = Operand(reg=p.LITERAL, dwords=1)

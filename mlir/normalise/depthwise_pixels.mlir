@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// From a depthwise forward pass or data gradient to a kernel of vectors, which
+// From a forward pass or data gradient of groups of few channels to a kernel of vectors, which
 // gpu_depthwise.pipeline brings to instructions.
 //
 // Before:                          After:
 //   for g, result pixels             forall images, pixels, groups                   workgroups
-//     for taps                         forall strips, groups                         threads
-//       sum += source * weight           filter = the taps of some groups            registers
+//     for taps, channels               forall strips, channels                       threads
+//       sum += source * weight           filter = the taps of a thread               registers
 //   put phases in place                  for rows of the source
 //   elementwise op                         sums of all result rows that it meets     registers
 //                                          elementwise op, whole vectors stored
@@ -32,7 +32,7 @@ transform.named_sequence @normalise(
     %unroll: !transform.param<i64> {transform.readonly},
     %threads: !transform.param<i64> {transform.readonly},
     %others: !transform.any_param {transform.readonly}) {
-  // `columns` x `rows` units of result pixels of `vector` groups are a strip; `unroll` rows are
+  // `columns` x `rows` units of `vector` result channels are a strip; `unroll` rows are
   // written out. How a workgroup's `threads` lie and the convolution's sizes are in the others.
   func.call @depthwise_pixels(%payload, %columns, %rows, %vector, %unroll, %threads, %others)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,

@@ -28,13 +28,17 @@ class StripOptions:
 class PixelOptions:
     """Sizes of a kernel of the pass `depthwise-pixels`, and the convolution that it computes.
 
-    `vector` counts the groups of a thread; `columns` and `rows` the units of result pixels of its
-    strip (`problem/slides.py`), `unroll` the rows of an iteration of its loop. Of the `threads` of
-    a workgroup, `lanes` lie side by side along the groups, `across` along the columns of strips,
-    `down` along their rows and `images` along the batch.
+    `vector` counts the result channels of a thread: those of some groups, or a part of one's.
+    `columns` and `rows` count the units of result pixels of its strip (`problem/slides.py`),
+    `unroll` the rows of an iteration of its loop. Of the `threads` of a workgroup, `lanes` lie side
+    by side along the channels, `across` along the columns of strips, `down` along their rows and
+    `images` along the batch. `product` is how a thread multiplies: a key of PRODUCTS. Where it is
+    by matrix instructions, one adds `depth` source channels.
 
-    `batch` and `groups` count images and groups. The others are sizes of the spatial dimensions of
-    the convolution in `direction`, outermost first.
+    `batch` and `groups` count images and groups, `sources` and `results` the channels of a group in
+    the source and in the result. `weight_steps` has the distance in memory, in elements, between
+    weights of adjacent groups, result channels, taps and source channels. The others are sizes of
+    the spatial dimensions of the convolution in `direction`, outermost first.
     """
 
     vector: int
@@ -46,12 +50,32 @@ class PixelOptions:
     down: int
     images: int
     threads: int
+    product: str
+    depth: int
     direction: str
     batch: int
     groups: int
+    sources: int
+    results: int
+    weight_steps: tuple[int, ...]
     image: tuple[int, ...]
     outs: tuple[int, ...]
     filter: tuple[int, ...]
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
     pad: tuple[int, ...]
+
+    @property
+    def groups_of_thread(self) -> int:
+        """Groups of which a thread has all result channels, or the one of which it has some."""
+        return max(1, self.vector // self.results)
+
+    @property
+    def results_of_group(self) -> int:
+        """Result channels that a thread has of each of its groups."""
+        return min(self.vector, self.results)
+
+    @property
+    def read(self) -> int:
+        """Source channels of the groups of a thread."""
+        return self.groups_of_thread * self.sources

@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, scf, vector
-from iree.compiler.dialects import math as math_dialect
+from iree.compiler.dialects import arith, scf
 
-from conv_compiler.ir import ops
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.depthwise_parts.arithmetic import (
     below,
     both,
     bounded,
     cut,
+    inside,
     linear,
 )
+from conv_compiler.passes.depthwise_parts.filters import load
+from conv_compiler.passes.depthwise_parts.products import PRODUCTS
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
@@ -45,91 +46,56 @@ class Pixels:
         self.source, self.weight = operands
         self.tensors = [one.flat() for one in operands]
         self.extra = result.extra()
-        self.summed = ir.VectorType.get([options.vector], accumulator)
-        self.is_integer = isinstance(accumulator, ir.IntegerType)
-        self.taps = math.prod(options.filter)
+        if options.product not in PRODUCTS:
+            raise UnsupportedStrategy(
+                f"product {options.product}: not in the table; known: {', '.join(PRODUCTS)}"
+            )
+        self.product = PRODUCTS[options.product](options, accumulator)
         # Strips that the threads of all workgroups have, down and across; some may lie outside.
         self.segments = _rounded_up(-(-self.row.units // options.rows), options.down)
         self.across = _rounded_up(-(-self.column.units // options.columns), options.across)
         self.reach = self.column.reach(options.columns)
 
-    def weights(self, groups: ir.Value) -> list[ir.Value]:
-        """The filters of a thread's groups, one vector a tap. They lie one behind the other."""
-        count, first = self.options.vector, linear(groups, self.taps)
-        loaded = [
-            self.load(self.tensors[1], linear(first, 1, piece * count))
-            for piece in range(self.taps)
-        ]
-        if count == 1:
-            return [self.multiplied(self.weight, value) for value in loaded]
-        found = []
-        for tap in range(self.taps):
-            places = [divmod(group * self.taps + tap, count) for group in range(count)]
-            elements = [vector.ExtractOp(loaded[piece], [], [at]).result for piece, at in places]
-            gathered = vector.FromElementsOp(loaded[0].type, elements).result
-            found.append(self.multiplied(self.weight, gathered))
-        return found
-
-    def multiplied(self, operand: Operand, value: ir.Value) -> ir.Value:
-        """Elements of an operand after its ops, in the type of the sums."""
-        value = operand.applied(value)
-        if ir.VectorType(value.type).element_type == self.accumulator:
-            return value
-        return (arith.ExtSIOp if self.is_integer else arith.ExtFOp)(self.summed, value).result
-
-    def multiply_add(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-        """c + a * b."""
-        if self.is_integer:
-            return arith.AddIOp(c, arith.MulIOp(a, b).result).result
-        return math_dialect.FmaOp(a, b, c).result
-
-    def load(self, tensor: ir.Value, at: ir.Value) -> ir.Value:
-        """The vector at an element's address."""
-        element = ops.element_of(tensor)
-        type = ir.VectorType.get([self.options.vector], element)
-        at = arith.IndexCastOp(ir.IndexType.get(), at).result
-        map = ir.AffineMap.get_identity(1)
-        return vector.TransferReadOp(type, tensor, [at], map, ops.zero(element), [True]).result
-
     def zeros(self) -> ir.Value:
         """No sum."""
-        element = self.accumulator
-        zero = ir.IntegerAttr.get(element, 0) if self.is_integer else ir.FloatAttr.get(element, 0.0)
-        splat = ir.DenseElementsAttr.get_splat(self.summed, zero)
-        return arith.ConstantOp(self.summed, splat).result
+        return zeros(ir.VectorType.get([self.options.vector], self.accumulator))
 
 
 class Strip:
-    """The strip of one thread: image `n`, unit of depth, first units of rows and columns, groups.
+    """The strip of one thread: image `n`, unit of depth, first units of rows and columns, and first
+    result channel.
 
-    `real` tells whether it is one; None where it is known to be. `write` puts a vector in its place
-    of the thread's piece of the result.
+    `place` is the thread's among adjacent ones of the same channels. `real` tells whether it has a
+    strip; None where it is known to. `write` puts a vector in its place of the thread's piece of
+    the result.
     """
 
     def __init__(
         self,
         kernel: Pixels,
         at: Sequence[ir.Value],
-        groups: ir.Value,
+        channel: ir.Value,
+        place: ir.Value,
         real: ir.Value | None,
         write: Callable[[ir.Value, ir.Value, Place], ir.Value],
     ) -> None:
-        self.kernel, self.groups, self.real, self.write = kernel, groups, real, write
+        self.kernel, self.channel, self.real, self.write = kernel, channel, real, write
         self.n, self.deep, self.top, self.left = at
-        self.weights = kernel.weights(groups)
         column, options = kernel.column, kernel.options
+        self.taps = kernel.product.taps(kernel.weight, kernel.tensors[1], channel, place)
+        self.sources = kernel.product.sources(channel)
         span = (kernel.across - 1) * options.columns * column.step
         self.columns = {
             step: bounded(linear(self.left, column.step, step), column.size, step, span)
             for step in kernel.reach
         }
 
-    def address(self, extents: Sequence[int], at: Sequence[ir.Value]) -> ir.Value:
-        """The address of the first group of a pixel (n, depth, row, column)."""
-        found, *others = at
-        for extent, index in zip(extents, others, strict=True):
-            found = linear(found, extent, index)
-        return linear(found, self.kernel.options.groups, self.groups)
+    def fetched(self, extents: Sequence[int], at: Sequence[ir.Value]) -> ir.Value:
+        """The source channels of a pixel (n, depth, row, column) for this thread."""
+        options = self.kernel.options
+        pixel = _pixel(extents, at)
+        address = linear(pixel, options.groups * options.sources, self.sources)
+        return load(self.kernel.tensors[0], address, self.kernel.product.read)
 
     def finish(self, piece: ir.Value, sums: ir.Value, place: Place) -> ir.Value:
         """The piece with a pixel's sums, where there is such a pixel."""
@@ -156,8 +122,13 @@ class Strip:
         extents = [slide.outs for slide in slides]
 
         def put() -> ir.Value:
+            channels = kernel.options.groups * kernel.options.results
             extra = [
-                kernel.load(tensor, self.address(extents, [self.n, *pixels]))
+                load(
+                    tensor,
+                    linear(_pixel(extents, [self.n, *pixels]), channels, self.channel),
+                    kernel.options.vector,
+                )
                 for tensor in kernel.extra
             ]
             return self.write(piece, kernel.result.finished(sums, extra), place)
@@ -178,6 +149,43 @@ def _rounded_up(value: int, to: int) -> int:
     return -(-value // to) * to
 
 
-def threads_place(options: PixelOptions, thread: ir.Value) -> list[ir.Value]:
-    """Where a thread lies in its workgroup: image, strip down, strip across, lane."""
-    return cut(thread, (options.images, options.down, options.across, options.lanes))
+def _pixel(extents: Sequence[int], at: Sequence[ir.Value]) -> ir.Value:
+    """The index of a pixel (n, depth, row, column) of a tensor."""
+    found, *others = at
+    for extent, index in zip(extents, others, strict=True):
+        found = linear(found, extent, index)
+    return found
+
+
+def zeros(type: ir.VectorType) -> ir.Value:
+    """A vector of zeros."""
+    element = type.element_type
+    is_integer = isinstance(element, ir.IntegerType)
+    zero = ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
+    return arith.ConstantOp(type, ir.DenseElementsAttr.get_splat(type, zero)).result
+
+
+class Lie(NamedTuple):
+    """Where a thread lies in its workgroup: image, strip down and across, lane; its place among
+    adjacent threads of the same channels; and whether it has a strip, None where all have."""
+
+    image: ir.Value
+    down: ir.Value
+    across: ir.Value
+    lane: ir.Value
+    place: ir.Value
+    real: ir.Value | None
+
+
+def threads_place(options: PixelOptions, thread: ir.Value, together: int) -> Lie:
+    """Where a thread lies: strips `together` at a time, beside the lanes of each."""
+    strips = options.images * options.down * options.across
+    used = _rounded_up(strips, together) * options.lanes
+    real = below(thread, used) if used < options.threads else None
+    row, lane, place = cut(inside(thread, real), (0, options.lanes, together))
+    strip = linear(row, together, place)
+    if strips % together:
+        test = below(strip, strips)
+        real, strip = both(real, test), inside(strip, test)
+    image, down, across = cut(strip, (options.images, options.down, options.across))
+    return Lie(image, down, across, lane, place, real)

@@ -11,6 +11,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from conv_compiler.passes.depthwise_parts.arithmetic import both, bounded, linear, loop
+from conv_compiler.passes.depthwise_parts.pixels import zeros
 from conv_compiler.problem.slides import in_three
 
 if TYPE_CHECKING:
@@ -191,9 +192,7 @@ class Sheet:
         line, _ = self.row_of(top, step, span, row)
         extents = (self.depth.size, self.rows.size, kernel.column.size)
         return {
-            (tap, place): kernel.load(
-                kernel.tensors[0], strip.address(extents, [strip.n, sheet, line, column])
-            )
+            (tap, place): strip.fetched(extents, [strip.n, sheet, line, column])
             for tap, (sheet, _) in self.sheets
             for place, (column, _) in strip.columns.items()
         }
@@ -207,10 +206,10 @@ class Sheet:
         in_depth = {tap: test for tap, (_, test) in self.sheets}
         ready = {}
         for (tap, place), value in found.items():
-            value = kernel.multiplied(kernel.source, value)
+            value = kernel.product.prepared(kernel.source, value)
             test = both(in_column, in_depth[tap], self.strip.columns[place][1])
             if test is not None:
-                value = arith.SelectOp(test, value, kernel.zeros()).result
+                value = arith.SelectOp(test, value, zeros(ir.VectorType(value.type))).result
             ready[tap, place] = value
         return ready
 
@@ -226,4 +225,4 @@ class Sheet:
                 for read in reads:
                     tap = (z * filter_rows + y) * filter_columns + read.tap
                     source = loaded[z, unit * column.step + read.offset]
-                    sums[at] = kernel.multiply_add(source, self.strip.weights[tap], sums[at])
+                    sums[at] = kernel.product.multiply_add(source, self.strip.taps[tap], sums[at])

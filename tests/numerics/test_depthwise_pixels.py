@@ -15,7 +15,7 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import OutOfRegisters
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load, to_numpy
-from conv_compiler.strategies.gpu.depthwise_pixels import depthwise, tilings
+from conv_compiler.strategies.gpu.depthwise_pixels import small_groups, tilings
 from conv_compiler.strategies.strategy import PixelTiling, Strategy
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
@@ -189,9 +189,9 @@ def test_random_problems_with_random_tilings(chip, number, direction):
     @for_drawn(_drawn(direction), number, f"{chip} {direction}")
     def _(drawn: tuple[ConvProblem, int]) -> None:
         problem, which = drawn
-        source = depthwise(resolve(problem, target, "").wgrad, target)
-        assert source == problem
-        found = tuple(dict.fromkeys(tilings(source, target)))
+        wgrad = resolve(problem, target, "").wgrad
+        assert small_groups(wgrad, target) == problem
+        found = tuple(dict.fromkeys(tilings(wgrad, target)))
         one = Strategy(name="depthwise_pixels", tiling=found[which % len(found)], split_k=1)
         try:
             verify(problem, chip, one).require()

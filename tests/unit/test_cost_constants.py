@@ -44,6 +44,10 @@ STRUCTURAL = {
         "LINE_BYTES": "a cache line of the chips",
         "PIECE_SIDES": "the powers of two up to the widest access",
     },
+    "gpu/pixel_products.py": {
+        "ROWS": "the ISA's",
+        "SHAPES": "the lanes of matrix instructions, the ISA's",
+    },
     "gpu/loop_order.py": {
         "INTERLEAVED_STAGES": "the depth of pipeline that `passes/interleave.py` writes",
         "PLAIN_STAGES": "the depth of IREE's own",

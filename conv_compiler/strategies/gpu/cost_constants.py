@@ -346,8 +346,9 @@ class PixelSearch:
         kind=Kind.CHOSEN, text="what registers hold; the time of a choice and of a compilation"
     )
 
-    # Adjacent groups that a thread has.
+    # Result channels that a thread has; channels of a group at most.
     thread_channels: tuple[int, ...] = (8, 4, 2, 1)
+    most_group_channels: int = 16
     # Units of a strip: columns, rows, result pixels, and products of a strip without a loop.
     most_columns: int = 8
     most_rows: int = 64

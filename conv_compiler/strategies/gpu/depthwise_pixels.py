@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The strategy `depthwise_pixels`: forward passes and data gradients with one channel a group.
+"""The strategy `depthwise_pixels`: forward passes and data gradients of groups of few channels.
 
-Such a problem executes fewer operations than it moves bytes. So the kernel
+Such a problem executes few operations for the bytes that it moves. So the kernel
 (`passes/depthwise_pixels.py`) reads each operand about once, and keeps filter and sums in
 registers.
 """
@@ -11,17 +11,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.slides import slides, spaced
+from conv_compiler.problem.weight_steps import channels, weight_steps
 from conv_compiler.strategies.gpu.cost_constants import PIXELS_SEARCH
 from conv_compiler.strategies.gpu.depthwise_pixels_cost import blocks, predict, vgprs
 from conv_compiler.strategies.gpu.lds_copies import DWORD
-from conv_compiler.strategies.kind import Lowering, StrategyKind
+from conv_compiler.strategies.gpu.pixel_products import (
+    vectors,
+    way_of,
+    ways,
+    work,
+)
+from conv_compiler.strategies.gpu.pixel_threads import with_threads
+from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import PixelTiling, Strategy
@@ -36,33 +43,43 @@ DTYPES = ("f16", "bf16", "f32", "i8")
 MOST_VGPRS = 256
 
 
-def depthwise(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
-    """The problem that a kernel of this kind computes; None where it fits none.
-
-    Groups of one channel are adjacent in memory, in a type that vector units multiply. Operands
-    are read by buffer instructions, and elements counted in 32 bits.
-    """
-    if not isinstance(wgrad, EquivalentWgrad) or target.backend != "rocm":
+def small_groups(wgrad: ConvProblem, target: Target) -> ConvProblem | None:
+    """The problem that a kernel of this kind computes; None where it fits none."""
+    if not isinstance(wgrad, EquivalentWgrad) or misfit(wgrad, target):
         return None
-    problem = wgrad.of
+    return wgrad.of
+
+
+def misfit(wgrad: ConvProblem, target: Target) -> str:
+    """The rule that a problem breaks; empty where it fits.
+
+    Several groups of a few channels are adjacent in memory, in a type that vector units multiply.
+    Operands are read by buffer instructions, and elements counted in 32 bits.
+    """
+    if not isinstance(wgrad, EquivalentWgrad):
+        return "it computes fwd and bwd_data"
+    problem, search = wgrad.of, PIXELS_SEARCH
     row = problem.layout_row.grouped
     largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
     bytes_most = max(problem.data_type.bytes, problem.result_type.bytes, problem.d_type.bytes)
-    fitting = (
-        problem.k == problem.c == 1 < problem.g
-        and row.input == "N*GC"
-        and row.output == "N*GK"
-        and problem.terms is None
-        and set(wgrad.operand_dtypes) <= set(DTYPES)
-        and len(set(wgrad.operand_dtypes)) == 1
-        and largest * bytes_most < BUFFER_BYTES
-        and math.prod(problem.filter) <= PIXELS_SEARCH.most_taps
-        and (
-            problem.direction == "fwd"
-            or math.prod(problem.stride) <= PIXELS_SEARCH.most_unit_pixels
-        )
-    )
-    return problem if fitting else None
+    types = set(wgrad.operand_dtypes)
+    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
+    rules = {
+        "it is for AMD chips": target.backend == "rocm",
+        "it takes several groups": problem.g > 1,
+        f"groups have {search.most_group_channels} channels at most": max(problem.k, problem.c)
+        <= search.most_group_channels,
+        "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
+        f"its types are {', '.join(DTYPES)}": problem.terms is None
+        and len(types) == 1
+        and types <= set(DTYPES),
+        f"its tensors are below {BUFFER_BYTES} bytes": largest * bytes_most < BUFFER_BYTES,
+        f"its filters have {search.most_taps} taps at most": math.prod(problem.filter)
+        <= search.most_taps,
+        f"its strides have {search.most_unit_pixels} phases at most": phases
+        <= search.most_unit_pixels,
+    }
+    return next((rule for rule, holds in rules.items() if not holds), "")
 
 
 def _near(value: int, most: int) -> list[int]:
@@ -73,8 +90,11 @@ def _near(value: int, most: int) -> list[int]:
     return list(found)
 
 
-def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
-    """Columns, rows and unrolled rows of a thread's strip, in units."""
+def _strips(problem: ConvProblem, products: float) -> Iterator[tuple[int, int, int]]:
+    """Columns, rows and unrolled rows of a thread's strip, in units.
+
+    `products` are the vector products of a pixel with a tap.
+    """
     _, row, column = slides(spaced(problem), problem.direction)
     columns = _near(column.units, PIXELS_SEARCH.most_columns)
     rows = _near(row.units, PIXELS_SEARCH.most_rows)
@@ -82,7 +102,7 @@ def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
         steady = high - row.later
         if wide * high * row.phases * column.phases > PIXELS_SEARCH.most_pixels:
             continue
-        unrolled = (high + row.later) * wide * row.phases * column.phases
+        unrolled = (high + row.later) * wide * row.phases * column.phases * products
         if steady <= 1 or unrolled * math.prod(problem.filter) <= PIXELS_SEARCH.most_products:
             yield wide, high, high
         if steady > 1:
@@ -91,85 +111,29 @@ def _strips(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
                     yield wide, high, unroll
 
 
-class _Layout(NamedTuple):
-    """How the threads of a workgroup lie, and how large a share of all threads has work."""
-
-    busy: float
-    threads: int
-    lanes: int
-    across: int
-    down: int
-    images: int
-
-
-@lru_cache(maxsize=4096)
-def _layouts(
-    vectors: int, least: int, strips: tuple[int, int, int], subgroup: int
-) -> tuple[_Layout, ...]:
-    """The best layouts: few threads without work, then small workgroups.
-
-    `vectors` lie along the groups, `least` of them at least side by side; `strips` are images,
-    strips down and strips across.
-    """
-    most = PIXELS_SEARCH.most_threads
-    shares = [n for n in range(1, min(vectors, most) + 1) if vectors % n == 0 and n >= least]
-    lanes = shares[:1] or [-(-vectors // -(-vectors // most))]
-    found = []
-    for lane, across, down, image in itertools.product(
-        dict.fromkeys((*lanes, *shares[-1:])), *(_powers(n, most) for n in reversed(strips))
-    ):
-        used = lane * across * down * image
-        if used > most:
-            continue
-        threads = -(-used // subgroup) * subgroup
-        taken = math.prod(
-            -(-extent // part) * part
-            for extent, part in zip(strips, (image, down, across), strict=True)
-        )
-        groups = -(-vectors // lane) * lane
-        busy = vectors * math.prod(strips) * used / (taken * groups * threads)
-        found.append(_Layout(busy, threads, lane, across, down, image))
-    found.sort(key=lambda one: (-one.busy, one.threads, -one.lanes, -one.across, -one.down))
-    return tuple(found[: PIXELS_SEARCH.most_layout_tilings])
-
-
-def _powers(extent: int, most: int) -> list[int]:
-    """How many strips of an axis a workgroup may have: divisors, powers of two, and all."""
-    return [
-        n
-        for n in range(1, min(extent, most) + 1)
-        if extent % n == 0 or n & (n - 1) == 0 or n == extent
-    ]
-
-
-def _threads(problem: ConvProblem, target: Target, tiling: PixelTiling) -> Iterator[PixelTiling]:
-    """The tiling with each of the best layouts of its threads."""
-    _, row, column = slides(spaced(problem), problem.direction)
-    vectors, bytes_of = problem.g // tiling.vector, tiling.vector * problem.data_type.bytes
-    strips = (problem.n, -(-row.units // tiling.rows), -(-column.units // tiling.columns))
-    least = min(vectors, max(1, PIXELS_SEARCH.least_line_bytes // bytes_of))
-    for layout in _layouts(vectors, least, strips, target.subgroup_size):
-        _, threads, lanes, across, down, images = layout
-        yield replace(tiling, threads=threads, lanes=lanes, across=across, down=down, images=images)
-
-
-def strips(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+def strips(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
     """Every strip whose filter, sums and source row the registers hold, with one thread."""
+    problem = wgrad.of
     registers = min(MOST_VGPRS, target.vgprs_per_lane)
-    one = dict.fromkeys(("lanes", "across", "down", "images", "threads"), 1)
-    for vector in PIXELS_SEARCH.thread_channels:
-        if problem.g % vector or vector * problem.data_type.bytes > 4 * DWORD:
-            continue
-        for columns, rows, unroll in _strips(problem):
-            strip = PixelTiling(vector=vector, columns=columns, rows=rows, unroll=unroll, **one)
-            if vgprs(problem, strip) <= registers:
-                yield strip
+    for way in ways(wgrad, target):
+        for vector in vectors(problem, way, PIXELS_SEARCH.thread_channels):
+            if vector * problem.data_type.bytes > 4 * DWORD:
+                continue
+            products = work(wgrad, way, vector, False).rows
+            for columns, rows, unroll in _strips(problem, products):
+                strip = PixelTiling(
+                    vector=vector, columns=columns, rows=rows, unroll=unroll, lanes=1, across=1,
+                    down=1, images=1, threads=1, product=way.product,
+                    mma=way.mma.name if way.mma else "",
+                )  # fmt: skip
+                if vgprs(wgrad, target, strip) <= registers:
+                    yield strip
 
 
-def tilings(problem: ConvProblem, target: Target) -> Iterator[PixelTiling]:
+def tilings(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
     """Every strip with each of its best layouts of threads."""
-    for strip in strips(problem, target):
-        yield from _threads(problem, target, strip)
+    for strip in strips(wgrad, target):
+        yield from with_threads(wgrad.of, target, strip)
 
 
 def candidates(
@@ -180,9 +144,10 @@ def candidates(
     All strips get a first look with their best layout of threads, the fastest are modelled with
     several.
     """
-    problem = depthwise(wgrad, target)
+    problem = small_groups(wgrad, target)
     if problem is None:
         return ()
+    assert isinstance(wgrad, EquivalentWgrad)
 
     def seconds(tiling: PixelTiling) -> tuple[float, ...]:
         # Of equally fast layouts the one whose threads lie nearest to one another in memory.
@@ -190,12 +155,12 @@ def candidates(
         return predict(wgrad, target, tiling), *near
 
     first = [
-        next(_threads(problem, target, strip))
-        for strip in strips(problem, target)
+        next(with_threads(problem, target, strip))
+        for strip in strips(wgrad, target)
         if tile in ((), (strip.columns, strip.rows, strip.vector))
     ]
     best = sorted(first, key=seconds)[: PIXELS_SEARCH.modelled_tilings]
-    every = dict.fromkeys(one for strip in best for one in _threads(problem, target, strip))
+    every = dict.fromkeys(one for strip in best for one in with_threads(problem, target, strip))
     return tuple(
         Strategy(name="depthwise_pixels", tiling=tiling, split_k=1)
         for tiling in sorted(every, key=seconds)[: PIXELS_SEARCH.most_tilings]
@@ -207,18 +172,25 @@ def _tiling(one: Strategy) -> PixelTiling:
     return one.tiling
 
 
-def passes(wgrad: ConvProblem, one: Strategy) -> tuple[Pass, ...]:
+def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
     """The payload as a kernel of vectors."""
     from conv_compiler.passes.depthwise_pixels import DepthwisePixels
 
     assert isinstance(wgrad, EquivalentWgrad)
-    problem = wgrad.of
+    problem, tiling = wgrad.of, _tiling(one)
+    numbers = {name: value for name, value in asdict(tiling).items() if name != "mma"}
+    mma = way_of(target, tiling).mma
+    sources, results = channels(problem)
     return (
         DepthwisePixels(
-            **asdict(_tiling(one)),
+            **numbers,
+            depth=mma.k if mma else 0,
             direction=problem.direction,
             batch=problem.n,
             groups=problem.g,
+            sources=sources,
+            results=results,
+            weight_steps=tuple(weight_steps(problem)),
             image=problem.image,
             outs=problem.out_image,
             filter=problem.filter,
@@ -255,7 +227,7 @@ class DepthwisePixels(StrategyKind):
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline behind it."""
-        return Lowering(passes=passes(wgrad, one), schedule=schedule(target, one))
+        return Lowering(passes=passes(wgrad, target, one), schedule=schedule(target, one))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """One part: a thread has all taps of a result pixel."""
@@ -269,6 +241,18 @@ class DepthwisePixels(StrategyKind):
         """Seconds by the performance model."""
         return predict(wgrad, target, _tiling(one))
 
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """The matrix instruction, where it has one."""
+        mma = way_of(target, _tiling(one)).mma
+        return Promises(instruction=mma.instruction if mma else "")
+
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that the problem breaks, or that registers are too few."""
+        if why := misfit(wgrad, target):
+            return why
+        fits = isinstance(wgrad, EquivalentWgrad) and next(strips(wgrad, target), None)
+        return "" if fits else "registers do not hold the weights of a thread"
+
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
         assert isinstance(wgrad, EquivalentWgrad)
@@ -277,7 +261,7 @@ class DepthwisePixels(StrategyKind):
 
 DEPTHWISE_PIXELS = DepthwisePixels(
     name="depthwise_pixels",
-    description="forward and data gradient of groups of one channel, sums in registers, vector fma",
-    tile="columns x rows x groups of a thread's strip of result pixels",
+    description="forward and data gradient of groups of few channels, sums in registers",
+    tile="columns x rows x channels of a thread's strip of result pixels",
     backends=("rocm",),
 )

@@ -12,9 +12,12 @@ from conv_compiler.model.estimate import estimate, unit_cycles
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.slides import Slide, slides, spaced
+from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.gpu.cost_constants import PIXELS, PIXELS_SLACK
 from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.pixel_products import SHAPES, lanes_of, way_of, work
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -60,21 +63,24 @@ def blocks(problem: ConvProblem, tiling: PixelTiling) -> int:
         * shape.depth.units
         * -(-shape.row.units // (tiling.rows * tiling.down))
         * -(-shape.column.units // (tiling.columns * tiling.across))
-        * -(-problem.g // (tiling.vector * tiling.lanes))
+        * -(-problem.g * channels(problem)[1] // (tiling.vector * tiling.lanes))
     )
 
 
-def vgprs(problem: ConvProblem, tiling: PixelTiling) -> int:
+def vgprs(wgrad: EquivalentWgrad, target: Target, tiling: PixelTiling) -> int:
     """Registers of a thread, about: the filter, open sums, and a row of the source."""
+    problem = wgrad.of
     shape = _shape(problem, tiling.columns)
+    needs = work(wgrad, way_of(target, tiling), tiling.vector, False)
     deepest = max(map(len, shape.depth.window))
-    open_sums = min(shape.row.later + 1, tiling.rows) * shape.width
-    dwords = -(-tiling.vector * problem.data_type.bytes // DWORD)
-    vectors = math.prod(problem.filter) + open_sums + shape.reach * deepest
+    open_sums = min(shape.row.later + 1, tiling.rows) * shape.width * tiling.vector
+    read = lanes_of(problem, tiling.product, tiling.vector).read
+    dwords = -(-read * problem.data_type.bytes // DWORD)
     row = shape.reach * deepest * dwords
     if is_looped(shape, tiling):  # what the next iteration multiplies
         row += row * tiling.unroll * len({one.row for one in shape.row.met()})
-    return vectors * tiling.vector + row + PIXELS.other_registers
+    prepared = shape.reach * deepest * needs.registers
+    return needs.weights + open_sums + prepared + row + PIXELS.other_registers
 
 
 def is_looped(shape: Shape, tiling: PixelTiling) -> bool:
@@ -89,16 +95,17 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     problem, chip = wgrad.of, rank_facts(target)
     shape = _shape(problem, tiling.columns)
     lanes, size, vector = target.subgroup_size, problem.data_type.bytes, tiling.vector
-    dwords = -(-vector * size // DWORD)
+    read = lanes_of(problem, tiling.product, vector).read
+    dwords = -(-read * size // DWORD)
     out_size = problem.result_type.bytes
     out_dwords = -(-vector * out_size // DWORD)
-    taps = math.prod(problem.filter)
-    is_integer = problem.data_type.is_integer
-    packed = chip.valu_cycles == 4 and not is_integer and vector > 1
-    product = vector / 2 if packed else vector * (1 + is_integer)
-    convert = 0 if size == DWORD else vector
+    is_packed = chip.valu_cycles == 4
+    is_paired = is_packed and vector > 1 and not DTYPES[wgrad.operand_dtypes[0]].is_integer
+    way = way_of(target, tiling)
+    needs = work(wgrad, way, vector, is_packed)
     steps = tiling.rows + shape.row.later
     used_rows = len({one.row for one in shape.row.met()})
+    products = shape.products * tiling.rows
     source_rows = steps * used_rows * shape.sheets
     loads = source_rows * shape.reach
     pixels = tiling.rows * shape.width * shape.depth.phases
@@ -106,29 +113,36 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     moves = 0.0
     if is_looped(shape, tiling):
         iterations = (tiling.rows - shape.row.later) // tiling.unroll
-        moves = iterations * shape.row.later * shape.width * vector / (2 if packed else 1)
+        moves = iterations * shape.row.later * shape.width * vector / (2 if is_paired else 1)
     valu = (
-        loads * (convert + PIXELS.load_instructions)
+        loads * (needs.prepare + PIXELS.load_instructions)
         + source_rows * PIXELS.row_instructions
-        + shape.products * tiling.rows * product
+        + products * needs.valu
         + pixels * (rounded + PIXELS.store_instructions)
         + moves
-        + taps * vector
+        + needs.weights
         + PIXELS.start_instructions
     )
-    # Lanes have their filters one behind the other: each load of them touches every line.
-    filter_loads = -(-taps * vector * size // PIXELS.filter_load_bytes)
-    filter_lines = filter_loads * lanes * min(PIXELS.line_bytes, taps * vector * size)
-    bytes_moved = lanes * vector * (loads * size + pixels * out_size)
+    # Lanes have their filters one behind the other: each load of them touches every line. Those of
+    # the same channels have a part of it each.
+    sharing = SHAPES[tiling.product].strips
+    filter_bytes = math.prod(problem.filter) * channels(problem)[0] * vector * size
+    filter_lines = needs.loads * lanes / sharing * min(PIXELS.line_bytes, filter_bytes)
+    bytes_moved = lanes * (loads * read + pixels * vector * out_size / size) * size
+    instructions = products * needs.matrix
+    flops = 2 * products * channels(problem)[0] * vector * lanes
     counts = KernelCounts(
         iterations=0,
         outside=counted(
+            matrix=instructions,
+            matrix_cycles=instructions * (way.mma.subgroup_cycles if way.mma else 0),
+            matrix_flops=flops if way.mma else 0,
             valu=valu,
             valu_slots=valu,
-            vector_flops=2 * shape.products * tiling.rows * vector * lanes,
-            loads=loads + filter_loads,
-            load_dwords=loads * dwords + taps * vector * size / DWORD,
-            load_bytes=loads * vector * size * lanes,
+            vector_flops=0 if way.mma else flops,
+            loads=loads + needs.loads,
+            load_dwords=loads * dwords + max(needs.loads, filter_bytes / sharing / DWORD),
+            load_bytes=loads * read * size * lanes,
             stores=pixels,
             store_dwords=pixels * out_dwords,
             store_bytes=pixels * vector * out_size * lanes,
@@ -140,14 +154,14 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
     launch = Launch(
         workgroups=blocks(problem, tiling),
         waves=waves,
-        vgprs=vgprs(problem, tiling),
+        vgprs=vgprs(wgrad, target, tiling),
         read_bytes=problem.bytes - math.prod(problem.result_shape) * out_size,
         written_bytes=math.prod(problem.result_shape) * out_size,
     )
     share = PIXELS.step_latency_share
     if not is_looped(shape, tiling):
         row = shape.reach * max(map(len, shape.depth.window)) * dwords
-        ahead = max(1, (PIXELS.ahead_registers - vgprs(problem, tiling)) // max(1, row))
+        ahead = max(1, (PIXELS.ahead_registers - vgprs(wgrad, target, tiling)) // max(1, row))
         share = max(share, PIXELS.late_step_waited_loads / ahead)
     waits = PIXELS.start_waited_loads + steps * shape.depth.phases * share
     pipes = max(unit_cycles(counts.outside, 1, launch, chip).values())

@@ -1,10 +1,10 @@
 // A strided depthwise data gradient becomes one kernel of vectors: the weight is read as the program
 // has it, and the result is written in its place, phase by phase.
 
-// RUN: %conv_opt %s --pass 'depthwise-pixels{vector=2 columns=3 rows=2 unroll=1 lanes=5 across=2 down=2 images=1 threads=64 direction=bwd_data batch=2 groups=10 image=6,6 outs=3,5 filter=3,2 stride=2,1 dilation=1,1 pad=1,0}' \
+// RUN: %conv_opt %s --pass 'depthwise-pixels{vector=2 columns=3 rows=2 unroll=1 lanes=5 across=2 down=2 images=1 threads=64 product=fma depth=0 direction=bwd_data batch=2 groups=10 sources=1 results=1 weight_steps=6,1,1,1 image=6,6 outs=3,5 filter=3,2 stride=2,1 dilation=1,1 pad=1,0}' \
 // RUN:   | %filecheck
-// RUN: not %conv_opt %s --pass 'depthwise-pixels{vector=2 columns=3 rows=2 unroll=1 lanes=5 across=2 down=2 images=1 threads=64 direction=bwd_data batch=2 groups=10 image=6,6 outs=3,5 filter=3,2 stride=2,1 dilation=1,1 pad=1,0}' \
-// RUN:   --pass 'depthwise-pixels{vector=2 columns=3 rows=2 unroll=1 lanes=5 across=2 down=2 images=1 threads=64 direction=bwd_data batch=2 groups=10 image=6,6 outs=3,5 filter=3,2 stride=2,1 dilation=1,1 pad=1,0}' 2>&1 \
+// RUN: not %conv_opt %s --pass 'depthwise-pixels{vector=2 columns=3 rows=2 unroll=1 lanes=5 across=2 down=2 images=1 threads=64 product=fma depth=0 direction=bwd_data batch=2 groups=10 sources=1 results=1 weight_steps=6,1,1,1 image=6,6 outs=3,5 filter=3,2 stride=2,1 dilation=1,1 pad=1,0}' \
+// RUN:   --pass 'depthwise-pixels{vector=2 columns=3 rows=2 unroll=1 lanes=5 across=2 down=2 images=1 threads=64 product=fma depth=0 direction=bwd_data batch=2 groups=10 sources=1 results=1 weight_steps=6,1,1,1 image=6,6 outs=3,5 filter=3,2 stride=2,1 dilation=1,1 pad=1,0}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=TWICE
 
 // A thread has 2 units of rows, of two phases each, and 3 columns. It reads the six taps of its two
@@ -17,7 +17,7 @@
 // CHECK:       flow.dispatch.region -> (tensor<2x1x6x6x10xf16>)
 // CHECK:         scf.forall {{.*}} in (2)
 // CHECK:           scf.forall {{.*}} in (64)
-// CHECK-COUNT-6:     vector.transfer_read {{.*}} vector<2xf16>
+// CHECK-COUNT-3:     vector.transfer_read {{.*}} vector<4xf16>
 // CHECK-COUNT-4:     vector.transfer_read {{.*}} vector<2xf16>
 // CHECK-COUNT-36:    math.fma
 // CHECK-NOT:         math.fma
