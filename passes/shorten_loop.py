@@ -14,34 +14,44 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.passes.main_loop.row_tiles import by_tile, loops_and_tiles, written
+from conv_compiler.passes.main_loop.row_tiles import (
+    by_tile,
+    loops_and_tiles,
+    tile_of,
+    written,
+)
+from conv_compiler.problem.phase_taps import TapTable
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShortenLoop:
+class ShortenLoop(TapTable):
     """Options: those of `skip-taps`."""
 
     name: ClassVar[str] = "shorten-loop"
-    places: int
-    steps: int
-    rows: tuple[tuple[int, tuple[int, ...]], ...]
 
     def apply(self, module: ir.Module) -> None:
         """Bound the main loops; UnsupportedStrategy where too few iterations are in one, or none a
         round that may be left out."""
-        skipped = [(first, (self.places - len(met)) * self.steps) for first, met in self.rows]
+        skipped = [
+            (first, (self.places - len(met)) * self.steps)
+            for first, met in zip(self.first, self.met, strict=True)
+        ]
         with module.context, ir.Location.unknown():
-            for loop, tile in list(loops_and_tiles(module)):
+            for loop, started in list(loops_and_tiles(module)):
                 lower, upper, step = (written(value) for value in list(loop.operands)[:3])
-                fits = lower == 0 and upper is not None and step is not None
-                if not fits or any(count > upper or count % step for _, count in skipped):
+                if (
+                    lower != 0
+                    or upper is None
+                    or step is None
+                    or any(count > upper or count % step for _, count in skipped)
+                ):
                     raise UnsupportedStrategy(
                         f"main loop from, to, by {lower}, {upper}, {step}: cannot leave out "
                         f"{sorted({count for _, count in skipped})} iterations; use another form"
                     )
                 bounds = [(first, upper - count) for first, count in skipped]
                 with ir.InsertionPoint(loop):
+                    tile = tile_of(started, self)
                     loop.operands[1] = by_tile(tile, bounds, ir.IndexType.get())

@@ -26,32 +26,44 @@ from iree.compiler.dialects import affine, arith
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.main_loop.loop_ops import operation
-from conv_compiler.passes.main_loop.row_tiles import by_tile, constant, loops_and_tiles, written
+from conv_compiler.passes.main_loop.row_tiles import (
+    by_tile,
+    constant,
+    loops_and_tiles,
+    tile_of,
+    written,
+)
+from conv_compiler.problem.phase_taps import TapTable
 
 _SHORT, _LONG = 32, 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class SkipTaps:
-    """Options: places of the window and the iterations of each; for tiles of rows the first of them
-    and the places that they meet, rising. The first entry is for tile 0."""
+class SkipTaps(TapTable):
+    """Options: those of TapTable. The tiles of rows change places where they are started so."""
 
     name: ClassVar[str] = "skip-taps"
-    places: int
-    steps: int
-    rows: tuple[tuple[int, tuple[int, ...]], ...]
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the main loops, which are not yet pipelined; UnsupportedStrategy for others."""
         with module.context, ir.Location.unknown():
-            for loop, tile in list(loops_and_tiles(module)):
+            for loop, started in list(loops_and_tiles(module)):
                 bounds = [written(value) for value in list(loop.operands)[:3]]
                 if bounds != [0, self.places * self.steps, 1]:
                     raise UnsupportedStrategy(
                         f"main loop from, to, by {bounds}: not {self.places} places of "
                         f"{self.steps} iterations each; use another form"
                     )
-                self._rewrite(loop, tile)
+                self._rewrite(loop, self._tile(started))
+
+    def _tile(self, started: ir.BlockArgument) -> ir.Value:
+        """The tile of rows of a workgroup, which takes the place of the number of its start."""
+        users = [(operation(use.owner), use.operand_number) for use in started.uses]
+        with ir.InsertionPoint.at_block_begin(started.owner):
+            tile = tile_of(started, self)
+        for user, at_operand in users:
+            user.operands[at_operand] = tile
+        return tile
 
     def _rewrite(self, loop: ir.Operation, tile: ir.Value) -> None:
         block = loop.regions[0].blocks[0]
@@ -83,7 +95,7 @@ class SkipTaps:
         for start in range(0, self.places, each):
             entries = [
                 (first, self._packed(self._repeated(met)[start : start + each]))
-                for first, met in self.rows
+                for first, met in zip(self.first, self.met, strict=True)
             ]
             found.append(by_tile(tile, entries, kind))
         return found

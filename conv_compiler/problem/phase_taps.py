@@ -7,6 +7,7 @@ of its own taps is; at the others its arranged weight is zero.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.phases import Line
@@ -14,6 +15,22 @@ from conv_compiler.problem.phases import Line
 if TYPE_CHECKING:
     from conv_compiler.problem.canonical import Phases
     from conv_compiler.problem.conv_problem import ConvProblem
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapTable:
+    """The places of a window of `places` that tiles of rows meet, of `steps` iterations each.
+
+    `met` has the places of some tiles, rising, and `first` the number of the first of these: 0 for
+    the first entry. `last_first` is the number of the last tile where tiles are started from that
+    one on, because the last ones meet more places; else it is 0.
+    """
+
+    places: int
+    steps: int
+    first: tuple[int, ...]
+    met: tuple[tuple[int, ...], ...]
+    last_first: int
 
 
 def places_met(problem: ConvProblem, axis: int, cut: Phases) -> tuple[tuple[int, ...], ...]:

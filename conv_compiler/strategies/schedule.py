@@ -76,7 +76,8 @@ class Schedule:
     """Configurations by role, the transform library they enter, and extra compiler flags.
 
     `behind` are passes over a role's kernel that run when the pipeline of its configuration is
-    through, or behind the pipeline's entry of their name (`our_entry`). `replaced` are the sequences in whose place a user's own are.
+    through, or behind its entry of their name (`our_entry`). `replaced` are the sequences in whose
+    place a user's own are.
     """
 
     roles: Mapping[str, CompilationInfo]

@@ -4,21 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith
+from iree.compiler.dialects import affine, arith
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.main_loop.loop_ops import main_loops, operation
 
+if TYPE_CHECKING:
+    from conv_compiler.problem.phase_taps import TapTable
+
 # The grid's axes: parts of gemm_k, groups, tiles of rows, and those of columns.
 _GRID, _ROWS = "scf.forall", 2
-# By entry: the first tile of rows that it is for.
+# First tiles of rows, and what holds from each of them on.
 Entries = Sequence[tuple[int, int]]
 
 
-def loops_and_tiles(module: ir.Module) -> Iterator[tuple[ir.Operation, ir.Value]]:
-    """Each main loop, and the number of its workgroup's tile of rows.
+def loops_and_tiles(module: ir.Module) -> Iterator[tuple[ir.Operation, ir.BlockArgument]]:
+    """Each main loop, and which of its grid's tiles of rows a workgroup has, as it starts them.
 
     Raises UnsupportedStrategy where there is none, or one outside a grid.
     """
@@ -34,6 +39,15 @@ def loops_and_tiles(module: ir.Module) -> Iterator[tuple[ir.Operation, ir.Value]
         yield loop, grid.regions[0].blocks[0].arguments[_ROWS]
 
 
+def tile_of(started: ir.Value, tiles: TapTable) -> ir.Value:
+    """The tile of rows of a workgroup, from the number of its start."""
+    if not tiles.last_first:
+        return started
+    backwards = ir.AffineMap.get(1, 0, [tiles.last_first - ir.AffineDimExpr.get(0)])
+    found: ir.Value = affine.AffineApplyOp(backwards, [started]).result
+    return found
+
+
 def constant(type: ir.Type, value: int) -> ir.Value:
     """A number of an integer type or of the index type."""
     made: ir.Value = arith.ConstantOp(type, ir.IntegerAttr.get(type, value)).result
@@ -43,7 +57,7 @@ def constant(type: ir.Type, value: int) -> ir.Value:
 def by_tile(tile: ir.Value, entries: Entries, type: ir.Type) -> ir.Value:
     """The value of the last entry whose first tile is not beyond a tile."""
     found = constant(type, entries[0][1])
-    for (_, before), (first, value) in zip(entries, entries[1:], strict=False):
+    for (_, before), (first, value) in pairwise(entries):
         if value == before:
             continue
         behind = arith.CmpIOp(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS, OUTPUT_LOOPS
 from conv_compiler.problem.canonical import EquivalentWgrad, phases
-from conv_compiler.problem.phase_taps import places_met
+from conv_compiler.problem.phase_taps import TapTable, places_met
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, iterations
 
 if TYPE_CHECKING:
@@ -25,22 +25,9 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.strategy import GpuTiling
 
-# Places of a window that are told apart: beyond, a table of them takes more scalar instructions
-# than an iteration has to spare.
-MOST_PLACES = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class TapTable:
-    """The places of the window that tiles of rows meet.
-
-    `places` counts those of the window; each has `steps` iterations of the main loop. `rows` has
-    (first tile of rows, the places that it and those behind it meet, rising) up to the next entry.
-    """
-
-    places: int
-    steps: int
-    rows: tuple[tuple[int, tuple[int, ...]], ...]
+# Places of a window, and phases, that are told apart. Beyond, tables of them would take more scalar
+# instructions than a kernel has to spare.
+MOST_PLACES, MOST_PHASES = 64, 64
 
 
 def tap_table(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> TapTable | None:
@@ -68,31 +55,40 @@ def _table(problem: EquivalentWgrad, tiling: GpuTiling, outside: int) -> TapTabl
     places, count = math.prod(window), iterations(problem, tiling, 1)
     steps, uneven = divmod(count, places)
     # A loop of fewer iterations is not pipelined, and none is left to be shorter.
-    if uneven or places < 2 or places > MOST_PLACES or count <= tiling.stages:
+    if uneven or not 2 <= places <= MOST_PLACES or count <= tiling.stages:
         return None
     unrolled = 2 if tiling.stages >= INTERLEAVED_STAGES else 1
-    if count % unrolled:
-        return None
     cut = phases(of)
-    met = [places_met(of, axis, one) for axis, one in enumerate(cut[:outside])]
+    if count % unrolled or math.prod(one.count for one in cut) > MOST_PHASES:
+        return None
+    by_axis = [places_met(of, axis, one) for axis, one in enumerate(cut[:outside])]
     by_phase = [
         frozenset(
             _linear(place, window)
-            for place in product(*(one[digit] for one, digit in zip(met, phase, strict=False)))
+            for place in product(*(one[digit] for one, digit in zip(by_axis, phase, strict=False)))
         )
         for phase in product(*(range(one.count) for one in cut))
     ]
     rounding = _Rounding(places, steps, tiling.stages - 1, unrolled)
     m = tiling.workgroup[0]
-    rows: list[tuple[int, tuple[int, ...]]] = []
+    first: list[int] = []
+    met: list[tuple[int, ...]] = []
     for tile in range(-(-problem.k // m)):
         of_tile = by_phase[tile * m // of.c : (tile * m + m - 1) // of.c + 1]
         found = rounding.of(frozenset[int]().union(*of_tile))
-        if not rows or rows[-1][1] != found:
-            rows.append((tile, found))
-    if all(len(found) == places for _, found in rows):
+        if not met or met[-1] != found:
+            first.append(tile)
+            met.append(found)
+    if all(len(found) == places for found in met):
         return None
-    return TapTable(places=places, steps=steps, rows=tuple(rows))
+    longer_last = len(met[-1]) > len(met[0])
+    return TapTable(
+        places=places,
+        steps=steps,
+        first=tuple(first),
+        met=tuple(met),
+        last_first=-(-problem.k // m) - 1 if longer_last else 0,
+    )
 
 
 @dataclass(frozen=True)
@@ -138,8 +134,9 @@ def mean_iterations(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> fl
     if table is None:
         return count
     tiles = -(-problem.k // tiling.workgroup[0])
-    ends = [*(first for first, _ in table.rows[1:]), tiles]
+    ends = (*table.first[1:], tiles)
     met = sum(
-        len(found) * (end - first) for (first, found), end in zip(table.rows, ends, strict=True)
+        len(found) * (end - first)
+        for first, found, end in zip(table.first, table.met, ends, strict=True)
     )
     return met * table.steps / tiles
