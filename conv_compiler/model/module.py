@@ -201,11 +201,9 @@ def alone_cycles_of(
     """Cycles of one workgroup, for its chip under each of some conditions: the mean of a few, or of
     many where the few are not alike."""
 
-    def cycles_of(count: int) -> list[Sequence[float]]:
-        return [
-            alone(code.code, code.chip, code.lanes, _start(code, one), launch, chips)
-            for one in sample_workgroups(dispatch, count)
-        ]
+    def cycles_of(count: int) -> list[tuple[float, ...]]:
+        starts = [_start(code, one) for one in sample_workgroups(dispatch, count)]
+        return alone(code.code, code.chip, code.lanes, starts, launch, chips)
 
     found = cycles_of(FEW_WORKGROUPS)
     if any(one != found[0] for one in found):
