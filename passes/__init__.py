@@ -46,8 +46,8 @@ PASSES = MappingProxyType(
 
 
 def pass_text(one: Pass) -> str:
-    """A pass and its options in a word, which `pass_of` reads."""
-    return f"{one.name}{json.dumps(vars(one))}"
+    """A pass and its options, as JSON, in a word that `pass_of` reads."""
+    return one.name + (json.dumps(vars(one)) if vars(one) else "")
 
 
 def pass_of(text: str) -> Pass:
@@ -57,7 +57,7 @@ def pass_of(text: str) -> Pass:
         return tuple(map(frozen, value)) if isinstance(value, list) else value
 
     name, brace, options = text.partition("{")
-    values = json.loads(brace + options)
+    values = json.loads(brace + options) if brace else {}
     return find_pass(name)(**{key: frozen(value) for key, value in values.items()})
 
 

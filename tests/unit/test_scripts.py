@@ -96,6 +96,15 @@ def test_a_pipeline_names_what_there_is(name):
             assert line.text in PASSES
 
 
+def test_a_pass_is_told_in_a_word():
+    from conv_compiler.passes import find_pass, pass_of, pass_text
+
+    assert pass_text(find_pass("interleave")()) == "interleave"
+    options = {"places": 4, "steps": 2, "first": (0, 1), "met": ((0, 2), (0, 1, 2, 3))}
+    for one in (find_pass("skip-taps")(**options, last_first=3), find_pass("interleave")()):
+        assert pass_of(pass_text(one)) == one
+
+
 def test_every_pipeline_is_read():
     """By a schedule, or by a pipeline that includes it."""
     sources = [*Path(SCRIPTS.parent / "strategies").rglob("*.py")]
