@@ -81,7 +81,8 @@ def _kernels(module: ir.Module) -> Iterator[tuple[ir.Operation, ir.Operation]]:
 def main(words: Sequence[str]) -> int:
     """Run passes over a file, by the words SOURCE RESULT ROLE=PASS...; returns the exit code.
 
-    A PASS is read by `pass_of`. The code is 2, with the reason at standard error, where the file or a pass refuses.
+    A PASS is read by `pass_of`. The code is 2, with the reason at standard error, where the
+    file or a pass refuses.
     """
     source, result, *named = words
     behind: dict[str, tuple[Pass, ...]] = {}
