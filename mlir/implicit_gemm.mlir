@@ -32,6 +32,8 @@
 //     6. @keep_last_pixel
 //        -- gpu_vectors.pipeline: masks; gpu_buffers.pipeline: buffers, LDS, matrix instructions,
 //           software pipeline
+//   @entry_skip_taps
+//     passes/skip_taps.py, where tiles of rows meet different places of the window
 //   @entry_iterations
 //     7. @unroll_pipelined
 //        -- gpu_buffers.pipeline: addresses; then passes/interleave.py orders the main loop
@@ -350,6 +352,11 @@ transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.re
 }
 transform.named_sequence @entry_reads(%func: !transform.any_op {transform.readonly}) {
   transform.include @keep_last_pixel failures(suppress) (%func) : (!transform.any_op) -> ()
+  transform.yield
+}
+
+// A place in the pipeline, at which a pass of ours runs (compiler/kernel_passes.py).
+transform.named_sequence @entry_skip_taps(%func: !transform.any_op {transform.readonly}) {
   transform.yield
 }
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -34,12 +35,30 @@ PASSES = MappingProxyType(
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
+        "shorten-loop": ("shorten_loop", "ShortenLoop"),
+        "skip-taps": ("skip_taps", "SkipTaps"),
         "split-k": ("split_k", "SplitK"),
         "split-reduction": ("split_reduction", "SplitReduction"),
         "sum-parts": ("sum_parts", "SumParts"),
         "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )
+
+
+def pass_text(one: Pass) -> str:
+    """A pass and its options, as JSON, in a word that `pass_of` reads."""
+    return one.name + (json.dumps(vars(one)) if vars(one) else "")
+
+
+def pass_of(text: str) -> Pass:
+    """The pass of `pass_text`. Lists among the options become tuples."""
+
+    def frozen(value: Any) -> Any:
+        return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+    name, brace, options = text.partition("{")
+    values = json.loads(brace + options) if brace else {}
+    return find_pass(name)(**{key: frozen(value) for key, value in values.items()})
 
 
 def find_pass(name: str) -> type[Pass]:

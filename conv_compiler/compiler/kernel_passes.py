@@ -18,8 +18,8 @@ from iree.compiler.passmanager import PassManager
 
 from conv_compiler.errors import CompileFailed, ConvError
 from conv_compiler.ir.attributes import ROLE
-from conv_compiler.passes import find_pass
-from conv_compiler.strategies.schedule import PASS_PIPELINE
+from conv_compiler.passes import pass_of
+from conv_compiler.strategies.schedule import PASS_PIPELINE, place_of
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
@@ -32,7 +32,7 @@ _INFO = "translation_info"
 
 def run_kernel_passes(text: str, behind: Mapping[str, tuple[Pass, ...]]) -> str:
     """A module of configured kernels in which those of some roles have run their pipeline and the
-    passes `behind` it.
+    passes `behind` it. A pass runs behind the pipeline, or where that has an entry for it.
 
     Raises CompileFailed with the compiler's first error.
     """
@@ -46,8 +46,15 @@ def run_kernel_passes(text: str, behind: Mapping[str, tuple[Pass, ...]]) -> str:
                 wanted = [one for role in roles for one in behind.get(role, ())]
                 if pipeline is None or not wanted:
                     continue
-                PassManager.parse(f"func.func({pipeline[1]})").run(kernel)
-                for one in dict.fromkeys(wanted):
+                steps, passes = pipeline[1], list(dict.fromkeys(wanted))
+                for one in [one for one in passes if place_of(one.name) in steps]:
+                    before, place, steps = steps.partition(place_of(one.name))
+                    PassManager.parse(f"func.func({before}{place})").run(kernel)
+                    one.apply(inner)
+                    passes.remove(one)
+                    steps = steps.removeprefix(",")
+                PassManager.parse(f"func.func({steps})").run(kernel)
+                for one in passes:
                     one.apply(inner)
                 left = info.replace(pipeline[0], _NOTHING_LEFT)
                 kernel.attributes[_INFO] = ir.Attribute.parse(left)
@@ -74,13 +81,14 @@ def _kernels(module: ir.Module) -> Iterator[tuple[ir.Operation, ir.Operation]]:
 def main(words: Sequence[str]) -> int:
     """Run passes over a file, by the words SOURCE RESULT ROLE=PASS...; returns the exit code.
 
-    It is 2, with the reason at standard error, where the file or a pass refuses.
+    A PASS is read by `pass_of`. The code is 2, with the reason at standard error, where the
+    file or a pass refuses.
     """
     source, result, *named = words
     behind: dict[str, tuple[Pass, ...]] = {}
     for one in named:
-        role, _, name = one.partition("=")
-        behind[role] = (*behind.get(role, ()), find_pass(name)())
+        role, _, text = one.partition("=")
+        behind[role] = (*behind.get(role, ()), pass_of(text))
     try:
         text = run_kernel_passes(Path(source).read_text(), behind)
     except ConvError as error:

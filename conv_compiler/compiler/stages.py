@@ -16,6 +16,7 @@ from conv_compiler.errors import (
     CompileFailed,
     CompilerRefused,
 )
+from conv_compiler.passes import pass_text
 from conv_compiler.strategies.own_schedule import refusal
 from conv_compiler.strategies.registry import find_strategy
 from conv_compiler.strategies.schedule import Schedule
@@ -129,7 +130,9 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     flags = list(flags)
     _WARM.start()  # imports while the compiler works
     run_compiler([*flags, _STOP], work, result="configured.mlir")
-    named = [f"{role}={one.name}" for role, several in schedule.behind.items() for one in several]
+    named = [
+        f"{role}={pass_text(one)}" for role, several in schedule.behind.items() for one in several
+    ]
     words = ["configured.mlir", "kernels.mlir", *named]
     _require("kernel passes", lambda: _WARM.run(words, work, _COMPILE_SECONDS))
     run_compiler([*flags, _GO_ON], work, source="kernels.mlir")

@@ -198,11 +198,16 @@ def sampled_counts(code: KernelCode, dispatch: Dispatch) -> KernelCounts:
 def alone_cycles_of(
     code: KernelCode, dispatch: Dispatch, launch: Launch, chips: Sequence[ChipFacts]
 ) -> list[float]:
-    """Cycles of one workgroup, the mean of a few, for its chip under each of some conditions."""
-    ids = sample_workgroups(dispatch, FEW_WORKGROUPS)
-    found = [
-        alone(code.code, code.chip, code.lanes, _start(code, one), launch, chips) for one in ids
-    ]
+    """Cycles of one workgroup, for its chip under each of some conditions: the mean of a few, or of
+    many where the few are not alike."""
+
+    def cycles_of(count: int) -> list[tuple[float, ...]]:
+        starts = [_start(code, one) for one in sample_workgroups(dispatch, count)]
+        return alone(code.code, code.chip, code.lanes, starts, launch, chips)
+
+    found = cycles_of(FEW_WORKGROUPS)
+    if any(one != found[0] for one in found):
+        found = cycles_of(MANY_WORKGROUPS)
     return [sum(cycles) / len(found) for cycles in zip(*found, strict=True)]
 
 

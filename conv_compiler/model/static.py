@@ -63,16 +63,30 @@ def alone(
     code: Sequence[Instruction],
     name: str,
     lanes: int,
-    start: Mapping[str, int],
+    starts: Sequence[Mapping[str, int]],
+    launch: Launch,
+    chips: Sequence[ChipFacts],
+) -> list[tuple[float, ...]]:
+    """Cycles that each of some workgroups takes alone on a unit of the chip of that name.
+
+    `starts` has the registers that each starts with; of those for which all blocks run as often one
+    is timed. For each of `chips`, which are facts of that chip under several conditions.
+    """
+    parts = blocks(code)
+    every = [tuple(run_counts(parts, start)) for start in starts]
+    found = {runs: _alone(parts, runs, name, lanes, launch, chips) for runs in dict.fromkeys(every)}
+    return [found[runs] for runs in every]
+
+
+def _alone(
+    parts: Sequence[Block],
+    runs: Sequence[int],
+    name: str,
+    lanes: int,
     launch: Launch,
     chips: Sequence[ChipFacts],
 ) -> tuple[float, ...]:
-    """Cycles one workgroup of a kernel takes alone on a unit of the chip of that name.
-
-    For each of `chips`, which are facts of that chip under several conditions.
-    """
-    parts = blocks(code)
-    runs = run_counts(parts, start)
+    """`alone` of a workgroup whose blocks run so often."""
 
     def work(block: int) -> tuple[float, ...]:
         one = total(classify(i, name, lanes) for i in parts[block].instructions)

@@ -80,16 +80,7 @@ class Phases:
         with a stride the other input pixels get no gradient.
         """
         stride = problem.stride[axis]
-        met = Met.of(
-            Line(
-                size=problem.image[axis],
-                outs=problem.out_image[axis],
-                filter=problem.filter[axis],
-                stride=stride,
-                dilation=problem.dilation[axis],
-                pad=problem.pad_low[axis],
-            )
-        )
+        met = Met.of(Line.of(problem, axis))
         step = met.step or 1
         return cls(
             first=met.first,

@@ -14,8 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from conv_compiler.errors import UnsupportedProblem
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
 
 # Offsets listed one by one where the image is shorter than the stride: a third of a second.
 MOST_LISTED = 2**19
@@ -31,6 +35,18 @@ class Line:
     stride: int
     dilation: int
     pad: int
+
+    @classmethod
+    def of(cls, problem: ConvProblem, axis: int) -> Line:
+        """That of one spatial dimension, outermost first."""
+        return cls(
+            size=problem.image[axis],
+            outs=problem.out_image[axis],
+            filter=problem.filter[axis],
+            stride=problem.stride[axis],
+            dilation=problem.dilation[axis],
+            pad=problem.pad_low[axis],
+        )
 
     @property
     def lowest(self) -> int:

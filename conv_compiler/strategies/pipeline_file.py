@@ -2,7 +2,8 @@
 """The pipeline files of `mlir/`: the passes of a kernel and the entries between them, one a line.
 
 A line is a pass as the compiler writes it, an entry `@name`, or `include` and another file's name.
-Or it is `behind` and a pass of `passes/`, which runs when the pipeline is through. `[words]` in
+Or it is `behind` and a pass of `passes/`, which runs when the pipeline is through, or `ours` and
+one that runs where it stands, at an entry of its name. `[words]` in
 front of it are the conditions under which it is taken; `{name}` in it stands for a number; `#`
 begins a comment.
 """
@@ -15,15 +16,16 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from conv_compiler.strategies.schedule import SCRIPTS
+from conv_compiler.strategies.schedule import SCRIPTS, our_entry
 
-_LINE = re.compile(r"(?:\[([\w -]+)\] )?(?:(include|behind) )?(\S.*)")
+_LINE = re.compile(r"(?:\[([\w -]+)\] )?(?:(include|behind|ours) )?(\S.*)")
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _NUMBER = re.compile(r"\{(\w+)\}")  # a pass option has a `=`
 
 
 class Line(NamedTuple):
-    """One line: when it is taken, what it is (a `step`, `include` or `behind`), and its text."""
+    """One line: when it is taken, what it is (a `step`, `include`, `behind` or `ours`), and its
+    text."""
 
     conditions: frozenset[str]
     kind: str
@@ -31,10 +33,11 @@ class Line(NamedTuple):
 
 
 class Pipeline(NamedTuple):
-    """What a kernel runs: compiler passes and `@entry` steps, and passes of ours behind them."""
+    """What a kernel runs: compiler passes and `@entry` steps, and passes of ours among them and
+    behind them, all of which `ours` names in order."""
 
     steps: tuple[str, ...]
-    behind: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -61,15 +64,18 @@ def read_pipeline(name: str, conditions: Mapping[str, bool] = _NONE, **numbers: 
     Raises KeyError where a line taken names a number that is not given.
     """
     steps: list[str] = []
-    behind: list[str] = []
+    ours: list[str] = []
     for line in lines(name):
         if not all(conditions.get(condition) for condition in line.conditions):
             continue
         if line.kind == "include":
             inner = read_pipeline(line.text, conditions, **numbers)
             steps += inner.steps
-            behind += inner.behind
+            ours += inner.ours
         else:
             text = _NUMBER.sub(lambda found: str(numbers[found[1]]), line.text)
-            (behind if line.kind == "behind" else steps).append(text)
-    return Pipeline(tuple(steps), tuple(behind))
+            if line.kind in ("behind", "ours"):
+                ours.append(text)
+            if line.kind != "behind":
+                steps.append(f"@{our_entry(text)}" if line.kind == "ours" else text)
+    return Pipeline(tuple(steps), tuple(ours))

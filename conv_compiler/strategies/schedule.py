@@ -21,6 +21,17 @@ PASS_PIPELINE = "#iree_codegen.pass_pipeline<"
 SCRIPTS = Path(__file__).parent.parent / "mlir"
 
 
+def our_entry(name: str) -> str:
+    """The entry of a pipeline at which a pass of ours runs: IREE parses pipelines, and refuses
+    passes that are not its own."""
+    return f"entry_{name.replace('-', '_')}"
+
+
+def place_of(name: str) -> str:
+    """How a pipeline's text reads up to the place of a pass of ours."""
+    return f" entry-point={our_entry(name)}}}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompilationInfo:
     """The configuration of one op.
@@ -65,7 +76,8 @@ class Schedule:
     """Configurations by role, the transform library they enter, and extra compiler flags.
 
     `behind` are passes over a role's kernel that run when the pipeline of its configuration is
-    through. `replaced` are the sequences in whose place a user's own are.
+    through, or behind its entry of their name (`our_entry`). `replaced` are the sequences in whose
+    place a user's own are.
     """
 
     roles: Mapping[str, CompilationInfo]

@@ -28,6 +28,7 @@ CONDITIONS = {
     "interleaved",
     "lds-rows",
     "along-k",
+    "phases",
     *BACKENDS,
 }
 
@@ -91,8 +92,17 @@ def test_a_pipeline_names_what_there_is(name):
         assert line.conditions <= CONDITIONS, line
         if line.kind == "include":
             assert line.text in PIPELINES
-        elif line.kind == "behind":
+        elif line.kind in ("behind", "ours"):
             assert line.text in PASSES
+
+
+def test_a_pass_is_told_in_a_word():
+    from conv_compiler.passes import find_pass, pass_of, pass_text
+
+    assert pass_text(find_pass("interleave")()) == "interleave"
+    options = {"places": 4, "steps": 2, "first": (0, 1), "met": ((0, 2), (0, 1, 2, 3))}
+    for one in (find_pass("skip-taps")(**options, last_first=3), find_pass("interleave")()):
+        assert pass_of(pass_text(one)) == one
 
 
 def test_every_pipeline_is_read():
@@ -110,17 +120,20 @@ def test_every_pipeline_is_read():
 def test_a_line_is_taken_where_its_conditions_hold():
     plain = read_pipeline("gpu_matrix", {"rocm": True, "lds-rows": True}, lds_padding_bits=64)
     assert plain.entries == ("entry_workgroup", "entry_k_loop", "entry_threads")
-    assert plain.behind == ()
+    assert plain.ours == ()
     whole = read_pipeline(
         "gpu_matrix", dict.fromkeys(CONDITIONS, True), stages=3, lds_padding_bits=64
     )
     assert set(plain.steps) < set(whole.steps)
     assert "iree-llvmgpu-prefetch-shared-memory{num-stages=3}" in whole.steps
-    assert whole.behind == ("pad-k-steps", "interleave")
+    assert whole.ours == ("skip-taps", "pad-k-steps", "interleave", "shorten-loop")
+    before, behind = whole.steps.index("@entry_skip_taps"), whole.steps.index("@entry_iterations")
+    assert any("prefetch" in step for step in whole.steps[before:behind])
     assert whole.entries[2:] == (
         "entry_loop_check",
         "entry_threads",
         "entry_reads",
+        "entry_skip_taps",
         "entry_iterations",
     )
     cuda = read_pipeline("gpu_matrix", {"cuda": True, "pipelined": True}, stages=2)

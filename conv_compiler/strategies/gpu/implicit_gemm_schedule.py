@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING, transposed_padding
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
+from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import stores_parts_in_order, stores_result
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
@@ -133,6 +134,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     if entries.transposed:
         padding = transposed_padding(entries.mma.m * operand_bytes(problem, target))
     checked = is_checked(problem, tiling, strategy)
+    table = None if strategy.script else tap_table(problem, tiling, strategy.split_k)
     pipeline = read_pipeline(
         "gpu_matrix",
         {
@@ -143,6 +145,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "pipelined": tiling.stages > 1,
             "interleaved": interleaved,
             "along-k": any(entries.along_k),
+            "phases": table is not None,
         },
         stages=tiling.stages,
         lds_padding_bits=8 * padding,
@@ -164,7 +167,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         strategy.script,
         fixed=(LOOP_CHECK,) * checked,
     )
-    behind = tuple(find_pass(name)() for name in pipeline.behind)
+    options = {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
+    behind = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)
     return Schedule(
         roles=roles_of(problem, target, strategy, info),
         library=text,

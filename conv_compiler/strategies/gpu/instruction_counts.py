@@ -16,6 +16,7 @@ from conv_compiler.strategies.gpu.cost_constants import LOAD_DISTANCE, LOOP, OUT
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, iterations
 from conv_compiler.strategies.gpu.loop_terms import Iteration, main_loop
+from conv_compiler.strategies.gpu.phase_taps import mean_iterations
 from conv_compiler.strategies.gpu.stored_sums import stores_result
 from conv_compiler.strategies.gpu.tail_masking import is_cdna, tail_of
 from conv_compiler.targets.f8 import operand_bytes
@@ -36,7 +37,7 @@ def mma_counts(
     stored_bytes = problem.result_type.bytes if direct else DWORD
     return KernelCounts(
         body=(loop.compute, loop.store),
-        iterations=iterations(problem, tiling, split_k),
+        iterations=mean_iterations(problem, tiling, split_k),
         outside=_outside(problem, target, tiling, loop, stored_bytes),
         load_distance=_distance(problem, target, tiling, loop),
         interleaved=interleaved,
