@@ -62,6 +62,13 @@ transform.named_sequence @contraction_and_store(%func: !transform.any_op {transf
   transform.yield %contraction, %store : !transform.any_op, !transform.any_op
 }
 
+transform.named_sequence @masked_store(%func: !transform.any_op {transform.readonly})
+    -> !transform.any_op {
+  %store = transform.structured.match ops{["iree_linalg_ext.map_store"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  transform.yield %store : !transform.any_op
+}
+
 // 1b. The grid. The last axis is the fastest; with `parts_first` s is, so that the dies of a chip
 //     whose L2 is divided have parts of their own. There is a t where each tap has workgroups of
 //     its own.

@@ -112,7 +112,7 @@ def _in_order(found: PlacedSum, parts: ir.Value) -> ir.Value:
 
 def _stored(found: PlacedSum, epilogue: ir.Operation | None) -> ir.Value:
     """The weight of the contraction's own kernel."""
-    if not found.is_whole:
+    if found.extracts or ops.shape_of(found.partials)[0] > 1:
         raise unfit()
     store = Store(
         epilogue=epilogue,

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor
+from iree.compiler.dialects import arith, tensor
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
@@ -99,12 +99,45 @@ class Store:
 
     def apply(self, sums: ir.Value, operands: Sequence[ir.Value]) -> ir.Value:
         """The region's result from P."""
+        if self.axes.by_name(ops.shape_of(sums)) != list(self.type.shape):
+            return self._masked(sums)
         if self.epilogue is None:
             return in_stored_order(sums, self.axes)
         maps, empty = _stored_maps(sums, self.axes, self.type.element_type)
         maps[1:1] = [maps[-1] for _ in operands]
         role = {ROLE: ir.StringAttr.get("epilogue")}
         return ops.generic_like(self.epilogue, [sums, *operands], empty, maps, len(maps[0]), role)
+
+    def _masked(self, sums: ir.Value) -> ir.Value:
+        """The region's result from P that is larger: elements of the result alone are stored."""
+        shape = ops.shape_of(sums)
+        names = _AXES if len(shape) == len(_AXES) else _AXES_WITHOUT_TAPS
+        if self.epilogue is not None:
+            dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
+            empty = tensor.EmptyOp(shape, self.type.element_type).result
+            role = {ROLE: ir.StringAttr.get("epilogue")}
+            sums = ops.generic_like(self.epilogue, [sums], empty, [dims, dims], len(shape), role)
+        out = tensor.EmptyOp(list(self.type.shape), self.type.element_type).result
+        made = ir.Operation.create(
+            "iree_linalg_ext.map_store", results=[self.type], operands=[sums, out], regions=1
+        )
+        index = ir.IndexType.get()
+        block = made.regions[0].blocks.append(*[index for _ in shape])
+        at = dict(zip(names, block.arguments, strict=True))
+        extents = dict(zip(("s", *self.axes.names), self.type.shape, strict=True))
+        with ir.InsertionPoint(block):
+            mask = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
+            for name, size in zip(names, shape, strict=True):
+                if extents[name] < size:
+                    bound = arith.ConstantOp(index, extents[name]).result
+                    inside = arith.CmpIOp(arith.CmpIPredicate.ult, at[name], bound).result
+                    mask = arith.AndIOp(mask, inside).result
+            ir.Operation.create(
+                "iree_linalg_ext.yield",
+                operands=[*(at[name] for name in ("s", *self.axes.names)), mask],
+            )
+        result: ir.Value = made.results[0]
+        return result
 
     def whole(self, value: ir.Value) -> ir.Value:
         """The region's result in the result's axes."""

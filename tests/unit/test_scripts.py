@@ -28,6 +28,7 @@ CONDITIONS = {
     "interleaved",
     "lds-rows",
     "along-k",
+    "rows-stored",
     *BACKENDS,
 }
 
@@ -116,7 +117,7 @@ def test_a_line_is_taken_where_its_conditions_hold():
     )
     assert set(plain.steps) < set(whole.steps)
     assert "iree-llvmgpu-prefetch-shared-memory{num-stages=3}" in whole.steps
-    assert whole.behind == ("pad-k-steps", "interleave")
+    assert whole.behind == ("join-stores", "pad-k-steps", "interleave")
     assert whole.entries[2:] == (
         "entry_loop_check",
         "entry_threads",
