@@ -129,7 +129,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     assert isinstance(tiling, GpuTiling)
     direct = stores_result(problem, target, tiling, strategy.split_k)
     masks = direct and has_rest(problem, tiling)
-    is_sum = problem.result_type == problem.accumulator_type and not problem.fused
+    is_sum = problem.result_type == problem.accumulator_type
     entries = Entries(
         mma=mma_of(target, tiling),
         tiling=tiling,

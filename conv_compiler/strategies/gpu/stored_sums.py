@@ -47,7 +47,7 @@ def has_rows_innermost(problem: ConvProblem) -> bool:
 
 def _masks(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
     """Whether the kernel can leave out what is no element of the result."""
-    is_plain = target.backend == "rocm" and bool(tiling.mma) and not problem.takes_d
+    is_plain = target.backend == "rocm" and bool(tiling.mma)
     return is_plain and has_rows_innermost(problem) and math.prod(problem.weight_shape) > 1
 
 
