@@ -43,8 +43,9 @@ from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
 class SumParts:
     """Options: what the kernel of the contraction stores, P itself where both are false.
 
-    `stores_result`: the result, for one part; of a rest of the tiles nothing is stored. `parts_as_stored`: P in the order of
-    the result. Both need columns that are side by side in the result, and exclude each other.
+    `stores_result`: the result, for one part; of a rest of the tiles nothing is stored.
+    `parts_as_stored`: P in the order of the result. Both need columns that are side by side in the
+    result, and exclude each other.
     """
 
     name: ClassVar[str] = "sum-parts"
@@ -140,5 +141,5 @@ def _store_of(found: PlacedSum, epilogue: ir.Operation | None, axes: StoredAxes)
 
 
 def _keeps_type(found: PlacedSum, epilogue: ir.Operation) -> bool:
-    types = [ir.RankedTensorType(op.results[0].type) for op in (found.placement, epilogue)]
-    return types[0].element_type == types[1].element_type
+    kept, made = (ops.element_of(op.results[0]) for op in (found.placement, epilogue))
+    return str(kept) == str(made)
