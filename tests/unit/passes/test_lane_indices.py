@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree.compiler import ir
 
 from conv_compiler.passes.implicit_gemm_parts.lane_indices import bounds_of, divisor, lane_indices
 
+CONTEXT = ir.Context()  # one takes as long as fifty examples
+EXAMPLES = settings(max_examples=50, deadline=None)
 # Affine expressions of d0 and s0, as text, which Python reads as well.
 NUMBERS = st.integers(0, 12)
 EXPRESSIONS = st.recursive(
@@ -37,9 +39,10 @@ def used(module: ir.Module) -> list[ir.Value]:
     return list(last.operation.operands)
 
 
+@EXAMPLES
 @given(EXPRESSIONS, st.integers(1, 9), st.integers(1, 9), NUMBERS, NUMBERS)
 def test_an_index_is_a_multiple_of_its_divisor(text, first, second, x, y):
-    with ir.Context(), ir.Location.unknown():
+    with CONTEXT, ir.Location.unknown():
         module = function(
             f"""%a = arith.constant {first} : index
             %b = arith.constant {second} : index
@@ -55,13 +58,14 @@ def test_an_index_is_a_multiple_of_its_divisor(text, first, second, x, y):
     assert index % found == 0 if found else index == 0
 
 
+@EXAMPLES
 @given(st.permutations([0, 1, 2]), st.tuples(*3 * [st.integers(1, 4)]), NUMBERS, NUMBERS, NUMBERS)
 def test_offsets_and_bounds_of_a_vector(order, shape, factor, start, lane):
     turned = [shape[axis] for axis in order]
     count = math.prod(shape)
     long, square, other = ("x".join(map(str, one)) + "xindex" for one in ([count], shape, turned))
     bits = other.replace("index", "i1")
-    with ir.Context(), ir.Location.unknown():
+    with CONTEXT, ir.Location.unknown():
         module = function(
             f"""%step = vector.step : vector<{long}>
             %own = vector.shape_cast %step : vector<{long}> to vector<{square}>
