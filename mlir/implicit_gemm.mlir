@@ -18,7 +18,7 @@
 //   @normalise (normalise/implicit_gemm.mlir)
 //     0. @im2col of A and B: the convolution becomes this GEMM; @split_k into parts s; @sum_parts
 //   @entry_workgroup
-//     1. @contraction or @contraction_and_store, @workgroups_*, @contraction_into_grid,
+//     1. @contraction or @contraction_and_store, @masked_store, @workgroups_*, @contraction_into_grid,
 //        @operands_into_grid
 //   @entry_k_loop
 //     2. @pack_*, @to_<instruction> (both in matrix_instructions.mlir), @main_loop or @pixel_loop
@@ -46,7 +46,8 @@ transform.named_sequence private @slices_to_producers(
     %func: !transform.any_op {transform.readonly})
 
 // 1. Workgroups: one for each (m, n) tile of one part of one group (and of one tap).
-// 1a. What is tiled: the contraction, or the op that stores its sums as the result.
+// 1a. What is tiled: the contraction, or the op that stores its sums as the result. Where tiles have a
+//     rest, @masked_store stores what is in the result, behind either of them.
 transform.named_sequence @contraction(%func: !transform.any_op {transform.readonly})
     -> !transform.any_op {
   %contraction = transform.structured.match ops{["linalg.generic"]} in %func
