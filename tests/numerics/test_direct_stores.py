@@ -75,7 +75,8 @@ RESTS = {
 @pytest.mark.parametrize("chip", SOME)
 def test_a_rest_of_the_tiles_costs_no_kernel(chip, direction, rest):
     """A data gradient has one that arranges the weight."""
-    fields = {"n": 3, "image": (9, 7), **({} if "dtype" in RESTS[rest] else AS_F16)}
+    compute = {} if "dtype" in RESTS[rest] else AS_F16
+    fields = {"n": 3, "image": (9, 7), "weight_dtype": "", **compute}
     problem = replace(PROBLEM, direction=direction, **{**fields, **RESTS[rest]})
     check_kernels(problem, chip, 1 if direction == "fwd" else 2)
 
