@@ -18,9 +18,10 @@ def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split
     """Whether the matrix kernel stores the result itself.
 
     It does where there are no parts to add up, the columns lie in the result as one axis, and tiles
-    are full or it can leave out what is not in the result. Taps may be an axis by themselves, but not the innermost: what a workgroup has of the
-    result's last axis must be contiguous (IREE 3.13 cannot scatter by buffer instructions). Else
-    taps and channels are one axis, in the order of the result (`passes/im2col.py`).
+    are full or what is not in the result can be left out. Taps may be an axis by themselves, but
+    not the innermost: what a workgroup has of the result's last axis must be contiguous (IREE 3.13
+    cannot scatter by buffer instructions). Else taps and channels are one axis, in the order of the
+    result (`passes/im2col.py`).
     """
     if split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
         return False
