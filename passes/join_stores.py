@@ -50,7 +50,9 @@ class JoinStores:
         """Join the stores of the module in place."""
         with module.context, ir.Location.unknown():
             for scatter in list(_scatters(module)):
-                if store := _read(scatter):
+                store = _read(scatter)
+                # Without a mask, and with nothing to join, a kernel stays as it is.
+                if store and (store.bounds or len(store.runs()[0]) > 1):
                     with ir.InsertionPoint(scatter):
                         store.write()
                     scatter.erase()
