@@ -18,7 +18,8 @@ from tests.chips import EXECUTED
 SOME = [
     pytest.param(chip, marks=[] if chip == "gfx942" else [pytest.mark.slow]) for chip in EXECUTED
 ]
-PROBLEM = ConvProblem(n=8, k=64, c=32, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
+FIELDS = {"n": 8, "k": 64, "c": 32, "image": (8, 8), "filter": (3, 3), "pad_low": (1, 1)}
+PROBLEM = ConvProblem(**FIELDS)
 # gfx90a multiplies the f16 operands of gradients as bf16, each converted by a kernel, unless it is
 # told to take denormals as 0 (docs/types.md).
 AS_F16 = {"compute": "f16"}
@@ -52,7 +53,7 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("chip", SOME)
 def test_where_the_columns_lie(chip, place):
-    check_kernels(replace(PROBLEM, **AS_F16, **PLACES[place]), chip)
+    check_kernels(ConvProblem(**{**FIELDS, **AS_F16, **PLACES[place]}), chip)
 
 
 # What no tile divides: pixels, channels of a multiple of four, of two and of one, both, in groups.
@@ -76,8 +77,8 @@ RESTS = {
 def test_a_rest_of_the_tiles_costs_no_kernel(chip, direction, rest):
     """A data gradient has one that arranges the weight."""
     compute = {} if "dtype" in RESTS[rest] else AS_F16
-    fields = {"n": 3, "image": (9, 7), "weight_dtype": "", **compute}
-    problem = replace(PROBLEM, direction=direction, **{**fields, **RESTS[rest]})
+    fields = {**FIELDS, "n": 3, "image": (9, 7), **compute}
+    problem = ConvProblem(direction=direction, **{**fields, **RESTS[rest]})
     check_kernels(problem, chip, 1 if direction == "fwd" else 2)
 
 
