@@ -18,7 +18,7 @@
 //   @normalise (normalise/implicit_gemm.mlir)
 //     0. @im2col of A and B: the convolution becomes this GEMM; @split_k into parts s; @sum_parts
 //   @entry_workgroup
-//     1. @contraction or @contraction_and_store, @workgroups_*, @contraction_into_grid,
+//     1. @contraction or @contraction_and_store, @masked_store, @workgroups_*, @contraction_into_grid,
 //        @operands_into_grid
 //   @entry_k_loop
 //     2. @pack_*, @to_<instruction> (both in matrix_instructions.mlir), @main_loop or @pixel_loop
@@ -48,7 +48,8 @@ transform.named_sequence private @slices_to_producers(
     %func: !transform.any_op {transform.readonly})
 
 // 1. Workgroups: one for each (m, n) tile of one part of one group (and of one tap).
-// 1a. What is tiled: the contraction, or the op that stores its sums as the result.
+// 1a. What is tiled: the contraction, or the op that stores its sums as the result. Where tiles have a
+//     rest, @masked_store stores what is in the result, behind either of them.
 transform.named_sequence @contraction(%func: !transform.any_op {transform.readonly})
     -> !transform.any_op {
   %contraction = transform.structured.match ops{["linalg.generic"]} in %func
@@ -62,6 +63,13 @@ transform.named_sequence @contraction_and_store(%func: !transform.any_op {transf
   %contraction, %store = transform.split_handle %ops
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
   transform.yield %contraction, %store : !transform.any_op, !transform.any_op
+}
+
+transform.named_sequence @masked_store(%func: !transform.any_op {transform.readonly})
+    -> !transform.any_op {
+  %store = transform.structured.match ops{["iree_linalg_ext.map_store"]} in %func
+      : (!transform.any_op) -> !transform.any_op
+  transform.yield %store : !transform.any_op
 }
 
 // 1b. The grid. The last axis is the fastest; with `parts_first` s is, so that the dies of a chip

@@ -31,6 +31,7 @@ PASSES = MappingProxyType(
         "form-dispatch": ("form_dispatch", "FormDispatch"),
         "im2col": ("im2col", "Im2col"),
         "interleave": ("interleave", "Interleave"),
+        "join-stores": ("join_stores", "JoinStores"),
         "order-loops": ("order_loops", "OrderLoops"),
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),

@@ -25,6 +25,7 @@ from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.implicit_gemm_parts.direct_store import (
     Store,
+    StoredAxes,
     in_stored_order,
     stored_axes,
     unfit,
@@ -42,8 +43,9 @@ from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
 class SumParts:
     """Options: what the kernel of the contraction stores, P itself where both are false.
 
-    `stores_result`: the result, for one part and whole tiles. `parts_as_stored`: P in the order of
-    the result. Both need columns that are side by side in the result, and exclude each other.
+    `stores_result`: the result, for one part; of a rest of the tiles nothing is stored.
+    `parts_as_stored`: P in the order of the result. Both need columns that are side by side in the
+    result, and exclude each other.
     """
 
     name: ClassVar[str] = "sum-parts"
@@ -111,17 +113,33 @@ def _in_order(found: PlacedSum, parts: ir.Value) -> ir.Value:
 
 
 def _stored(found: PlacedSum, epilogue: ir.Operation | None) -> ir.Value:
-    """The weight of the contraction's own kernel."""
-    if not found.is_whole:
+    """The weight of the contraction's own kernel.
+
+    Where it leaves a rest out, an op that keeps the sums' type is a kernel behind it, so that what
+    the scripts find follows from the types.
+    """
+    partials = found.partials
+    if found.extracts or ops.shape_of(partials)[0] > 1:
         raise unfit()
-    store = Store(
-        epilogue=epilogue,
-        result=ir.RankedTensorType((epilogue or found.placement).results[0].type),
-        axes=stored_axes(found.sizes, found.taps_outside),
-    )
-    operands = store.operands()
-    region = dispatches.retyped(found.partials.owner, store.type)
+    axes = stored_axes(found.sizes, found.taps_outside)
+    store = _store_of(found, epilogue, axes)
+    apart = None
+    if epilogue and store.has_rest(partials) and _keeps_type(found, epilogue):
+        apart, store = epilogue, _store_of(found, None, axes)
+    operands = store.operands(partials)
+    region = dispatches.retyped(partials.owner, store.type)
     end = region.regions[0].blocks[0].operations[-1].operation
     with ir.InsertionPoint(end):
         end.operands[0] = store.apply(end.operands[0], operands)
-    return store.whole(region.results[0])
+    weight = store.whole(region.results[0])
+    return apply_epilogue(apart, weight) if apart else weight
+
+
+def _store_of(found: PlacedSum, epilogue: ir.Operation | None, axes: StoredAxes) -> Store:
+    last = epilogue or found.placement
+    return Store(epilogue=epilogue, result=ir.RankedTensorType(last.results[0].type), axes=axes)
+
+
+def _keeps_type(found: PlacedSum, epilogue: ir.Operation) -> bool:
+    kept, made = (ops.element_of(op.results[0]) for op in (found.placement, epilogue))
+    return str(kept) == str(made)

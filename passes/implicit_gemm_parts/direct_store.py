@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor
+from iree.compiler.dialects import arith, tensor
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
@@ -40,6 +40,7 @@ class StoredAxes(NamedTuple):
         return [shape[names.index(name)] for name in ("s", *self.names)]
 
 
+MAP_STORE = "iree_linalg_ext.map_store"
 _AXES = ("s", "g", "m", "t", "n")
 _AXES_WITHOUT_TAPS = ("s", "g", "m", "n")
 
@@ -72,10 +73,10 @@ def stored_axes(sizes: Mapping[str, int], taps_outside: bool) -> StoredAxes:
 
 
 def unfit() -> UnsupportedStrategy:
-    """The error of a result that has not the elements of P and no others."""
+    """The error of a result whose elements are not some of P, each in one place."""
     return UnsupportedStrategy(
-        "result stored by the matrix kernel: needs one part, whole tiles, and neither taps in rows "
-        "nor merged groups; leave it out"
+        "result stored by the matrix kernel: needs one part, and neither taps in rows nor merged "
+        "groups; leave it out"
     )
 
 
@@ -92,19 +93,35 @@ class Store:
         """Of the region's result: s, then `axes`."""
         return ir.RankedTensorType.get([1, *self.axes.extents], self.result.element_type)
 
-    def operands(self) -> list[ir.Value]:
-        """The epilogue's tensors behind the sums, in the axes of `type`."""
+    def operands(self, sums: ir.Value) -> list[ir.Value]:
+        """The epilogue's tensors behind the sums P, in the axes of `type`, as large as P."""
         others = list(self.epilogue.operands)[1:-1] if self.epilogue else []
-        return [_reshaped(value, self.type.shape) for value in others]
+        shape = list(self.type.shape)
+        full = self.axes.by_name(ops.shape_of(sums))
+        more = [size - own for size, own in zip(full, shape, strict=True)]
+        return [ops.pad(_reshaped(value, shape), [0] * len(shape), more) for value in others]
 
     def apply(self, sums: ir.Value, operands: Sequence[ir.Value]) -> ir.Value:
-        """The region's result from P."""
+        """The region's result from P.
+
+        Where P is larger, what the epilogue makes of it stays in P's axes: a masked store of its
+        elements is what the scripts tile then.
+        """
+        has_rest = self.has_rest(sums)
         if self.epilogue is None:
-            return in_stored_order(sums, self.axes)
+            return masked(sums, self.axes) if has_rest else in_stored_order(sums, self.axes)
         maps, empty = _stored_maps(sums, self.axes, self.type.element_type)
         maps[1:1] = [maps[-1] for _ in operands]
+        if has_rest:
+            maps[-1] = maps[0]
+            empty = tensor.EmptyOp(ops.shape_of(sums), self.type.element_type).result
         role = {ROLE: ir.StringAttr.get("epilogue")}
-        return ops.generic_like(self.epilogue, [sums, *operands], empty, maps, len(maps[0]), role)
+        made = ops.generic_like(self.epilogue, [sums, *operands], empty, maps, len(maps[0]), role)
+        return masked(made, self.axes) if has_rest else made
+
+    def has_rest(self, sums: ir.Value) -> bool:
+        """Whether P has elements that the result has not."""
+        return self.axes.by_name(ops.shape_of(sums)) != list(self.type.shape)
 
     def whole(self, value: ir.Value) -> ir.Value:
         """The region's result in the result's axes."""
@@ -116,6 +133,32 @@ def in_stored_order(sums: ir.Value, axes: StoredAxes) -> ir.Value:
     maps, empty = _stored_maps(sums, axes, ops.element_of(sums))
     role = {ROLE: ir.StringAttr.get("epilogue")}
     return ops.generic([sums], empty, maps, len(maps[0]), 0, lambda x, _: x, role)
+
+
+def masked(values: ir.Value, axes: StoredAxes) -> ir.Value:
+    """The result, in its `axes`, of values [s, g, m, t, n] that may be more than it has elements.
+
+    One `iree_linalg_ext.map_store`: the place of each value, and whether there is such a place.
+    """
+    shape, index = ops.shape_of(values), ir.IndexType.get()
+    names = _AXES if len(shape) == len(_AXES) else _AXES_WITHOUT_TAPS
+    sizes = {"s": 1, **dict(zip(axes.names, axes.extents, strict=True))}
+    type = ir.RankedTensorType.get(list(sizes.values()), ops.element_of(values))
+    empty = tensor.EmptyOp(type.shape, type.element_type).result
+    made = ir.Operation.create(MAP_STORE, results=[type], operands=[values, empty], regions=1)
+    block = made.regions[0].blocks.append(*(index for _ in shape))
+    at = dict(zip(names, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        mask = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
+        for name, size in zip(names, shape, strict=True):
+            if sizes[name] < size:
+                end = arith.ConstantOp(index, sizes[name]).result
+                inside = arith.CmpIOp(arith.CmpIPredicate.ult, at[name], end).result
+                mask = arith.AndIOp(mask, inside).result
+        places = [at[name] for name in sizes]
+        ir.Operation.create("iree_linalg_ext.yield", operands=[*places, mask])
+    result: ir.Value = made.results[0]
+    return result
 
 
 def _stored_maps(

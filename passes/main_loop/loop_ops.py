@@ -26,7 +26,7 @@ _READS = (
 WRITES = ("vector.transfer_write", "vector.store", "memref.store")
 PRODUCTS = ("amdgpu.mfma", "amdgpu.wmma")
 BARRIER, FENCE = "gpu.barrier", "amdgpu.sched_barrier"
-LDS, _GLOBAL = "#gpu.address_space<workgroup>", "fat_raw_buffer"
+LDS, GLOBAL = "#gpu.address_space<workgroup>", "fat_raw_buffer"
 
 
 def operation(owner: object) -> ir.Operation:
@@ -39,7 +39,7 @@ def memory(op: ir.Operation) -> str:
     """What a read or write reaches: LDS, memory outside the kernel, or "" for registers."""
     at = 1 if op.name in WRITES else 0
     text = str(op.operands[at].type)
-    return next((space for space in (LDS, _GLOBAL) if space in text), "")
+    return next((space for space in (LDS, GLOBAL) if space in text), "")
 
 
 def root(value: ir.Value) -> ir.Value:
@@ -60,9 +60,9 @@ def kind(op: ir.Operation) -> str:
     if op.name.startswith(PRODUCTS):
         return "product"
     if op.name in _READS:
-        return {LDS: "read", _GLOBAL: "load"}.get(memory(op), "private")
+        return {LDS: "read", GLOBAL: "load"}.get(memory(op), "private")
     if op.name in WRITES:
-        return {LDS: "write", _GLOBAL: "other"}.get(memory(op), "private")
+        return {LDS: "write", GLOBAL: "other"}.get(memory(op), "private")
     return "value" if op.name.startswith(_MOVABLE) and not len(op.regions) else "other"
 
 

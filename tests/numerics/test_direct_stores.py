@@ -18,7 +18,11 @@ from tests.chips import EXECUTED
 SOME = [
     pytest.param(chip, marks=[] if chip == "gfx942" else [pytest.mark.slow]) for chip in EXECUTED
 ]
-PROBLEM = ConvProblem(n=8, k=64, c=32, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
+FIELDS = {"n": 8, "k": 64, "c": 32, "image": (8, 8), "filter": (3, 3), "pad_low": (1, 1)}
+PROBLEM = ConvProblem(**FIELDS)
+# gfx90a multiplies the f16 operands of gradients as bf16, each converted by a kernel, unless it is
+# told to take denormals as 0 (docs/types.md).
+AS_F16 = {"compute": "f16"}
 
 
 def check_kernels(problem, target, kernels=1):
@@ -49,8 +53,50 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("chip", SOME)
 def test_where_the_columns_lie(chip, place):
-    fields = {"n": 8, "k": 64, "c": 32, "image": (8, 8), "filter": (3, 3), "pad_low": (1, 1)}
-    check_kernels(ConvProblem(**{**fields, **PLACES[place]}), chip)
+    check_kernels(ConvProblem(**{**FIELDS, **AS_F16, **PLACES[place]}), chip)
+
+
+# What no tile divides: pixels, channels of a multiple of four, of two and of one, both, in groups.
+RESTS = {
+    "pixels": {},
+    "channels": {"n": 8, "image": (8, 8), "k": 60, "c": 60},
+    "pairs of channels": {"k": 58, "c": 30, "dtype": "bf16"},
+    "odd channels": {"k": 57, "c": 29},
+    "groups": {"g": 3, "k": 20, "c": 24},
+    "groups outermost": {"g": 2, "k": 20, "c": 12, "layout": "GNHWC_GKYXC_GNHWK"},
+    "bytes": {"k": 36, "c": 36, "dtype": "i8"},
+    "sums": {"k": 37, "c": 31, "weight_dtype": "f32"},
+    "1D": {"image": (67,), "filter": (3,), "pad_low": (1,), "k": 36},
+    "3D": {"image": (3, 5, 4), "filter": (1, 3, 3), "pad_low": (0, 1, 1), "k": 36},
+}
+
+
+@pytest.mark.parametrize("rest", RESTS)
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data"])
+@pytest.mark.parametrize("chip", SOME)
+def test_a_rest_of_the_tiles_costs_no_kernel(chip, direction, rest):
+    """A data gradient has one that arranges the weight."""
+    compute = {} if "dtype" in RESTS[rest] else AS_F16
+    fields = {**FIELDS, "n": 3, "image": (9, 7), **compute}
+    problem = ConvProblem(direction=direction, **{**fields, **RESTS[rest]})
+    check_kernels(problem, chip, 1 if direction == "fwd" else 2)
+
+
+@pytest.mark.parametrize("rest", ["pixels", "odd channels", "groups"])
+def test_nothing_is_stored_outside_the_result(rest):
+    fields = {"n": 3, "k": 64, "c": 32, "image": (9, 7), "filter": (1, 1)}
+    problem = ConvProblem(direction="fwd", **{**fields, **RESTS[rest]})
+    report = check(problem, "gfx942", 1, "implicit_gemm", device="vgpu-checked")
+    assert [kernel.role for kernel in report.artifact.kernels] == ["contraction"]
+
+
+@pytest.mark.parametrize("fields", [{}, {"weight_dtype": "f32"}], ids=str)
+@pytest.mark.parametrize("op", ["relu", "bilinear(0.5,2)"])
+def test_an_elementwise_op_behind_a_rest(op, fields):
+    """What it reads is lengthened to whole tiles; an op that keeps the sums' type is apart."""
+    problem = replace(PROBLEM, direction="fwd", n=3, k=37, c=31, elementwise=op, **fields)
+    kernels = 1 if (op, fields) == ("relu", {}) else 2
+    check_kernels(problem, "gfx942", kernels)
 
 
 @pytest.mark.parametrize("stride", [1, 2])
@@ -76,7 +122,9 @@ def test_data_gradients(chip, stride):
 @pytest.mark.parametrize("direction", ["bwd_weight", "fwd"])
 @pytest.mark.parametrize("chip", [pytest.param("gfx90a", marks=pytest.mark.slow), "gfx942"])
 def test_an_elementwise_op_costs_no_kernel(chip, direction, fields):
-    check_kernels(replace(PROBLEM, **{"weight_dtype": "", "direction": direction, **fields}), chip)
+    compute = {} if "dtype" in fields else AS_F16
+    problem = replace(PROBLEM, **{"weight_dtype": "", "direction": direction, **compute, **fields})
+    check_kernels(problem, chip)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +146,7 @@ def test_one_kernel_on_nvidia(fields):
 
 
 def test_what_is_stored_through_a_reduction():
-    """More parts, tiles with a rest, columns in two places of the result."""
+    """More parts, weights with a rest of the tiles, columns in two places of the result."""
     gfx942 = find_target("gfx942")
     report = verify(PROBLEM, "gfx942", "implicit_gemm", 1, budget=0.0).require()
     tiling = report.artifact.strategy.tiling

@@ -16,7 +16,12 @@ from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING, transposed_
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
 from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
-from conv_compiler.strategies.gpu.stored_sums import stores_parts_in_order, stores_result
+from conv_compiler.strategies.gpu.stored_sums import (
+    has_rest,
+    has_rows_innermost,
+    stores_parts_in_order,
+    stores_result,
+)
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
 from conv_compiler.strategies.gpu.tilings import reads_transposed
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
@@ -59,6 +64,7 @@ class Entries:
     tiling: GpuTiling
     grid: str
     stores: bool
+    masks: bool
     along_k: tuple[bool, bool]
     transposed: bool
     unmasked: str
@@ -66,10 +72,13 @@ class Entries:
     def workgroup(self, s: Sequence) -> None:
         """Tile the grid; operands and, under a store, the contraction move into it."""
         m, n, _ = self.tiling.workgroup
-        contraction, *store = self._ops(s)
-        (grid,) = s.include(self.grid, *(store or [contraction]), m, n, results=ANY_OP)
-        if store:
-            s.include("contraction_into_grid", contraction, grid)
+        ops = self._ops(s)
+        if self.masks:
+            ops += s.include("masked_store", results=ANY_OP)
+        *inner, last = ops
+        (grid,) = s.include(self.grid, last, m, n, results=ANY_OP)
+        for op in reversed(inner):
+            s.include("contraction_into_grid", op, grid)
         s.include("operands_into_grid", grid)
 
     def k_loop(self, s: Sequence) -> None:
@@ -119,11 +128,15 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
 
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
+    direct = stores_result(problem, target, tiling, strategy.split_k)
+    masks = direct and has_rest(problem, tiling)
+    is_sum = problem.result_type == problem.accumulator_type
     entries = Entries(
         mma=mma_of(target, tiling),
         tiling=tiling,
         grid=workgroups_sequence(target, tiling),
-        stores=stores_result(problem, target, tiling, strategy.split_k)
+        masks=masks,
+        stores=(direct and not (masks and is_sum))
         or stores_parts_in_order(problem, target, tiling, strategy.split_k),
         along_k=copied_along_k(problem, target, tiling),
         transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
@@ -144,6 +157,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "unmasked": bool(entries.unmasked),
             "pipelined": tiling.stages > 1,
             "interleaved": interleaved,
+            "rows-stored": (entries.stores or masks) and has_rows_innermost(problem),
             "along-k": any(entries.along_k),
             "phases": table is not None,
         },

@@ -17,21 +17,39 @@ if TYPE_CHECKING:
 def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
     """Whether the matrix kernel stores the result itself.
 
-    It does where there are no parts to add up, tiles are full, and the columns lie in the result as
-    one axis. Taps may be an axis by themselves, but not the innermost: what a workgroup has of the
-    result's last axis must be contiguous (IREE 3.13 cannot scatter by buffer instructions). Else
-    taps and channels are one axis, in the order of the result (`passes/im2col.py`).
+    It does where there are no parts to add up, the columns lie in the result as one axis, and tiles
+    are full or what is not in the result can be left out. Taps may be an axis by themselves, but
+    not the innermost: what a workgroup has of the result's last axis must be contiguous (IREE 3.13
+    cannot scatter by buffer instructions). Else taps and channels are one axis, in the order of the
+    result (`passes/im2col.py`).
     """
     if split_k > 1 or tiling.taps_in_rows or tiling.merged_groups > 1:
         return False
-    taps, (m, n, _) = math.prod(problem.filter), tiling.workgroup
-    if problem.k % m or (problem.c if tiling.taps_outside else taps * problem.c) % n:
-        return False
     letters = problem.layout_row.grouped.weight
+    if has_rest(problem, tiling) and not _masks(problem, target, tiling):
+        return False
     is_sum = problem.result_type == problem.accumulator_type and not problem.fused
     if is_sum and letters.replace("*", "") == "GKC":
         return False  # the sums in their order are the result, and nothing is left to be made
     return _is_one_axis(problem, target, tiling)
+
+
+def has_rest(problem: ConvProblem, tiling: GpuTiling) -> bool:
+    """Whether rows or columns do not fill the tiles."""
+    m, n, _ = tiling.workgroup
+    columns = problem.c * (1 if tiling.taps_outside else math.prod(problem.filter))
+    return bool(problem.k % m or columns % n)
+
+
+def has_rows_innermost(problem: ConvProblem) -> bool:
+    """Whether rows are the result's innermost axis, as in `fwd` and `bwd_data`."""
+    return problem.layout_row.grouped.weight.endswith("K")
+
+
+def _masks(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
+    """Whether the kernel can leave out what is no element of the result."""
+    is_plain = target.backend == "rocm" and bool(tiling.mma)
+    return is_plain and has_rows_innermost(problem) and math.prod(problem.weight_shape) > 1
 
 
 def stores_parts_in_order(

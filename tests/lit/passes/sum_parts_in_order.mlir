@@ -31,4 +31,4 @@
 // AFTER:   arith.addf
 // AFTER:   arith.truncf
 
-// ROWS: result stored by the matrix kernel: needs one part, whole tiles, and neither taps in rows
+// ROWS: result stored by the matrix kernel: needs one part, and neither taps in rows nor merged

@@ -1,4 +1,4 @@
-// One part and whole tiles: the region has the result, by one op behind the contraction.
+// One part: the region has the result, by one op behind the contraction.
 
 // RUN: %conv_compiler inspect --stage payload -n 8 -k 64 -c 32 --image 8x8 --filter 3x3 --pad 1 \
 // RUN:   --elementwise "scale_add(0.5):f32" > %t
@@ -13,8 +13,8 @@
 // RUN: %conv_opt %t --pass 'im2col{tile_m=32 tile_n=32 tile_k=16 columns_as_stored=true}' \
 // RUN:   --pass 'split-k{split_k=1 tile_k=16}' --pass 'sum-parts{stores_result=true}' \
 // RUN:   | %filecheck --check-prefix=PIXELS
-// RUN: not %conv_opt %t --pass 'im2col{tile_m=48 tile_n=32 tile_k=16 outside=ho,wo inside=n columns_as_stored=true}' \
-// RUN:   --pass 'split-k{split_k=1 tile_k=16}' --pass 'sum-parts{stores_result=true}' 2>&1 \
+// RUN: %conv_opt %t --pass 'im2col{tile_m=48 tile_n=32 tile_k=16 outside=ho,wo inside=n columns_as_stored=true}' \
+// RUN:   --pass 'split-k{split_k=1 tile_k=16}' --pass 'sum-parts{stores_result=true}' \
 // RUN:   | %filecheck --check-prefix=REST
 
 // d is seen in P's axes, its taps as one.
@@ -42,4 +42,15 @@
 // PIXELS-SAME: output_sizes = {{\[}}[1], [32, 3, 3], [8, 8, 8, 1]]
 // PIXELS-NOT: flow.dispatch.region
 
-// REST: result stored by the matrix kernel: needs one part, whole tiles
+// Of tiles that are larger than the result only its elements are stored. What is rounded stays in P's
+// axes until then.
+// REST: flow.dispatch.region -> (tensor<1x512x1x64xf16>)
+// REST: %[[ROUNDED:.+]] = linalg.generic {{.*}} ins(%{{[0-9]+}} : tensor<1x1x96x512xf32>)
+// REST-SAME: conv_compiler.role = "epilogue"
+// REST: iree_linalg_ext.map_store %[[ROUNDED]]
+// REST: ^bb0(%[[S:.+]]: index, %[[G:.+]]: index, %[[M:.+]]: index, %[[N:.+]]: index):
+// REST: %[[END:.+]] = arith.constant 64 : index
+// REST: arith.cmpi ult, %[[M]], %[[END]] : index
+// REST-NOT: arith.cmpi
+// REST: iree_linalg_ext.yield %[[S]], %[[N]], %[[G]], %[[M]], %{{.+}}
+// REST-NOT: flow.dispatch.region

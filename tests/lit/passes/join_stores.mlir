@@ -1,0 +1,107 @@
+// Adjacent elements of a lane become one store. Where a test fails, it goes to the end of the buffer.
+
+// RUN: %conv_opt %s --pass join-stores | %filecheck
+
+// Two pixels of two runs: elements 0, 1, 2, 3 of a row lie last in the vector's order.
+// CHECK-LABEL: func.func @whole
+// CHECK-NOT: vector.scatter
+// CHECK: %[[BASE:.+]] = arith.muli %{{.+}}, %{{.+}} : index
+// CHECK: vector.shuffle %{{.+}}, %{{.+}} [0, 2, 4, 6]
+// CHECK: vector.store %{{.+}}, %arg0[%{{.+}}] : memref<1024xf16, #amdgpu.address_space<fat_raw_buffer>>, vector<4xf16>
+// CHECK: vector.shuffle %{{.+}}, %{{.+}} [1, 3, 5, 7]
+// CHECK: vector.store %{{.+}}, %arg0[%{{.+}}] : {{.*}}, vector<4xf16>
+// CHECK-NOT: vector.store
+
+// A row of 60 elements, of which a lane has four from a multiple of four: they are in it or out of it.
+// CHECK-LABEL: func.func @rest
+// CHECK-NOT: vector.scatter
+// CHECK: %[[IN:.+]] = arith.cmpi ult, %{{.+}}, %{{.+}} : index
+// CHECK: arith.constant 1024 : index
+// CHECK: %[[AT:.+]] = arith.select %[[IN]], %{{.+}}, %{{.+}} : index
+// CHECK: vector.store %{{.+}}, %arg0[%[[AT]]] : {{.*}}, vector<4xf16>
+// CHECK-NOT: vector.store
+
+// Of 58 elements two may be in it and two not.
+// CHECK-LABEL: func.func @rest_of_two
+// CHECK-COUNT-2: vector.store %{{.+}} : {{.*}}, vector<2xf16>
+// CHECK-NOT: vector.store
+
+// Lanes whose row begins anywhere store single elements of two bytes, as before.
+// CHECK-LABEL: func.func @unaligned
+// CHECK: vector.scatter
+
+// Places that are not a number beside a common part stay, as do masks of other tests.
+// CHECK-LABEL: func.func @unknown
+// CHECK: vector.scatter
+// CHECK-LABEL: func.func @other_test
+// CHECK: vector.scatter
+
+!buffer = memref<1024xf16, #amdgpu.address_space<fat_raw_buffer>>
+module {
+  func.func @whole(%b: !buffer, %pixel: index, %v: vector<8xf16>) {
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    %all = arith.constant dense<true> : vector<8xi1>
+    %hundred = arith.constant dense<100> : vector<4x2xindex>
+    %row = vector.step : vector<4xindex>
+    %rows = vector.broadcast %row : vector<4xindex> to vector<2x4xindex>
+    %turned = vector.transpose %rows, [1, 0] : vector<2x4xindex> to vector<4x2xindex>
+    %two = vector.step : vector<2xindex>
+    %pixels = vector.broadcast %two : vector<2xindex> to vector<4x2xindex>
+    %far = arith.muli %pixels, %hundred : vector<4x2xindex>
+    %own = arith.addi %far, %turned : vector<4x2xindex>
+    %first = arith.muli %pixel, %c128 : index
+    %firsts = vector.broadcast %first : index to vector<4x2xindex>
+    %sum = arith.addi %own, %firsts : vector<4x2xindex>
+    %places = vector.shape_cast %sum : vector<4x2xindex> to vector<8xindex>
+    vector.scatter %b[%c0] [%places], %all, %v : !buffer, vector<8xindex>, vector<8xi1>, vector<8xf16>
+    return
+  }
+
+  func.func @rest(%b: !buffer, %lane: index, %v: vector<4xf16>) {
+    %c0 = arith.constant 0 : index
+    %first = affine.apply affine_map<(d0) -> (d0 * 4 + 16)>(%lane)
+    %end = arith.constant dense<60> : vector<4xindex>
+    %step = vector.step : vector<4xindex>
+    %firsts = vector.broadcast %first : index to vector<4xindex>
+    %places = arith.addi %step, %firsts : vector<4xindex>
+    %in = arith.cmpi ult, %places, %end : vector<4xindex>
+    vector.scatter %b[%c0] [%places], %in, %v : !buffer, vector<4xindex>, vector<4xi1>, vector<4xf16>
+    return
+  }
+
+  func.func @rest_of_two(%b: !buffer, %lane: index, %v: vector<4xf16>) {
+    %c0 = arith.constant 0 : index
+    %first = affine.apply affine_map<(d0) -> ((d0 mod 8) * 4)>(%lane)
+    %end = arith.constant dense<58> : vector<4xindex>
+    %all = arith.constant dense<true> : vector<4xi1>
+    %step = vector.step : vector<4xindex>
+    %firsts = vector.broadcast %first : index to vector<4xindex>
+    %places = arith.addi %step, %firsts : vector<4xindex>
+    %below = arith.cmpi ult, %places, %end : vector<4xindex>
+    %in = arith.andi %all, %below : vector<4xi1>
+    vector.scatter %b[%c0] [%places], %in, %v : !buffer, vector<4xindex>, vector<4xi1>, vector<4xf16>
+    return
+  }
+
+  func.func @unaligned(%b: !buffer, %at: index, %v: vector<4xf16>) {
+    %all = arith.constant dense<true> : vector<4xi1>
+    %step = vector.step : vector<4xindex>
+    vector.scatter %b[%at] [%step], %all, %v : !buffer, vector<4xindex>, vector<4xi1>, vector<4xf16>
+    return
+  }
+
+  func.func @unknown(%b: !buffer, %places: vector<4xindex>, %v: vector<4xf16>) {
+    %c0 = arith.constant 0 : index
+    %all = arith.constant dense<true> : vector<4xi1>
+    vector.scatter %b[%c0] [%places], %all, %v : !buffer, vector<4xindex>, vector<4xi1>, vector<4xf16>
+    return
+  }
+
+  func.func @other_test(%b: !buffer, %in: vector<4xi1>, %v: vector<4xf16>) {
+    %c0 = arith.constant 0 : index
+    %step = vector.step : vector<4xindex>
+    vector.scatter %b[%c0] [%step], %in, %v : !buffer, vector<4xindex>, vector<4xi1>, vector<4xf16>
+    return
+  }
+}
