@@ -55,7 +55,7 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
         "problems",
         nargs="*",
         metavar="PROBLEM",
-        help="a line of MIOpenDriver, ckProfiler or benchdnn, JSON, or a file of them (- for stdin)",
+        help="a line of MIOpenDriver, ckProfiler, benchdnn, JSON, or a file of them (- for stdin)",
     )
     add_problem_flags(parser)
     parser.add_argument(

@@ -29,8 +29,8 @@ PLAIN = parse_line(f"MIOpenDriver {CONV}")
         f"{CONV} -t 1 221.83",
         f"{CONV} --iter 100 3.5us",
         "conv --batchsize 2 --in_channels 16 --in_h 14 --in_w 15 --out_channels 8 --fil_h 3 "
-        "--fil_w 3 --pad_h 1 --pad_w 1 --conv_stride_h 2 --conv_stride_w 2 --group_count 2 --forw 4 "
-        "--pad_d 0 --conv_stride_d 0 --dilation_d 0 --in_d 1 --fil_d 1 --spatial_dim 2",
+        "--fil_w 3 --pad_h 1 --pad_w 1 --conv_stride_h 2 --conv_stride_w 2 --group_count 2 "
+        "--forw 4 --pad_d 0 --conv_stride_d 0 --dilation_d 0 --in_d 1 --fil_d 1 --spatial_dim 2",
     ],
 )
 def test_lines_of_miopen(line):

@@ -9,6 +9,8 @@ pytest.importorskip("expecttest")
 
 import conv_compiler.torch as ct  # noqa: E402
 
+# By default every third sample.
+PARTS = 3
 NAMES = [f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3)]
 
 
@@ -24,11 +26,14 @@ def samples():
     }
 
 
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, PARTS))]
+)
 @pytest.mark.parametrize("name", NAMES)
-def test_samples_of_pytorch(samples, name):
+def test_samples_of_pytorch(samples, name, part):
     plain = getattr(torch.nn.functional, name)
     assert len(samples[name]) >= 10
-    for sample in samples[name]:
+    for sample in samples[name][part::PARTS]:
         operands = [sample.input, *sample.args]
         tensors = [one for one in operands if isinstance(one, torch.Tensor)]
         output = getattr(ct, name)(
