@@ -71,7 +71,11 @@ def build_parser(command: str) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when all went well, 2 with one line on stderr when it was refused."""
+    """Run one command.
+
+    Returns 0 when all went well, 1 when lines of a file were refused and the others went well, and
+    2 with one line on stderr when the command was refused.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     # An unquoted MIOpenDriver or ckProfiler line takes the rest of the command line.
     before = ["", *words]
@@ -92,7 +96,7 @@ def _run(words: list[str], line: list[str]) -> int:
         args.line = line
         status: int = args.run(args)
         sys.stdout.flush()
-        return status
+        return status or int(getattr(args, "refused", 0) > 0)
     except ConvError as error:
         return _refuse(str(error))
     except BrokenPipeError:

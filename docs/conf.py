@@ -29,6 +29,8 @@ myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
 # Single backticks in docstrings are code, as on these pages.
 default_role = "code"
+# Its front is documented where it is not installed.
+autodoc_mock_imports = ["torch"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 # The diagram of docs/architecture.md is tall.

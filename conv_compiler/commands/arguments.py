@@ -7,7 +7,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
         "problems",
         nargs="*",
         metavar="PROBLEM",
-        help="a MIOpenDriver or ckProfiler line, JSON, or a file of these (- for stdin)",
+        help="a line of MIOpenDriver, ckProfiler, benchdnn, JSON, or a file of them (- for stdin)",
     )
     add_problem_flags(parser)
     parser.add_argument(
@@ -130,15 +130,18 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     """The problems a command line asks for, in its order.
 
     Raises UnsupportedProblem when there is none, when flags contradict another source, and for
-    whatever is wrong in a line or a file.
+    whatever is wrong in a line or a file. Of a file with sound problems the unsound lines are
+    reported instead, and `args.refused` counts them.
     """
     given = stated(vars(args))
     dynamic = given.pop("dynamic_batch", False)  # of problems from anywhere, as --batch
-    found = [request for word in args.problems for request in _read(word, args.problems)]
+    found = [request for word in args.problems for request in _read(word, args)]
     if args.line:
         found += parse_tokens(args.line)
     for note in dict.fromkeys(request.note for request in found if request.note):
         say(note)
+    if ignored := dict.fromkeys(word for request in found for word in request.ignored):
+        say(f"{', '.join(ignored)}: how another program measures, not used here")
     if given and found:
         flag = next(iter(given))
         flag = f"-{flag}" if len(flag) == 1 else f"--{flag.replace('_', '-')}"
@@ -151,23 +154,28 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     return tuple(request.with_dynamic_batch() for request in found) if dynamic else tuple(found)
 
 
-def _read(word: str, words: Sequence[str]) -> tuple[Request, ...]:
+def _read(word: str, args: argparse.Namespace) -> tuple[Request, ...]:
     """The problems of one positional word: a line when it has blanks or braces, else a file.
 
-    Raises UnsupportedProblem for a word that is no file and has numbers beside it among `words`, as
-    a program's name has.
+    Raises UnsupportedProblem for a word that is no file and has numbers beside it, as a program's
+    name has.
     """
+
+    def refused(error: UnsupportedProblem) -> None:
+        args.refused = getattr(args, "refused", 0) + 1
+        print(f"conv-compiler: error: {error}", file=sys.stderr)
+
     if word == "-":
-        return parse_text(sys.stdin.read(), "stdin")
+        return parse_text(sys.stdin.read(), "stdin", refused)
     if re.search(r"[\s{[]", word) and not os.path.isfile(word):
         return parse_text(word, "")
-    if any(map(is_number, words)) and not os.path.exists(word):
+    if any(map(is_number, args.problems)) and not os.path.exists(word):
         what = "a number" if is_number(word) else "no file, nor a program known here"
         raise UnsupportedProblem(
             f"{word}: {what}; a line starts with MIOpenDriver, ckProfiler, or one of "
             f"{', '.join(ck_examples.EXAMPLES)}"
         )
-    return read_file(Path(word))
+    return read_file(Path(word), refused)
 
 
 def read_files(args: argparse.Namespace) -> tuple[Path, ...]:

@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Problems in files and in JSON: one line a problem, or JSON objects with ConvProblem's fields."""
+"""Problems in files and in JSON: one line a problem, or JSON objects.
+
+An object has ConvProblem's fields, or is an event or a whole trace of PyTorch's profiler.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.frontends import ck_examples, ckprofiler, flags, miopen
+from conv_compiler.frontends import (
+    benchdnn,
+    ck_examples,
+    ckprofiler,
+    flags,
+    miopen,
+    torch_trace,
+)
 from conv_compiler.frontends.request import Request, parse_split_k
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.typed import decoded, typed
@@ -25,23 +36,58 @@ _OWN: MappingProxyType[str, Any] = MappingProxyType(
 _COMMENT = re.compile(r"(?:^|\s)#\s*(.*)$")
 
 
+_PARSERS = MappingProxyType(
+    {
+        **dict.fromkeys(miopen.PROGRAMS, miopen.parse),
+        "ckProfiler": ckprofiler.parse,
+        benchdnn.PROGRAM: benchdnn.parse,
+        **dict.fromkeys(ck_examples.PROGRAMS, ck_examples.parse),
+    }
+)
+_DRIVERS = (*miopen.PROGRAMS, "ckProfiler", benchdnn.PROGRAM)
+# What a shell sets for one command.
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
+
+
+def _program(word: str) -> str:
+    return word.rpartition("/")[2]
+
+
 def starts_line(word: str) -> bool:
-    """Whether a word opens a line of MIOpenDriver, ckProfiler or a Composable Kernel example."""
-    if word in (*miopen.OPERATIONS, *ckprofiler.OPERATIONS):
+    """Whether a word opens a line of another program, or is what its log or a shell has before."""
+    if word in (*miopen.OPERATIONS, *ckprofiler.OPERATIONS) or word.startswith("MIOpen(HIP)"):
         return True
-    return word.rpartition("/")[2] in ("MIOpenDriver", "ckProfiler", *ck_examples.PROGRAMS)
+    if _program(word) in _PARSERS:
+        return True
+    return bool(_ASSIGNMENT.fullmatch(word)) and not Path(word).exists()
+
+
+def _from_program(tokens: Sequence[str]) -> Sequence[str]:
+    """The line from its program on: without a log's words, a shell's settings, a launcher."""
+    if tokens and tokens[0].startswith("-"):
+        return tokens
+    for at, word in enumerate(tokens):
+        if _program(word) in _PARSERS:
+            return tokens[at:]
+    settings = list(itertools.takewhile(_ASSIGNMENT.fullmatch, tokens))
+    return tokens[len(settings) :]
 
 
 def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
-    """The requests of one line in any of the forms, recognised by its first word."""
+    """The requests of one line in any of the forms, recognised by its program or first word."""
+    tokens = _from_program(tokens)
     first = tokens[0] if tokens else ""
-    program = first.rpartition("/")[2]
-    if program == "MIOpenDriver" or first in miopen.OPERATIONS:
+    program = _program(first)
+    if program in _PARSERS:
+        return _PARSERS[program](tokens)
+    if first in miopen.OPERATIONS:
         return miopen.parse(tokens)
-    if program == "ckProfiler" or first in ckprofiler.OPERATIONS:
+    if first in ckprofiler.OPERATIONS:
         return ckprofiler.parse(tokens)
-    if program in ck_examples.PROGRAMS or program.startswith(("example_", "client_")):
+    if program.startswith(("example_", "client_")):
         return ck_examples.parse(tokens)
+    if first == "--conv":
+        return benchdnn.parse(tokens)
     if first.startswith("-"):
         return flags.parse(tokens)
     # An operation of either program that is not built gets that program's own reason.
@@ -50,8 +96,8 @@ def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
     if first.startswith("conv"):
         return miopen.parse(tokens)
     raise UnsupportedProblem(
-        f"{first or 'line'}: starts no problem; use a MIOpenDriver line, a ckProfiler line, our "
-        "flags, or JSON"
+        f"{first or 'line'}: starts no problem; use a line of {', '.join(_DRIVERS)}, our flags, or "
+        "JSON"
     )
 
 
@@ -66,16 +112,25 @@ def parse_line(text: str) -> tuple[Request, ...]:
     except ValueError as error:
         raise UnsupportedProblem(f"line {body.strip()}: {error}; close the quote") from None
     label = comment.group(1).strip() if comment else ""
-    return tuple(replace(request, label=label) for request in parse_tokens(tokens))
+    return tuple(replace(request, label=label or request.label) for request in parse_tokens(tokens))
 
 
 def parse_json(text: str) -> tuple[Request, ...]:
     """The requests of a JSON object or list; `split_k` and `label` may stand in each object."""
     value = decoded(text, "JSON", UnsupportedProblem)
-    return tuple(_from_object(item) for item in (value if isinstance(value, list) else [value]))
+    items = value if isinstance(value, list) else [value]
+    return tuple(request for item in items for request in _from_object(item))
 
 
-def _from_object(item: Any) -> Request:
+def _from_object(item: Any) -> tuple[Request, ...]:
+    if torch_trace.is_trace(item):
+        return torch_trace.parse_trace(item)
+    if torch_trace.is_event(item):
+        return torch_trace.parse_event(item)
+    return (_from_fields(item),)
+
+
+def _from_fields(item: Any) -> Request:
     values = dict(item) if isinstance(item, dict) else item
     split_k, label = (
         typed(values.pop(name), hint, name, UnsupportedProblem)
@@ -90,7 +145,11 @@ def _from_object(item: Any) -> Request:
     )
 
 
-def read_file(path: Path) -> tuple[Request, ...]:
+# What is told of an unsound line of several; without one, the first is raised.
+Refused = Callable[[UnsupportedProblem], None]
+
+
+def read_file(path: Path, refused: Refused | None = None) -> tuple[Request, ...]:
     """The requests of a file; see `parse_text`.
 
     Raises UnsupportedProblem for a file that cannot be read or that holds no sound problem.
@@ -100,26 +159,35 @@ def read_file(path: Path) -> tuple[Request, ...]:
     except (OSError, ValueError) as error:  # no text, or a name that no file can have
         reason = getattr(error, "strerror", None) or "not text"
         raise UnsupportedProblem(f"file {path}: {reason}; name a file of problems") from None
-    return parse_text(text, str(path))
+    return parse_text(text, str(path), refused)
 
 
-def parse_text(text: str, name: str) -> tuple[Request, ...]:
+def parse_text(text: str, name: str, refused: Refused | None = None) -> tuple[Request, ...]:
     """The requests of a text: JSON as a whole, or a problem a line, `#` opening a comment.
 
-    Raises UnsupportedProblem, with `name` and the line where there is a name, for the first unsound
-    line and for a text without problems.
+    `refused` is called for each unsound line where others are sound. Raises UnsupportedProblem,
+    with `name` and the line where there is a name, for the first unsound line without `refused` or
+    without a sound one, and for a text without problems.
     """
     at = f"{name}:" if name else ""
     found: list[Request] = []
+    errors: list[UnsupportedProblem] = []
     lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if _is_problem(line)]
     whole = _is_json_document([line for _, line in lines])
     for number, line in [(1, text)] if whole else lines:
         try:
             found += parse_json(line) if whole else parse_line(line)
         except UnsupportedProblem as error:
-            raise UnsupportedProblem(f"{at}{number}: {error}" if at else str(error)) from None
+            errors.append(UnsupportedProblem(f"{at}{number}: {error}" if at else str(error)))
+            if refused is None:
+                break
+    if errors and (refused is None or not found):
+        raise errors[0]
     if not found:
         raise UnsupportedProblem(f"{name or 'text'}: holds no problem; write one a line")
+    for one in errors:
+        assert refused is not None
+        refused(one)
     return tuple(found)
 
 

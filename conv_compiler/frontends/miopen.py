@@ -8,6 +8,7 @@ layout.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -18,6 +19,8 @@ from conv_compiler.frontends.request import Request, is_count
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layouts import LAYOUTS, Layout
 
+# IREE's driver takes the same lines.
+PROGRAMS = ("MIOpenDriver", "iree-boo-driver")
 # The driver's operation -> our data type.
 OPERATIONS = MappingProxyType(
     {
@@ -74,9 +77,9 @@ _SPATIAL = MappingProxyType(
         ),
     }
 )
-# What such a flag may say of a dimension the problem does not have.
+# What such a flag may say of a dimension the problem does not have, as some programs write it.
 _NEUTRAL = MappingProxyType(
-    {"image": "1", "filter": "1", "stride": "1", "pad_low": "0", "dilation": "1"}
+    {**dict.fromkeys(("image", "filter", "stride", "dilation"), ("1", "0")), "pad_low": ("0",)}
 )
 
 _TRANSPOSED = "belongs to transposed convolutions, which are not built"
@@ -138,13 +141,17 @@ _BY_SPELLING = MappingProxyType(
 )
 
 
+# What IREE's lists of layers have behind a line: `-31.12 (-12.3%) 252.95 => 221.83`.
+_TIME = re.compile(r"\(?[-+]?[\d.]+%?\)?(?:[mun]?s|x)?|=>|->|us|ms")
+
+
 def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     """The requests of one line, with or without the leading program name.
 
     Raises UnsupportedProblem naming the flag for unknown, repeated, contradictory or unbuilt ones.
     """
     words = list(tokens)
-    if words and words[0].rpartition("/")[2] == "MIOpenDriver":
+    if words and words[0].rpartition("/")[2] in PROGRAMS:
         words = words[1:]
     operation = words[0] if words else ""
     if operation not in OPERATIONS:
@@ -153,14 +160,14 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         )
         near = did_you_mean(operation, OPERATIONS)
         raise UnsupportedProblem(f"{operation or 'line'}: {why}; {near}use {', '.join(OPERATIONS)}")
-    given = _read(words[1:])
+    given, ignored, note = _read(words[1:])
     values = {flag.name: flag.default for flag in _FLAGS} | given
     ndim = _dimensions(values)
     groups = _integer(values, "group_count", lowest=1)
     fields: dict[str, Any] = {}
     for field, flags in _SPATIAL.items():
         for flag in flags[: 3 - ndim]:
-            if given.get(flag.name, _NEUTRAL[field]) != _NEUTRAL[field]:
+            if given.get(flag.name, _NEUTRAL[field][0]) not in _NEUTRAL[field]:
                 raise UnsupportedProblem(
                     f"--{flag.name} {given[flag.name]}: {flag.reason}; "
                     "add --spatial_dim 3 or drop it"
@@ -176,14 +183,21 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         dtype=OPERATIONS[operation],
         **fields,
     )
-    return tuple(Request(problem=replace(problem, direction=d)) for d in _directions(values))
+    return tuple(
+        Request(problem=replace(problem, direction=one), ignored=ignored, note=note)
+        for one in _directions(values)
+    )
 
 
-def _read(words: Sequence[str]) -> dict[str, str]:
-    """Flag values by long name; ignored flags are left out."""
+def _read(words: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...], str]:
+    """Flag values by long name, the flags that are ignored, and a note on times behind them."""
     given: dict[str, str] = {}
-    rest = iter(words)
-    for word in rest:
+    ignored: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if at and all(map(_TIME.fullmatch, words[at:])):
+            return given, tuple(ignored), "times behind a line are not read"
         spelled, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         flag = _BY_SPELLING.get(spelled)
         if flag is None:
@@ -191,13 +205,14 @@ def _read(words: Sequence[str]) -> dict[str, str]:
                 f"{word}: not a flag of MIOpenDriver conv; drop it, or put a flag of conv-compiler "
                 "before the line"
             )
+        at += 1
         if not equals:
-            following = next(rest, None)
-            if following is None or following in _BY_SPELLING:
+            if at == len(words) or words[at] in _BY_SPELLING:
                 raise UnsupportedProblem(
                     f"{word}: has no value; every flag of MIOpenDriver takes one"
                 )
-            value = following
+            value = words[at]
+            at += 1
         if flag.only and value not in flag.only:
             allowed = " or ".join(text for text in flag.only if text)
             raise UnsupportedProblem(
@@ -207,9 +222,11 @@ def _read(words: Sequence[str]) -> dict[str, str]:
             raise UnsupportedProblem(
                 f"{spelled} {value}: contradicts the earlier {given[flag.name]}; give it once"
             )
-        if not flag.ignored:
+        if flag.ignored:
+            ignored.append(spelled)
+        else:
             given[flag.name] = value
-    return given
+    return given, tuple(ignored), ""
 
 
 def _integer(values: Mapping[str, str], name: str, lowest: int = 0) -> int:

@@ -24,13 +24,15 @@ class Request:
     """One problem and its wanted split-K values, in order.
 
     `split_k` is empty when the user named none. `label` is a name of the user's own, such as a
-    layer's. `note` is what the user is to know of how the request was understood.
+    layer's. `note` is what the user is to know of how the request was understood. `ignored` are
+    the words that say how to measure, which has no meaning here.
     """
 
     problem: ConvProblem
     split_k: tuple[SplitK, ...] = ()
     label: str = ""
     note: str = ""
+    ignored: tuple[str, ...] = ()
 
     @property
     def splits(self) -> tuple[SplitK, ...]:

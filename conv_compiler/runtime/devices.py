@@ -14,6 +14,7 @@ import iree.runtime as iree
 
 from conv_compiler.errors import DeviceUnavailable, did_you_mean
 from conv_compiler.runtime import forks
+from conv_compiler.runtime.dlpack import Memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,8 @@ class Device:
     was built for. A time taken on a `virtual` device says nothing about a chip. Where a device
     `has_workers`, threads of this process compute while the calling one waits. One that
     `survives_fork` can be opened again in a child of a process that had opened it. `prepare` is
-    given the bytes of a module and its chip before the device loads it.
+    given the bytes of a module and its chip before the device loads it. Arrays of other libraries
+    are taken and given in `memory`; a `virtual` device copies them.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Device:
     virtual: bool = False
     has_workers: bool = False
     survives_fork: bool = False
+    memory: Memory = Memory.HOST
     prepare: Callable[[bytes, str], None] = lambda *_: None
 
 
@@ -81,7 +84,7 @@ DEVICES = MappingProxyType(
                 has_workers=True,
                 survives_fork=True,
             ),
-            Device(name="hip", built_for="hip", open=_open_hip),
+            Device(name="hip", built_for="hip", open=_open_hip, memory=Memory.ROCM),
             *(
                 Device(
                     name=name,
@@ -94,7 +97,7 @@ DEVICES = MappingProxyType(
                 )
                 for name in ("vgpu", "vgpu-checked")
             ),
-            Device(name="cuda", built_for="cuda", open=_open_cuda),
+            Device(name="cuda", built_for="cuda", open=_open_cuda, memory=Memory.CUDA),
         )
     }
 )
@@ -113,6 +116,11 @@ def find_device(name: str) -> Device:
         form = f"{base} or {base}://0" if row.numbered else base
         raise DeviceUnavailable(f"device {name}: no such number; write {form}")
     return row
+
+
+def number_of(name: str) -> int:
+    """The number in a device's name, 0 where it has none."""
+    return int(name.partition("://")[2] or 0)
 
 
 def reason(error: Exception) -> str:

@@ -134,7 +134,8 @@ def run(
 
     Returns:
         The result: `d_weight`, `d_input` or `output`. It is a numpy array, or a device array if an
-        operand is one.
+        operand is one. For arrays of PyTorch, JAX or CuPy, which are not copied, it is one of
+        theirs.
 
     Raises:
         InvalidArray: A shape, a type or a device is not that of the kernel.

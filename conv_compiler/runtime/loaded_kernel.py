@@ -24,7 +24,14 @@ from conv_compiler.runtime import forks
 from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
-from conv_compiler.runtime.devices import find_device, open_device, reason, targets_of
+from conv_compiler.runtime.devices import (
+    find_device,
+    number_of,
+    open_device,
+    reason,
+    targets_of,
+)
+from conv_compiler.runtime.dlpack import exported, imported, is_foreign
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
 # ours comes out as.
@@ -55,10 +62,12 @@ class Kernel:
     Operands and result are those of the problem's direction (`problem/directions.py`). A kernel
     whose elementwise op takes a tensor d has it as third operand.
 
-    numpy arrays give a numpy array; where either operand is a device array (see `put`), so is the
-    result. Calls return when the device is done; on the CPU the calling thread waits as a batch
-    thread (`batch_scheduling.py`). In a child made by fork the kernel is loaded again at its next
-    use.
+    numpy arrays give a numpy array; where an operand is a device array (see `put`), so is the
+    result. Arrays of other libraries (PyTorch, JAX, CuPy) are read where they lie, and give an
+    array of the first one's library.
+
+    Calls return when the device is done; on the CPU the calling thread waits as a batch thread
+    (`batch_scheduling.py`). In a child made by fork the kernel is loaded again at its next use.
     """
 
     __slots__ = (
@@ -124,6 +133,9 @@ class Kernel:
             raise InvalidArray(
                 f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
             )
+        like = next((array for array in operands if is_foreign(array)), None)
+        if like is not None:
+            return self._exchanged(like, operands)
         on_device = False
         for tensor, array in zip(self.operands, operands, strict=True):
             if isinstance(array, iree.DeviceArray):
@@ -131,8 +143,8 @@ class Kernel:
                 check_device(tensor.name, array, self._config.device, self.device)
             elif not isinstance(array, np.ndarray):
                 raise InvalidArray(
-                    f"{tensor.name} {type(array).__name__}: not a numpy or device array; "
-                    "convert it with numpy.asarray"
+                    f"{tensor.name} {type(array).__name__}: not an array of numpy, of a device or "
+                    "of a library with DLPack; convert it with numpy.asarray"
                 )
             tensor.check(array)
         images = self._images(operands)
@@ -149,6 +161,22 @@ class Kernel:
             _drop_devices()
             raise
         return keeping(result, self._config) if on_device else to_numpy(result)
+
+    def _exchanged(self, like: Any, operands: tuple[Any, ...]) -> Any:
+        """Run once with arrays of another library, and give the result as one like `like`."""
+        row, number = find_device(self.device), number_of(self.device)
+        host = open_device("cpu", "host").device if row.virtual else self._config.device
+        taken = []
+        for tensor, array in zip(self.operands, operands, strict=True):
+            if is_foreign(array):
+                array = imported(tensor.name, array, host, row.memory, number)
+                if isinstance(array, iree.DeviceArray):
+                    array = to_numpy(array) if row.virtual else keeping(array, self._config)
+            taken.append(array)
+        result = self(*taken)
+        if isinstance(result, np.ndarray):
+            result = iree.asdevicearray(host, result)
+        return exported(result, like, row.memory, number)
 
     def _images(self, operands: tuple[Any, ...]) -> int | None:
         """The images of operands with a dynamic batch, None without; InvalidArray where they

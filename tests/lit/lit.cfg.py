@@ -10,6 +10,7 @@ import importlib
 import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import lit.formats
@@ -28,6 +29,8 @@ config.test_exec_root = str(scratch)
 sys.path.insert(0, str(root))
 compiler_path = importlib.import_module("conv_compiler.compiler.stages").compiler_path
 config.available_features.update(importlib.import_module("conv_compiler.targets.host").host_flags())
+# For examples with a library of an extra.
+config.available_features.update(name for name in ("torch", "jax") if find_spec(name))
 config.environment["CONV_COMPILER_CACHE"] = str(scratch / "cache")
 config.environment["PYTHONPATH"] = str(root)
 

@@ -35,6 +35,7 @@ FLOORS = (
     "runtime",
     "verification",
     "tuning",
+    "torch",
     "frontends",
     "commands",
     "cli",

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of other libraries by DLPack: taken where they lie, results given back as their kind.
+
+DLPack is how PyTorch, JAX and CuPy exchange arrays (github.com/dmlc/dlpack; the Python array API
+standard on `__dlpack__` and `from_dlpack`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import iree.runtime as iree
+import numpy as np
+
+from conv_compiler.errors import InvalidArray
+from conv_compiler.runtime.dlpack_capsule import lies_as_iree_wants, viewed
+
+
+class Memory(IntEnum):
+    """Whose memory an array lies in: DLDeviceType of dlpack.h."""
+
+    HOST = 1
+    CUDA = 2
+    ROCM = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """The stream behind which a library puts its work on an array, and the call that waits for it.
+
+    `number` is what `__dlpack__` is given for the driver's default stream.
+    """
+
+    number: int
+    library: str
+    wait: str
+
+
+_STREAMS = MappingProxyType(
+    {
+        Memory.CUDA: Stream(number=1, library="libcuda.so.1", wait="cuStreamSynchronize"),
+        Memory.ROCM: Stream(number=0, library="libamdhip64.so", wait="hipStreamSynchronize"),
+    }
+)
+
+
+@lru_cache
+def _waiting(memory: Memory) -> Any:
+    """The driver's function that waits for its default stream."""
+    stream = _STREAMS[memory]
+    return getattr(ctypes.CDLL(stream.library), stream.wait)
+
+
+def is_foreign(array: Any) -> bool:
+    """Whether an array is of another library than numpy and IREE, and can be exchanged."""
+    return hasattr(array, "__dlpack_device__") and not isinstance(array, np.ndarray)
+
+
+def library_of(array: Any) -> Any:
+    """The module whose `from_dlpack` makes arrays of this kind; InvalidArray without one."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    for kind in type(array).__mro__:
+        module = sys.modules.get(kind.__module__.partition(".")[0])
+        if hasattr(module, "from_dlpack"):
+            return module
+    raise InvalidArray(
+        f"array {type(array).__name__}: its library has no from_dlpack; convert it with "
+        "numpy.asarray"
+    )
+
+
+def imported(name: str, array: Any, device: Any, memory: Memory, number: int) -> Any:
+    """The array for a kernel on an IREE device with this memory and number.
+
+    It is a device array that shares the memory. IREE takes arrays that are dense and aligned to 64
+    bytes. Others come as a numpy array of the same memory on the host, and as a copy elsewhere.
+    Raises InvalidArray for an array in other memory, and for one that its
+    library does not hand over.
+    """
+    where, index = array.__dlpack_device__()
+    if where != memory or (memory is not Memory.HOST and index != number):
+        raise InvalidArray(
+            f"{name}: an array of another device than the kernel's; move it there first"
+        )
+    capsule = _capsule(name, array, memory)
+    if not lies_as_iree_wants(capsule):
+        if memory is Memory.HOST:
+            return viewed(name, capsule)
+        capsule = _capsule(name, _copy(array), memory)
+    view = device.from_dlpack_capsule(capsule)
+    if memory is not Memory.HOST:
+        _waiting(memory)(None)
+    return iree.DeviceArray(device, view, implicit_host_transfer=True)
+
+
+def _capsule(name: str, array: Any, memory: Memory) -> Any:
+    """The array's DLPack capsule, behind its library's pending work."""
+    try:
+        if memory is Memory.HOST:
+            return array.__dlpack__()
+        return array.__dlpack__(stream=_STREAMS[memory].number)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidArray(
+            f"{name}: its library does not hand it over ({str(error).rstrip('.')}); "
+            "give one that it does"
+        ) from error
+
+
+def _copy(array: Any) -> Any:
+    """A dense copy, by its library."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__().asarray(array, copy=True, order="C")
+    return array.contiguous().clone()
+
+
+class _Exported:
+    """A device array for any library's `from_dlpack`."""
+
+    def __init__(self, array: Any, memory: Memory, number: int) -> None:
+        self._array, self._where = array, (int(memory), number)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._where
+
+    def __dlpack__(self, **_asked: Any) -> Any:
+        # Of no stream: a call returns when the device is done.
+        array = self._array
+        return array._device.create_dlpack_capsule(array._buffer_view, *self._where)
+
+
+def exported(array: Any, like: Any, memory: Memory, number: int) -> Any:
+    """A device array as one of the library of `like`, in the same memory."""
+    return library_of(like).from_dlpack(_Exported(array, memory, number))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is in a DLPack capsule: whether IREE takes it as it lies, and the same as a numpy array.
+
+`numpy.from_dlpack` takes neither bf16 nor 8-bit floats, which are types of `ml_dtypes`. The structs
+are those of dlpack.h, version 0.8.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from types import MappingProxyType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from conv_compiler.errors import InvalidArray
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor, with DLDevice and DLDataType; DLManagedTensor begins with one."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+# (DLDataTypeCode, bits) -> numpy's type.
+_TYPES = MappingProxyType(
+    {
+        **{(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)},
+        **{(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)},
+        (4, 16): np.dtype(ml_dtypes.bfloat16),
+        (10, 8): np.dtype(ml_dtypes.float8_e4m3fn),
+        (11, 8): np.dtype(ml_dtypes.float8_e4m3fnuz),
+        (12, 8): np.dtype(ml_dtypes.float8_e5m2),
+        (13, 8): np.dtype(ml_dtypes.float8_e5m2fnuz),
+    }
+)
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+class _Memory:
+    """Memory for numpy, alive as long as an array of it is, for it has the capsule."""
+
+    def __init__(self, capsule: Any, address: int, strides: tuple[int, ...], view: Any) -> None:
+        self._capsule = capsule
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, True),
+            "strides": strides,
+            **view,
+        }
+
+
+# IREE 3.13's heap buffers (runtime/src/iree/hal/buffer_heap.c), and the codes of types that its
+# bindings import (runtime/bindings/python/hal.cc).
+_ALIGNMENT = 64
+_IMPORTED = (0, 2, 4)
+
+
+def _tensor(capsule: Any) -> Any:
+    return _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+
+
+def lies_as_iree_wants(capsule: Any) -> bool:
+    """Whether IREE takes a capsule: dense, aligned, of one of its types, and not empty.
+
+    It must be asked before IREE is: a capsule that IREE refuses is used up all the same.
+    """
+    tensor = _tensor(capsule)
+    sizes = tensor.shape[: tensor.ndim]
+    if 0 in sizes or tensor.code not in _IMPORTED:
+        return False
+    if (tensor.data + tensor.byte_offset) % _ALIGNMENT:
+        return False
+    if not tensor.strides:
+        return True
+    step = 1
+    for size, stride in zip(reversed(sizes), tensor.strides[: tensor.ndim][::-1], strict=True):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def viewed(name: str, capsule: Any) -> np.ndarray[Any, Any]:
+    """A numpy array that shares the memory of a capsule on the host, and must not be written.
+
+    Raises InvalidArray for a type that no kernel takes.
+    """
+    tensor = _tensor(capsule)
+    dtype = _TYPES.get((tensor.code, tensor.bits))
+    if dtype is None or tensor.lanes != 1:
+        raise InvalidArray(
+            f"{name}: of DLPack's type {tensor.code} with {tensor.bits} bits, which no kernel "
+            "takes; see conv-compiler list dtypes"
+        )
+    shape = tuple(tensor.shape[: tensor.ndim])
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    if tensor.strides:
+        strides = tuple(dtype.itemsize * step for step in tensor.strides[: tensor.ndim])
+    else:
+        strides = np.empty(shape, dtype).strides
+    # Of a type numpy's interface knows, and then of the one it is.
+    raw = f"|V{dtype.itemsize}"
+    view = {"shape": shape, "typestr": raw}
+    memory = _Memory(capsule, tensor.data + tensor.byte_offset, strides, view)
+    return np.asarray(memory).view(dtype)

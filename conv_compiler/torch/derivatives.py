@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Autograd of the three ops: each is linear in both operands, so the other two are its derivatives.
+
+With s the sizes, L = fwd(x, w), and <.,.> the sum of products:
+<fwd(x, w), y> = <x, bwd_data(y, w)> = <w, bwd_weight(x, y)>.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from conv_compiler.torch.layouts import is_last
+from conv_compiler.torch.ops import bwd_data, bwd_weight, fwd
+
+Gradients = tuple[Tensor | None, ...]
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], first_size: int) -> None:
+    """Save both operands and the sizes, which are the arguments from `first_size` on."""
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.sizes, ctx.arguments = inputs[first_size:], len(inputs)
+
+
+def _gradients(ctx: Any, *found: Tensor | None) -> Gradients:
+    return (*found, *[None] * (ctx.arguments - len(found)))
+
+
+def _d_input(ctx: Any, y: Tensor, w: Tensor, x: Tensor) -> Tensor:
+    """The gradient that lies as x does, of operands in the places of d_output and weight."""
+    found: Tensor = bwd_data(y, w, x.shape[2:], is_last(x), *ctx.sizes)
+    return found
+
+
+def _d_weight(ctx: Any, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
+    """The gradient that lies as w does, of operands in the places of input and d_output."""
+    found: Tensor = bwd_weight(x, y, w.shape[2:], is_last(w), *ctx.sizes)
+    return found
+
+
+def _fwd_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _keep(ctx, inputs, 3)
+
+
+def _fwd_backward(ctx: Any, d_output: Tensor) -> Gradients:
+    x, w = ctx.saved_tensors
+    needs = ctx.needs_input_grad
+    return _gradients(
+        ctx,
+        _d_input(ctx, d_output, w, x) if needs[0] else None,
+        _d_weight(ctx, x, d_output, w) if needs[1] else None,
+        d_output.transpose(0, 1).flatten(1).sum(1) if needs[2] else None,
+    )
+
+
+def _bwd_data_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _keep(ctx, inputs, 4)
+
+
+def _bwd_data_backward(ctx: Any, dd_input: Tensor) -> Gradients:
+    y, w = ctx.saved_tensors
+    needs = ctx.needs_input_grad
+    return _gradients(
+        ctx,
+        fwd(dd_input, w, None, *ctx.sizes) if needs[0] else None,
+        _d_weight(ctx, dd_input, y, w) if needs[1] else None,
+    )
+
+
+def _bwd_weight_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _keep(ctx, inputs, 4)
+
+
+def _bwd_weight_backward(ctx: Any, dd_weight: Tensor) -> Gradients:
+    x, y = ctx.saved_tensors
+    needs = ctx.needs_input_grad
+    return _gradients(
+        ctx,
+        _d_input(ctx, y, dd_weight, x) if needs[0] else None,
+        fwd(x, dd_weight, None, *ctx.sizes) if needs[1] else None,
+    )
+
+
+fwd.register_autograd(_fwd_backward, setup_context=_fwd_setup)
+bwd_data.register_autograd(_bwd_data_backward, setup_context=_bwd_data_setup)
+bwd_weight.register_autograd(_bwd_weight_backward, setup_context=_bwd_weight_setup)

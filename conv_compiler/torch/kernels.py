@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel of a direction of a layer: found by what decides it, compiled at its first use."""
+
+from __future__ import annotations
+
+import atexit
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+
+from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.targets import TARGETS
+from conv_compiler.torch.layouts import as_it_lies, as_named, dense, layout
+
+DTYPES = MappingProxyType(
+    {
+        torch.float32: "f32",
+        torch.float16: "f16",
+        torch.bfloat16: "bf16",
+        torch.float64: "f64",
+    }
+)
+Sizes = tuple[int, ...]
+
+
+class Call(NamedTuple):
+    """What decides a kernel. `n` to `dilation` are the fields of ConvProblem; images and weight lie
+    with channels last or as PyTorch names the axes."""
+
+    direction: str
+    device: torch.device
+    dtype: torch.dtype
+    data_last: bool
+    weight_last: bool
+    n: int
+    g: int
+    k: int
+    c: int
+    image: Sizes
+    filter: Sizes
+    stride: Sizes
+    pad: Sizes
+    dilation: Sizes
+
+    def problem(self) -> ConvProblem:
+        """The problem; UnsupportedProblem for a type that has no kernel or a size that is none."""
+        if self.dtype not in DTYPES:
+            known = ", ".join(_name(dtype) for dtype in DTYPES)
+            raise UnsupportedProblem(
+                f"dtype {_name(self.dtype)}: has no kernel; use {known}, or leave "
+                f"{self.direction} to PyTorch"
+            )
+        dtype = DTYPES[self.dtype]
+        return ConvProblem(
+            direction=self.direction,
+            n=self.n,
+            g=self.g,
+            k=self.k,
+            c=self.c,
+            image=self.image,
+            filter=self.filter,
+            stride=self.stride,
+            pad_low=self.pad,
+            dilation=self.dilation,
+            layout=layout(self.data_last, self.weight_last, len(self.image)),
+            dtype=dtype,
+            weight_dtype=dtype,
+        )
+
+    @property
+    def result_last(self) -> bool:
+        """Whether the result's channels lie last."""
+        return self.weight_last if self.direction == "bwd_weight" else self.data_last
+
+    def compute(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """The result of the operands, in the order of the direction's kernel."""
+        second_last = self.data_last if self.direction == "bwd_weight" else self.weight_last
+        result = kernel_of(self)(
+            as_it_lies(dense(first.detach(), self.data_last), self.data_last),
+            as_it_lies(dense(second.detach(), second_last), second_last),
+        )
+        return as_named(result, self.result_last)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def target_of(device: torch.device) -> tuple[str, str]:
+    """(target, name of the device) of a device of PyTorch; UnsupportedTarget where there is none.
+
+    An NVIDIA card runs the code of the newest chip in the table that is no newer than the card.
+    """
+    if device.type == "cpu":
+        return "cpu", "cpu"
+    if device.type != "cuda":
+        raise UnsupportedTarget(f"device {device}: has no kernels; use cpu or cuda")
+    if torch.version.hip:
+        chip = torch.cuda.get_device_properties(device).gcnArchName.partition(":")[0]
+        return chip, f"hip://{device.index}"
+    major, minor = torch.cuda.get_device_capability(device)
+    chips = [row.chip for row in TARGETS.values() if row.backend == "cuda"]
+    fitting = [chip for chip in chips if int(chip.removeprefix("sm_")) <= 10 * major + minor]
+    if not fitting:
+        raise UnsupportedTarget(f"device {device}: older than {min(chips)}; use cpu")
+    return max(fitting), f"cuda://{device.index}"
+
+
+@cache
+def kernel_of(call: Call) -> Any:
+    """The loaded kernel of a call."""
+    # Not at the top: PyTorch never lets go of its ops, so what their globals reach outlives the
+    # interpreter, and IREE's bindings report each object that does.
+    from conv_compiler.compiler.compile import compile
+    from conv_compiler.runtime.kernel import load
+
+    target, device = target_of(call.device)
+    return load(compile(call.problem(), target), device)
+
+
+atexit.register(kernel_of.cache_clear)
