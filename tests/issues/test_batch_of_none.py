@@ -14,16 +14,17 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.runtime.kernel import load, run
 from conv_compiler.verification.verify import verify
+from tests.turns import in_turn
 
 SIZES = {"g": 2, "k": 3, "c": 4, "image": (5, 5), "filter": (3, 3)}
 NONE = ConvProblem(n=0, **SIZES)
 DEVICES = {"cpu": None, "gfx942": "vgpu", "gfx1100": "vgpu"}
 
 
-@pytest.mark.parametrize("elementwise", ["", "bilinear(0.5,2)"])
-@pytest.mark.parametrize("layout", ["NHWGC_GKYXC_NHWGK", "NCHW_KCYX_NKHW"])
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.parametrize(
+    ("target", "direction", "layout", "elementwise"),
+    in_turn(DEVICES, DIRECTIONS, ["NHWGC_GKYXC_NHWGK", "NCHW_KCYX_NKHW"], ["", "bilinear(0.5,2)"]),
+)
 def test_it_is_right(target, direction, layout, elementwise):
     problem = ConvProblem(n=0, **SIZES, direction=direction, layout=layout, elementwise=elementwise)
     report = verify(problem, target, device=DEVICES[target]).require()

@@ -25,6 +25,7 @@ from conv_compiler.targets import find_target
 from conv_compiler.verification.reference import reference
 from conv_compiler.verification.tolerance import tolerance
 from conv_compiler.verification.verify import compare, inputs, verify_artifact
+from tests.turns import in_turn
 
 SIZES = {"dense": {"k": 5, "c": 4, "g": 2}, "depthwise": {"k": 1, "c": 1, "g": 6}}
 
@@ -43,10 +44,9 @@ def operand_roles(problem, chip, split_k):
             yield strategy.name, loops[2], loops[0], loops[1]
 
 
-@pytest.mark.parametrize("split_k", [1, 3])
-@pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("ndim", [1, 2, 3])
-@pytest.mark.parametrize("row", LAYOUTS, ids=lambda row: row.spell(2))
+@pytest.mark.parametrize(
+    ("row", "ndim", "sizes", "split_k"), in_turn(LAYOUTS, [1, 2, 3], SIZES, [1, 3])
+)
 def test_operand_0_carries_m_and_operand_1_carries_n(row, ndim, sizes, split_k):
     for taps in (1, 2):  # a pointwise problem takes a way of its own
         problem = ConvProblem(

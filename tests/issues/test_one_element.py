@@ -12,6 +12,7 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.verification.verify import verify
 from tests.chips import EXECUTED, each
+from tests.turns import in_turn
 
 ONE = {"n": 1, "k": 1, "c": 1, "image": (1, 1), "filter": (1, 1)}
 PROBLEMS = [
@@ -29,8 +30,7 @@ def test_it_is_right(target, problem):
     verify(problem, target, device="vgpu" if target != "cpu" else None, budget=0.0).require()
 
 
-@pytest.mark.parametrize("split_k", [1, 2])
-@pytest.mark.parametrize("chip", each(EXECUTED))
+@pytest.mark.parametrize(("chip", "split_k"), in_turn(each(EXECUTED), [1, 2]))
 def test_split_or_not(chip, split_k):
     report = verify(PROBLEMS[0], chip, "implicit_gemm", split_k, device="vgpu", budget=0.0)
     assert report.require().artifact.main_kernel.mma

@@ -12,6 +12,7 @@ import pytest
 
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.verification.verify import verify
+from tests.turns import in_turn
 
 SMALLEST = ConvProblem(
     n=2,
@@ -50,10 +51,15 @@ FORWARD = ConvProblem(
 )
 
 
-@pytest.mark.parametrize("split_k", [1, 2])
-@pytest.mark.parametrize("strategy", ["implicit_gemm", "vector_gemm"])
-@pytest.mark.parametrize("problem", [SMALLEST, SEEN, FORWARD], ids=["smallest", "seen", "forward"])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize(
+    ("chip", "problem", "strategy", "split_k"),
+    in_turn(
+        ["gfx942", "gfx1100"],
+        [SMALLEST, SEEN, FORWARD],
+        ["implicit_gemm", "vector_gemm"],
+        [1, 2],
+    ),
+)
 def test_no_vector_reaches_past_the_last_pixel(chip, problem, strategy, split_k):
     if strategy == "implicit_gemm" and problem.dtype == "f32" and chip == "gfx1100":
         pytest.skip("gfx1100 has no matrix instruction of f32")

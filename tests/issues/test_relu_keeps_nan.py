@@ -12,11 +12,13 @@ import pytest
 import conv_compiler
 from conv_compiler import ConvProblem
 from conv_compiler.runtime.kernel import load
+from tests.turns import in_turn
 
 
-@pytest.mark.parametrize("where", ["elementwise", "input_op"])
-@pytest.mark.parametrize("dtype", ["f16", "f32", "f8E5M2"])
-@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1201"])
+@pytest.mark.parametrize(
+    ("target", "dtype", "where"),
+    in_turn(["cpu", "gfx942", "gfx1201"], ["f16", "f32", "f8E5M2"], ["elementwise", "input_op"]),
+)
 def test_nan_stays(target: str, dtype: str, where: str) -> None:
     problem = ConvProblem(
         n=1, k=1, c=4, image=(1,), filter=(1,), dtype=dtype, weight_dtype="f32", **{where: "relu"}

@@ -13,6 +13,7 @@ from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
+from tests.turns import in_turn
 
 PROBLEM = ConvProblem(n=4, k=32, c=32, image=(9, 9), filter=(3, 3))
 FLAGS = ["-n", "4", "-k", "32", "-c", "32", "--image", "9x9", "--filter", "3x3"]
@@ -62,11 +63,17 @@ def test_a_lost_main_loop_is_an_error(chip, name, sequences, tmp_path):
         compile(PROBLEM, chip, StrategyRequest(name=name, script=script(*sequences)))
 
 
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201", "sm_80"])
-@pytest.mark.parametrize("name", ["implicit_gemm", "vector_gemm"])
-@pytest.mark.parametrize(("n", "split_k"), [(4, 1), (1, 1), (64, 2)])
-def test_a_changed_step_is_replaced_and_said(chip, name, n, split_k, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("chip", "name", "size"),
+    in_turn(
+        ["gfx942", "gfx1201", "sm_80"],
+        ["implicit_gemm", "vector_gemm"],
+        [(4, 1), (1, 1), (64, 2)],
+    ),
+)
+def test_a_changed_step_is_replaced_and_said(chip, name, size, tmp_path, capsys):
     """Of many iterations, and of one, which leaves no loop."""
+    n, split_k = size
     image = (9, 9) if n > 1 else (3, 3)
     problem = ConvProblem(n=n, k=32, c=32, image=image, filter=(3, 3))
     text = ours(problem, chip, name, tmp_path, split_k)
@@ -79,8 +86,8 @@ def test_a_changed_step_is_replaced_and_said(chip, name, n, split_k, tmp_path, c
     ).strategy.script
     own = tmp_path / "own.mlir"
     own.write_text(changed)
-    size = "x".join(map(str, image))
-    flags = f"-n {n} -k 32 -c 32 --image {size} --filter 3x3 --target {chip}".split()
+    pixels = "x".join(map(str, image))
+    flags = f"-n {n} -k 32 -c 32 --image {pixels} --filter 3x3 --target {chip}".split()
     words = [*flags, "--strategy", name, "--split-k", str(split_k), "--schedule", str(own)]
     assert main(["inspect", *words]) == 0
     assert "replaced  @cleanup\n" in capsys.readouterr().out
