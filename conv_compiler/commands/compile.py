@@ -28,7 +28,7 @@ COLUMNS = (
     right("time", "compile_seconds", seconds, rank=7),
     left("cached", "cached", lambda cached: "yes" if cached else "no", rank=7),
 )
-EXAMPLE = "compile -n 2 -k 16 -c 8 --image 9x9 --filter 3x3 -o w.vmfb"
+EXAMPLE = "compile -n 2 -k 8 -c 8 --image 9x9 --filter 1x1 -o x.vmfb"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

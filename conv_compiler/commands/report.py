@@ -7,7 +7,6 @@ step.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -117,6 +116,8 @@ def _print_csv(rows: Sequence[Row]) -> None:
     plain = [flat(row) for row in rows]
     header = dict.fromkeys(key for row in plain for key in row)
     if header:
+        import csv
+
         writer = csv.DictWriter(sys.stdout, list(header), lineterminator="\n")
         writer.writeheader()
         writer.writerows(plain)

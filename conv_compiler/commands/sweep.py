@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from conv_compiler.commands.arguments import add_problems, jobs
 from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
 from conv_compiler.commands.report import progress, show
-from conv_compiler.commands.speed import measured, peak_share
+from conv_compiler.commands.speed import measured
 from conv_compiler.frontends.flags import size
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> list[dict[str, An
                 "time": "measured" if one.measured else "modelled",
                 "tflops": problem.flops / one.seconds / 1e12,
                 "gb_per_s": problem.bytes / one.seconds / 1e9,
-                "of_peak": peak_share(problem, target, one.seconds),
                 **(measured(problem, target, one.times) if one.times else {}),
                 "passed": report.passed if report else None,
                 "verdict": report.verdict if report else "not run",
@@ -111,8 +110,7 @@ def _print(job: Job, rows: list[dict[str, Any]]) -> None:
     """Lines as ckProfiler's, each with how its time was found and whether it is right."""
 
     def speed(row: dict[str, Any]) -> str:
-        share = "" if row["of_peak"] is None else f", {100 * row['of_peak']:.1f}% of peak"
-        return f"{row['tflops']:.6g} TFlops, {row['gb_per_s']:.6g} GB/s{share}"
+        return f"{row['tflops']:.6g} TFlops, {row['gb_per_s']:.6g} GB/s"
 
     def named(row: dict[str, Any]) -> str:
         return f"{row['strategy']}, SplitK {row['split_k']}"
@@ -120,9 +118,11 @@ def _print(job: Job, rows: list[dict[str, Any]]) -> None:
     print(f"{job.problem.name} on {job.target.name}")
     valid = [row for row in rows if "error" not in row]
     for row in valid:
+        share = row.get("of_peak")
+        how = row["time"] if share is None else f"{row['time']}, {100 * share:.1f}% of peak"
         print(
             f"Perf: {row['seconds'] * 1e3:10.4f} ms, {speed(row)}, {named(row)} "
-            f"({row['time']}, {row['verdict']})"
+            f"({how}, {row['verdict']})"
         )
     for row in rows[len(valid) :]:
         print(f"refused: {named(row)}: {row['error']}")

@@ -54,5 +54,5 @@ def test_the_commands(line: str, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_types_of_the_docs(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "dtypes"]) == 0
+    assert main(["list", "dtypes", "--verbose"]) == 0
     assert capfd.readouterr().out in (ROOT / "docs" / "types.md").read_text()
