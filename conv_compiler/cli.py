@@ -15,7 +15,7 @@ from conv_compiler import __version__
 from conv_compiler.errors import ConvError
 from conv_compiler.frontends import starts_line
 from conv_compiler.frontends.flags import Parser
-from conv_compiler.storage.notices import ConvWarning
+from conv_compiler.storage.notices import ConvWarning, quiet
 
 # command -> what it does; each is the module of that name in conv_compiler.commands.
 COMMANDS = MappingProxyType(
@@ -35,14 +35,15 @@ COMMANDS = MappingProxyType(
 _PATHS = ("-o", "--output", "--input", "--d-output", "--d", "--schedule")
 
 _EPILOG = """\
-A problem is given by flags, by a MIOpenDriver or ckProfiler line (quoted, or unquoted as the last
-thing on the command line), by a file of such lines, or as JSON:
+A problem is given by flags, by a line of MIOpenDriver or ckProfiler (quoted, or
+unquoted as the last thing), by a file of such lines, or as JSON:
 
   conv-compiler verify -n 4 -k 64 -c 64 --image 56x56 --filter 3x3 --pad 1
-  conv-compiler compile --target gfx942 MIOpenDriver convfp16 -n 32 -c 256 -H 14 -W 14 -k 256 -F 4
-  conv-compiler verify "ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 2 4 8 8 3 28 1 1 1 1 all"
+  conv-compiler verify MIOpenDriver convfp16 -n 8 -c 64 -H 14 -W 14 -k 64 -F 4
   conv-compiler verify problems.txt --json
 """
+# What a shell that asks for completions sets: a mark for argcomplete, and the line as typed.
+_COMPLETING, _TYPED = "_ARGCOMPLETE", "COMP_LINE"
 
 
 def build_parser(command: str) -> Parser:
@@ -50,23 +51,20 @@ def build_parser(command: str) -> Parser:
 
     The other commands' modules are not imported: start-up is on the way of every cached compile.
     """
-    import argparse
-
-    raw = argparse.RawDescriptionHelpFormatter
     parser = Parser(
         prog="conv-compiler",
         description="Compile, run and verify gradients of grouped convolutions.",
         epilog=_EPILOG,
-        formatter_class=raw,
     )
     parser.add_argument("--version", action="version", version=f"conv-compiler {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, help in COMMANDS.items():
-        child = commands.add_parser(name, help=help, description=help, formatter_class=raw)
+        child = commands.add_parser(name, help=help, description=help)
         if name == command:
             module = import_module(f"conv_compiler.commands.{name}")
             module.configure(child)
             child.set_defaults(run=module.run)
+            child.epilog = f"example: conv-compiler {module.EXAMPLE}"
     return parser
 
 
@@ -74,9 +72,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns 0 when all went well, 1 when lines of a file were refused and the others went well, and
-    2 with one line on stderr when the command was refused.
+    2 with one line on stderr when the command was refused. Without a word it prints the help.
     """
+    if _COMPLETING in os.environ:
+        _complete(os.environ.get(_TYPED, ""))
     words = list(sys.argv[1:] if argv is None else argv)
+    if not words:
+        build_parser("").print_help()
+        return 0
     # An unquoted MIOpenDriver or ckProfiler line takes the rest of the command line.
     before = ["", *words]
     at = next(
@@ -89,12 +92,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(words, line)
 
 
+def _complete(typed: str) -> None:
+    """Print what may come next on a command line to the shell that asked, and exit."""
+    import argcomplete
+
+    command = next((word for word in typed.split() if word in COMMANDS), "")
+    argcomplete.autocomplete(build_parser(command))
+
+
 def _run(words: list[str], line: list[str]) -> int:
     try:
         parser = build_parser(next((word for word in words if word in COMMANDS), ""))
         args = parser.parse_args(words)
         args.line = line
-        status: int = args.run(args)
+        with quiet(args.quiet):
+            status: int = args.run(args)
         sys.stdout.flush()
         return status or int(getattr(args, "refused", 0) > 0)
     except ConvError as error:

@@ -305,7 +305,7 @@ class Lines:
                     ("demo", "more"),
                     (draw.choice(("wat", "", "Compile", "compile ", "-1", "\udcff")),),
                     ("--wat",),
-                    (),
+                    ("--",),
                     ("inspect", "-n", "1", "--stage", "wat"),
                     ("inspect", "--run", "--look", none + ".vmfb"),
                 )

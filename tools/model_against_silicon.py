@@ -245,12 +245,12 @@ def print_report(told: dict[str, Any]) -> None:
     """As tables."""
     print(f"{told['records']} published times, {told['trusted']} of them trusted")
     print("modelled over measured; the roofline is a bound, not a prediction\n")
-    show(told["errors"], ERRORS, False)
+    show(told["errors"], ERRORS)
     print("\nfaster than the least time:")
-    show(told["faster_than_least"], VIOLATIONS, False)
+    show(told["faster_than_least"], VIOLATIONS)
     if kernels := [row for row in told["rows"] if "ours" in row or "iree" in row]:
         print("\nkernels:")
-        show(kernels, KERNELS, False)
+        show(kernels, KERNELS)
 
 
 def main() -> int:

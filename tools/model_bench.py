@@ -334,9 +334,9 @@ def main() -> int:
         print(json.dumps(result, indent=1))
     else:
         print("modelled, not measured; ratio is IREE's time over ours")
-        show(found, COLUMNS, False)
+        show(found, COLUMNS)
         print()
-        show(result["summary"], SUMMARY, False)
+        show(result["summary"], SUMMARY)
     return 1 if any("ours_seconds" not in row for row in found) else 0
 
 

@@ -191,7 +191,7 @@ def run_all(folder: Path) -> bool:
             }
         )
         print(f"{number:02} {label}", file=sys.stderr, flush=True)
-    show(rows, COLUMNS, False)
+    show(rows, COLUMNS)
     (folder / "bench.json").write_text(json.dumps(rows, indent=1))
     return all(row["passed"] for row in rows)
 

@@ -65,7 +65,7 @@ def main() -> int:
     if arguments.json:
         print(json.dumps(rows, indent=1))
     else:
-        show(rows, COLUMNS, False)
+        show(rows, COLUMNS)
     return 0
 
 

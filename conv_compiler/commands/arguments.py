@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arguments that several commands share: problems, targets, strategy, split-K, output."""
+"""The problems of a command line, on the targets and with the splits that it names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conv_compiler.commands.report import say
-from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy, UnsupportedTarget
+from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
 from conv_compiler.frontends import (
     Request,
     SplitK,
@@ -22,10 +23,9 @@ from conv_compiler.frontends import (
     parse_tokens,
     read_file,
 )
-from conv_compiler.frontends.flags import add_problem_flags, from_values, size, sizes, stated
+from conv_compiler.frontends.flags import Parser, add_problem_flags, from_values, size, stated
 from conv_compiler.frontends.request import is_number
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS, Target, find_target
 
 
@@ -50,80 +50,43 @@ class Job:
 
 
 def add_problems(parser: argparse.ArgumentParser) -> None:
-    """Every way of giving problems, and `--batch` and `--split-k`."""
+    """Every way of giving problems, `--help-problem`, and `--batch` and `--split-k`."""
+    parser.usage = f"{parser.prog} [PROBLEM ...] [options]"
     parser.add_argument(
         "problems",
         nargs="*",
         metavar="PROBLEM",
-        help="a line of MIOpenDriver, ckProfiler, benchdnn, JSON, or a file of them (- for stdin)",
+        help="flags, a line (MIOpenDriver, ckProfiler), JSON, a file, -",
+    )
+    parser.add_argument(
+        "--help-problem", action=_HelpProblem, help="print the flags that state a problem"
     )
     add_problem_flags(parser)
     parser.add_argument(
         "--split-k",
         metavar="S",
-        help="parts of gemm_k: auto, occupancy, all, a number, or several: 1,2,4",
+        help="parts of gemm_k: auto, occupancy, all, or some: 1,2,4",
     )
-    parser.add_argument(
-        "--batch", type=size, metavar="N", help="use this batch size instead of the problems' own"
-    )
+    parser.add_argument("--batch", type=size, metavar="N", help="a batch size for all problems")
 
 
-def add_build(parser: argparse.ArgumentParser) -> None:
-    """Where to build for and how."""
-    parser.add_argument(
-        "--target",
-        metavar="T",
-        help="cpu, a chip or a CPU by name (list targets), several (a,b), or all (cpu)",
-    )
-    parser.add_argument(
-        "--strategy", metavar="NAME", help="see conv-compiler list strategies (the best that fits)"
-    )
-    parser.add_argument(
-        "--tile",
-        type=sizes,
-        metavar="MxNxK",
-        help="the tile as the strategy's line shows it (the fastest by the model)",
-    )
-    parser.add_argument(
-        "--schedule",
-        type=Path,
-        metavar="FILE",
-        help="a .mlir of your own; its named sequences replace ours (see inspect --stage schedule)",
-    )
+class _HelpProblem(argparse.Action):
+    """Print the flags of a problem and exit."""
 
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
 
-def wanted(args: argparse.Namespace) -> StrategyRequest:
-    """What `--strategy`, `--tile` and `--schedule` fix; the last's file is read."""
-    if args.strategy == "":
-        raise UnsupportedStrategy("strategy: none named; see conv-compiler list strategies")
-    tile = (args.tile,) if isinstance(args.tile, int) else args.tile or ()
-    try:
-        script = args.schedule.read_text(errors="replace") if args.schedule else ""
-    except ValueError as error:
-        raise UnsupportedStrategy(f"schedule {args.schedule}: {error}; name a file") from None
-    if args.schedule and not script.strip():
-        raise UnsupportedStrategy(f"schedule {args.schedule}: is empty; leave it out")
-    return StrategyRequest(name=args.strategy or "", tile=tile, script=script)
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print and exit."""
+        assert isinstance(parser, Parser)
+        print(parser.problem_help(), end="")
+        parser.exit()
 
 
 # Arguments beside the problems whose values are files to read.
 READ = ("schedule", "input", "weight", "d_output", "d")
 # What says how to build, and means nothing for what is built.
 _BUILD = ("split_k", "batch", "target", "strategy", "tile", "schedule")
-
-
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """`--device`."""
-    parser.add_argument(
-        "--device",
-        metavar="D",
-        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (default: the target's)",
-    )
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """`--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def requests(args: argparse.Namespace) -> tuple[Request, ...]:

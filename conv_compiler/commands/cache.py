@@ -8,22 +8,23 @@ import json
 from datetime import datetime
 from typing import Any
 
-from conv_compiler.commands.arguments import add_json
+from conv_compiler.commands.options import add_output, output
 from conv_compiler.commands.report import left, right, show
 
 COLUMNS = (
-    left("problem", "name"),
+    left("problem", "name", shape="cut"),
     left("target", "target"),
     right("bytes", "bytes"),
-    left("last used", "used"),
-    left("file", "vmfb"),
+    left("last used", "used", rank=1),
+    left("file", "vmfb", rank=2),
 )
+EXAMPLE = "cache"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("action", nargs="?", choices=("show", "clear"), default="show")
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,17 +32,21 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.storage.cache import Cache
     from conv_compiler.vgpu.programs import Programs
 
+    how = output(args)
     cache, programs = Cache.default(), Programs.default()
     if args.action == "clear":
         counts = {"cleared": cache.clear(), "programs": programs.clear()}
         text = "cleared {cleared} artifacts and {programs} decoded programs of the virtual GPU"
-        print(json.dumps(counts) if args.json else text.format(**counts))
+        if args.csv:
+            show([counts], (), how)
+        else:
+            print(json.dumps(counts) if args.json else text.format(**counts))
         return 0
     rows = [_row(cache, *entry) for entry in cache.entries()]
-    if args.json:
+    if not how.is_table:
         rows += programs.rows()
-    show(rows, COLUMNS, args.json)
-    if not args.json:
+    show(rows, COLUMNS, how)
+    if how.is_table:
         total, limit = sum(row["bytes"] for row in rows), cache.limit_bytes
         print(f"{len(rows)} artifacts, {total} bytes of at most {limit}, in {cache.folder}")
         print(programs.text())

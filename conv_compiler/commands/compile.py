@@ -10,16 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.artifacts.embedded import VMFB
-from conv_compiler.commands.arguments import (
-    Job,
-    add_build,
-    add_json,
-    add_problems,
-    jobs,
-    read_files,
-    wanted,
-)
+from conv_compiler.commands.arguments import Job, add_problems, jobs, read_files
 from conv_compiler.commands.batch import Row, require, rows_of
+from conv_compiler.commands.options import add_build, add_output, output, wanted
 from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.errors import InvalidOutput, UnsupportedProblem
@@ -31,11 +24,11 @@ if TYPE_CHECKING:
 COLUMNS = (
     *PROBLEM,
     *KERNEL,
-    right("given up", "rejected", lambda rejected: str(len(rejected))),
-    right("time", "compile_seconds", seconds),
-    left("cached", "cached", lambda cached: "yes" if cached else "no"),
-    left("file", "vmfb"),
+    right("given up", "rejected", lambda rejected: str(len(rejected)), rank=8),
+    right("time", "compile_seconds", seconds, rank=7),
+    left("cached", "cached", lambda cached: "yes" if cached else "no", rank=7),
 )
+EXAMPLE = "compile -n 2 -k 8 -c 8 --image 9x9 --filter 1x1 -o x.vmfb"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PATH",
-        help="write x.vmfb, with its facts inside; a folder takes several (left in the cache)",
+        help="x.vmfb, or a folder for several (left in the cache)",
     )
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,7 +63,13 @@ def run(args: argparse.Namespace) -> int:
 
     rows = rows_of(every, "compile", build)
     refused = any("error" in row for row in rows)
-    show(rows, (*COLUMNS, left("result", "verdict")) if refused else COLUMNS, args.json)
+    form = output(args)
+    result = left("result", "verdict", shape="wrap")
+    show(rows, (*COLUMNS, result) if refused else COLUMNS, form)
+    if form.is_table:  # a path is of use whole only
+        for row in rows:
+            if "vmfb" in row:
+                print(f"file  {row['vmfb']}")
     require(rows)
     return 0
 

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.commands.arguments import add_json
 from conv_compiler.commands.batch import require
+from conv_compiler.commands.options import add_output, output
 from conv_compiler.commands.report import progress, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.commands.verify import RESULT, report_row
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from conv_compiler.verification.verify import Report
 
 LAYERS = Path(__file__).parent.parent / "problems" / "resnet50.txt"
-COLUMNS = (*PROBLEM, *KERNEL, *RESULT)
+COLUMNS = (*PROBLEM, *(column.ranked(column.rank + 3) for column in KERNEL), *RESULT)
+EXAMPLE = "demo --batch 2"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="other layers (ResNet-50)",
     )
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,9 +70,12 @@ def run(args: argparse.Namespace) -> int:
         f"{args.problems.stem}: weight gradients in {layers[0].problem.dtype}; error: largest "
         "difference from float64 over largest value, on random data"
     )
-    show(rows, COLUMNS, args.json, title)
+    how = output(args)
+    if how.is_table:
+        print(title)
+    show(rows, COLUMNS, how)
     require(reports)
-    if not args.json:
+    if how.is_table:
         minutes, seconds = divmod(round(time.perf_counter() - started), 60)
         print(
             f"{len(layers)} layers: exact on integers, within tolerance on random data and bitwise "

@@ -8,49 +8,45 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import (
-    add_build,
-    add_json,
-    add_problems,
-    artifact_path,
-    one,
-    wanted,
-)
-from conv_compiler.commands.report import left, right, show
+from conv_compiler.commands.arguments import add_problems, artifact_path, one
+from conv_compiler.commands.options import add_build, add_output, output, wanted
+from conv_compiler.commands.report import left, right, show, show_numbered
 from conv_compiler.compiler.stage_names import STAGES
+from conv_compiler.errors import UnsupportedProblem
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
 
 COLUMNS = (
-    left("kernel", "name"),
+    left("kernel", "name", shape="cut"),
     left("role", "role"),
-    left("MMA", "mma", lambda mma: " ".join(f"{k} x{n}" for k, n in mma.items()) or "-"),
+    left("MMA", "mma", lambda mma: " ".join(f"{k} x{n}" for k, n in mma.items()) or "-", rank=1),
     right("VGPRs", "vgprs"),
-    right("AGPRs", "agprs"),
-    right("SGPRs", "sgprs"),
-    right("LDS", "lds_bytes"),
-    right("scratch", "scratch_bytes"),
-    right("spills", "spills"),
-    right("threads", "workgroup_size"),
+    right("AGPRs", "agprs", rank=5),
+    right("SGPRs", "sgprs", rank=6),
+    right("LDS", "lds_bytes", rank=1),
+    right("scratch", "scratch_bytes", rank=4),
+    right("spills", "spills", rank=2),
+    right("threads", "workgroup_size", rank=3),
 )
 # Dynamic counts of a run on the virtual GPU: wave-instructions by class, bytes, cache lines.
 COUNTS = (
-    left("kernel", "kernel"),
-    right("workgroups", "workgroups"),
+    left("kernel", "kernel", shape="cut"),
+    right("workgroups", "workgroups", rank=5),
     right("waves", "waves"),
     right("matrix", "matrix"),
     right("VALU", "valu"),
-    right("SALU", "salu"),
-    right("LDS reads", "lds_read"),
-    right("writes", "lds_write"),
-    right("conflict cycles", "lds_conflict_cycles"),
-    right("memory reads", "global_read"),
-    right("writes", "global_write"),
-    right("lines read", "global_read_lines"),
-    right("barriers", "barrier"),
-    right("waits", "wait"),
+    right("SALU", "salu", rank=3),
+    right("LDS reads", "lds_read", rank=1),
+    right("writes", "lds_write", rank=4),
+    right("conflict cycles", "lds_conflict_cycles", rank=1),
+    right("memory reads", "global_read", rank=2),
+    right("writes", "global_write", rank=4),
+    right("lines read", "global_read_lines", rank=6),
+    right("barriers", "barrier", rank=7),
+    right("waits", "wait", rank=7),
 )
+EXAMPLE = "inspect wgrad.vmfb --model"
 PRINTED = STAGES[:-1]
 
 
@@ -62,28 +58,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--stage",
         action="append",
         choices=PRINTED,
-        help="print this stage's text; may be repeated (the kernels' facts)",
+        metavar="STAGE",
+        help=f"{' '.join(PRINTED)}",
     )
     counted = parser.add_mutually_exclusive_group()
     counted.add_argument(
         "--run",
         action="store_true",
         dest="counts",  # `run` is the command's own function
-        help="run the kernels on the virtual GPU and count what they execute (AMD targets)",
+        help="count what kernels execute on the virtual GPU (AMD)",
     )
     parser.add_argument(
         "--model",
         action="store_true",
-        help="model the time of every kernel (AMD targets; with --run, from counts of a run); "
-        "any .vmfb with static shapes will do",
+        help="model the time of every kernel of a static .vmfb (AMD)",
     )
     counted.add_argument(
         "--look",
         action="store_true",
-        help="model with what addresses decide (LDS conflicts, cache lines), seen on the virtual "
-        "GPU up to the first barriers: seconds where --run takes minutes",
+        help="model with LDS conflicts and cache lines of a short run",
     )
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -97,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
     if path and args.model:
         return _print_model(args, path)
     if args.stage and not (args.counts or args.model):
+        if args.csv:
+            raise UnsupportedProblem("--csv: not for stages, which are texts; use --json")
         return _print_stages(args, path)
     if path:
         artifact = Artifact.load(path)
@@ -120,6 +117,10 @@ def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
     from conv_compiler.targets import find_target
     from conv_compiler.targets.resolve import resolve
 
+    how = output(args)
+    kernels = [kernel.to_json() for kernel in artifact.kernels]
+    if how.form == "csv":
+        return show(kernels, COLUMNS, how)
     strategy = artifact.strategy
     problem = resolve(artifact.problem, find_target(artifact.target), strategy.mma)
     needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
@@ -144,7 +145,7 @@ def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
         print(f"not used  {reason}")
     for reason in artifact.rejected:
         print(f"given up  {reason}")
-    show([kernel.to_json() for kernel in artifact.kernels], COLUMNS, False)
+    show_numbered(kernels, COLUMNS, "name", how)
 
 
 def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
@@ -152,7 +153,7 @@ def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
     from conv_compiler.commands.model_table import model, print_model
 
     source = "virtual" if args.counts else "look" if args.look else "static"
-    print_model(model(vmfb, source), args.json)
+    print_model(model(vmfb, source), output(args))
     return 0
 
 
@@ -175,7 +176,10 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
     with vgpu.counting():
         kernel(*inputs(artifact.problem))
     rows = [row.to_json() for row in vgpu.counters()]
-    show(rows if args.json else [{**row, **row["instructions"]} for row in rows], COUNTS, args.json)
+    how = output(args)
+    if how.is_table:
+        rows = [{**row, **row["instructions"]} for row in rows]
+    show_numbered(rows, COUNTS, "kernel", how)
     return 0
 
 

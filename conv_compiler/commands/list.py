@@ -8,8 +8,9 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
-from conv_compiler.commands.arguments import add_json
-from conv_compiler.commands.report import Column, left, right, show
+from conv_compiler.commands.options import add_output, output
+from conv_compiler.commands.report import Column, Output, left, right, show
+from conv_compiler.commands.table_layout import VERBOSE
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS, WIDER
 from conv_compiler.problem.elementwise import ELEMENTWISE
@@ -33,11 +34,17 @@ def _targets() -> Rows:
             "compute_units": _units(row),
             "subgroup_size": row.subgroup_size if row.is_gpu else None,
             "lds_bytes": row.lds_bytes if row.is_gpu else None,
+            "matrix_types": list(dict.fromkeys(dtype for mma in row.mma for dtype in mma.operands)),
             "mma": [mma.name for mma in row.mma],
             "needs": list(row.processor.extensions) if row.processor else [],
         }
         for row in TARGETS.values()
     ]
+
+
+def _short_types(types: list[str]) -> str:
+    """Types of operands in a few words: 8-bit floats are one."""
+    return _words(dict.fromkeys("f8" if name.startswith("f8") else name for name in types))
 
 
 def _units(row: Target) -> int | None:
@@ -118,8 +125,9 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
                 right("units", "compute_units"),
                 right("subgroup", "subgroup_size"),
                 right("LDS", "lds_bytes"),
-                left("matrix instructions", "mma", _words),
-                left("needs of a CPU", "needs", _words),
+                left("matrix instructions of", "matrix_types", _short_types),
+                left("matrix instructions", "mma", _words, rank=VERBOSE),
+                left("needs of a CPU", "needs", _words, rank=VERBOSE),
             ),
         ),
         "layouts": (
@@ -137,9 +145,9 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
                 left("data", "dtype"),
                 left("weight", "weight_dtype"),
                 left("accumulator", "accumulator"),
-                left("matrix instructions on", "targets", _words),
-                left("as bf16 on", "wider", _words),
-                left("vector code on", "vector", _words),
+                left("matrix instructions on", "targets", _words, shape="wrap"),
+                left("as bf16 on", "wider", _words, rank=2, shape="wrap"),
+                left("vector code on", "vector", _words, rank=1, shape="wrap"),
             ),
         ),
         "elementwise": (
@@ -147,20 +155,23 @@ LISTS: MappingProxyType[str, tuple[Callable[[], Rows], tuple[Column, ...]]] = Ma
             (
                 left("op", "op"),
                 left("tensor d", "d"),
-                left("on the sum x", "text"),
+                left("on the sum x", "text", shape="wrap"),
             ),
         ),
         "strategies": (
             _strategies,
             (
                 left("strategy", "name"),
-                left("targets", "targets", _words),
-                left("what it does", "description"),
-                left("a tile is", "tile"),
+                left("targets", "targets", _words, rank=VERBOSE),
+                left("what it does", "description", shape="wrap"),
+                left("a tile is", "tile", shape="wrap", rank=1),
             ),
         ),
     }
 )
+
+
+EXAMPLE = "list targets"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -169,23 +180,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="targets: compare every row with what the compiler reports of the chip or the CPU",
+        help="targets: compare every row with the compiler's",
     )
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print a table; with --check, UnsupportedTarget after it when a row is wrong."""
+    how = output(args)
     rows, columns = LISTS[args.what]
     if not args.check:
-        show(rows(), columns, args.json)
+        show(rows(), columns, how)
         return 0
     if args.what != "targets":
         raise UnsupportedTarget(f"--check: not for {args.what}; use it with list targets")
-    return _check(args.json)
+    return _check(how)
 
 
-def _check(as_json: bool) -> int:
+def _findings(wrong: list[str]) -> str:
+    return "; ".join(wrong) or "right"
+
+
+def _check(how: Output) -> int:
     from conv_compiler.commands.report import progress
     from conv_compiler.compiler.check_targets import check_target
 
@@ -198,9 +214,9 @@ def _check(as_json: bool) -> int:
             rows.append({"name": target.name, "wrong": list(wrong), "right": not wrong})
     columns = (
         left("target", "name"),
-        left("against the compiler", "wrong", lambda wrong: "; ".join(wrong) or "right"),
+        left("against the compiler", "wrong", _findings, shape="wrap"),
     )
-    show(rows, columns, as_json)
+    show(rows, columns, how)
     if bad := [row["name"] for row in rows if row["wrong"]]:
         raise UnsupportedTarget(
             f"targets {', '.join(bad)}: the table and the compiler differ; mend the rows"

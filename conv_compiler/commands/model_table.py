@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.commands.report import left, right, seconds, show
+from conv_compiler.commands.report import Output, left, right, seconds, show, show_numbered
 
 if TYPE_CHECKING:
     from conv_compiler.model.module import KernelModel, ModuleModel
@@ -28,20 +28,20 @@ def _sustained_seconds(row: dict[str, Any] | None) -> str:
 
 
 KERNELS = (
-    left("kernel", "kernel", lambda name: name if len(name) <= 44 else name[:41] + "..."),
-    right("workgroups", "workgroups"),
-    right("waves", "waves"),
-    right("VGPRs", "vgprs"),
-    right("LDS", "lds_bytes"),
-    right("waves/SIMD", "waves_per_simd", _number),
-    right("rounds", "rounds"),
-    right("iterations", "iterations", _number),
+    left("kernel", "kernel", shape="cut"),
+    right("workgroups", "workgroups", rank=3),
+    right("waves", "waves", rank=7),
+    right("VGPRs", "vgprs", rank=4),
+    right("LDS", "lds_bytes", rank=5),
+    right("waves/SIMD", "waves_per_simd", _number, rank=6),
+    right("rounds", "rounds", rank=8),
+    right("iterations", "iterations", _number, rank=8),
     right("at boost", "seconds", seconds),
     left("bound by", "binds"),
     right("sustained", "sustained", _sustained_seconds),
-    left("bound by", "sustained", lambda row: row["binds"] if row else "-"),
-    right("matrix busy %", "matrix_busy", _percent),
-    right("TFLOP/s", "tflops", _number),
+    left("bound by", "sustained", lambda row: row["binds"] if row else "-", rank=2),
+    right("matrix busy %", "matrix_busy", _percent, rank=2),
+    right("TFLOP/s", "tflops", _number, rank=1),
 )
 PIPES = (
     left("pipe", "pipe"),
@@ -151,19 +151,23 @@ def _range(module: ModuleModel) -> str:
     return f"{ends} ({rates.card})"
 
 
-def print_model(module: ModuleModel, as_json: bool) -> None:
-    """Print the model of a module."""
-    if as_json:
+def print_model(module: ModuleModel, how: Output) -> None:
+    """Print the model of a module; CSV has a line a kernel."""
+    if how.form == "json":
         print(json.dumps(module.to_json(), indent=1))
         return
+    kernels = [one.to_json() for one in module.kernels]
+    if how.form == "csv":
+        return show(kernels, KERNELS, how)
     main = module.main
-    print(f"{module.target.name}, modelled, not measured: {_range(module)} in all")
+    print(f"{module.target.name}, modelled, not measured, in all")
+    print(_range(module))
     print(_SOURCES[main.counts.source])
-    show([one.to_json() for one in module.kernels], KERNELS, False)
+    show_numbered(kernels, KERNELS, "kernel", how)
     for fill in module.fills:
         print(f"and {fill.kind} of {fill.bytes} bytes")
     print()
-    show(pipe_rows(main), PIPES, False)
+    show(pipe_rows(main), PIPES, how)
     if main.counts.body:
         print()
-        show(loop_rows(main), LOOP, False)
+        show(loop_rows(main), LOOP, how)

@@ -1,55 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How results are shown: a table, the same rows as JSON, and progress on stderr.
+"""How results are shown: a table, the same rows as JSON or CSV, and progress on stderr.
 
-rich is imported only when there is a terminal to draw on; elsewhere tables are aligned plain text
-and progress is a line a step.
+rich is imported only when there is a terminal to draw a bar on; elsewhere progress is a line a
+step.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-Row = Mapping[str, Any]
+from conv_compiler.commands.table_layout import Column as Column
+from conv_compiler.commands.table_layout import Row, middle_cut, numbered, table
+from conv_compiler.commands.table_layout import left as left
+from conv_compiler.commands.table_layout import right as right
+from conv_compiler.storage.notices import is_quiet
+
 Step = Callable[[str], None]
+# Columns of a table where no terminal says how many it has.
+_WIDTH = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """How a user wants rows: `form` is table, json or csv; `verbose` tables have all columns."""
+
+    form: str = "table"
+    verbose: bool = False
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a person reads it."""
+        return self.form == "table"
+
+    @property
+    def width(self) -> int | None:
+        """The columns that a table may take, those of the terminal; None for any number."""
+        return None if self.verbose else shutil.get_terminal_size((_WIDTH, 24)).columns
+
+
+TABLE = Output()
 
 
 def say(note: str) -> None:
     """One line on stderr that a user is to know, beside what was asked for."""
-    print(f"conv-compiler: note: {note}", file=sys.stderr)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One column: its header, the key of the rows it shows, and how a value is written.
-
-    A row without the key, or with None under it, shows a dash.
-    """
-
-    header: str
-    key: str
-    write: Callable[[Any], str] = str
-    right: bool = True
-
-    def cell(self, row: Row) -> str:
-        """The text of a row in this column."""
-        value = row.get(self.key)
-        return "-" if value is None else self.write(value)
-
-
-def left(header: str, key: str, write: Callable[[Any], str] = str) -> Column:
-    """A column of words."""
-    return Column(header=header, key=key, write=write, right=False)
-
-
-def right(header: str, key: str, write: Callable[[Any], str] = str) -> Column:
-    """A column of numbers."""
-    return Column(header=header, key=key, write=write)
+    if not is_quiet():
+        print(f"conv-compiler: note: {note}", file=sys.stderr)
 
 
 def seconds(value: float) -> str:
@@ -60,16 +63,30 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s"
 
 
-def show(rows: Sequence[Row], columns: Sequence[Column], as_json: bool, title: str = "") -> None:
-    """Print rows to stdout: a JSON list of all keys, or a table of the columns."""
-    if as_json:
-        print(json.dumps([_plain(dict(row)) for row in rows], indent=1))
-    elif sys.stdout.isatty():
-        _rich_table(rows, columns, title)
+def show(rows: Sequence[Row], columns: Sequence[Column], how: Output = TABLE) -> None:
+    """Print rows to stdout: a JSON list or CSV of all keys, or a table of the columns."""
+    if how.form == "json":
+        print_json([dict(row) for row in rows])
+    elif how.form == "csv":
+        _print_csv(rows)
     else:
-        if title:
-            print(title)
-        print(plain_table(rows, columns))
+        for lines in _emphasised(table(rows, columns, how.width)):
+            print(lines)
+
+
+def show_numbered(rows: Sequence[Row], columns: Sequence[Column], key: str, how: Output) -> None:
+    """`show`, with long names under `key` as numbers that lines behind a table explain."""
+    if not how.is_table or how.verbose:
+        return show(rows, columns, how)
+    short, legend = numbered(rows, key)
+    show(short, columns, how)
+    for line in legend:
+        print(middle_cut(line, how.width or len(line)))
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document, without the numbers that JSON has not."""
+    print(json.dumps(_plain(value), indent=1))
 
 
 def _plain(value: Any) -> Any:
@@ -81,40 +98,39 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def plain_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
-    """The table as lines of aligned text, headers first."""
-    cells = [[column.header for column in columns]]
-    cells += [[column.cell(row) for column in columns] for row in rows]
-    widths = [max(map(len, texts)) for texts in zip(*cells, strict=True)]
-    lines = (
-        "  ".join(
-            text.rjust(width) if column.right else text.ljust(width)
-            for text, width, column in zip(line, widths, columns, strict=True)
-        )
-        for line in cells
-    )
-    return "\n".join(line.rstrip() for line in lines)
+def flat(row: Row, before: str = "") -> dict[str, Any]:
+    """A row as plain values: `problem.n` for what lies inside, lists as words, no lists of rows."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{before}{key}.")
+        elif not isinstance(value, list | tuple):
+            found[before + key] = value
+        elif not any(isinstance(item, dict | list | tuple) for item in value):
+            found[before + key] = " ".join(map(str, value))
+    return found
 
 
-def _rich_table(rows: Sequence[Row], columns: Sequence[Column], title: str) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
+def _print_csv(rows: Sequence[Row]) -> None:
+    """A header with the keys of all rows, in the order that they come up, then a line a row."""
+    plain = [flat(row) for row in rows]
+    header = dict.fromkeys(key for row in plain for key in row)
+    if header:
+        import csv
 
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        justify: Any = "right" if column.right else "left"
-        table.add_column(column.header, justify=justify, overflow="fold")
-    for row in rows:
-        # Cells are text, never markup: a bracket in a reason is a bracket.
-        table.add_row(*(_text(column.cell(row)) for column in columns))
-    Console().print(table)
+        writer = csv.DictWriter(sys.stdout, list(header), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(plain)
 
 
-def _text(cell: str) -> Any:
-    from rich.text import Text
-
-    return Text(cell, style="red" if cell.startswith(("WRONG", "REFUSED")) else "")
+def _emphasised(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table, on a terminal with a bold header and what is wrong in red."""
+    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    for number, lines in enumerate(rows):
+        wrong = any(f"{word}:" in line for line in lines for word in ("WRONG", "REFUSED"))
+        code = "1" if number == 0 else "31" if wrong else ""
+        for line in lines:
+            yield line if plain or not code else f"\x1b[{code}m{line}\x1b[0m"
 
 
 @contextmanager
@@ -122,9 +138,10 @@ def progress(total: int, what: str) -> Iterator[Step]:
     """A function to call at the start of each of `total` steps with a word on it.
 
     Draws a bar on stderr when that is a terminal; else writes a line a step, and none for one step.
+    Draws and writes nothing where the user asked for quiet.
     """
     begun = 0
-    if total > 1 and sys.stderr.isatty():
+    if total > 1 and sys.stderr.isatty() and not is_quiet():
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeElapsedColumn as Elapsed
@@ -146,7 +163,7 @@ def progress(total: int, what: str) -> Iterator[Step]:
         def line(word: str) -> None:
             nonlocal begun
             begun += 1
-            if total > 1:
+            if total > 1 and not is_quiet():
                 count = f"[{begun:{len(str(total))}}/{total}]"
                 print(f"{count} {what} {word}", file=sys.stderr, flush=True)
 

@@ -8,16 +8,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.commands.arguments import (
-    add_build,
-    add_device,
-    add_json,
-    add_problems,
-    artifact_path,
-    one,
-    read_files,
-    wanted,
-)
+from conv_compiler.commands.arguments import add_problems, artifact_path, one, read_files
+from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
 from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.errors import InvalidArray
 from conv_compiler.storage.outputs import Kind, check_output, write
@@ -26,13 +18,14 @@ if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
 
 COLUMNS = (
-    left("artifact", "vmfb"),
-    left("device", "device"),
+    left("artifact", "vmfb", rank=2),
+    left("device", "device", rank=1),
     left("result", "output"),
     left("shape", "shape", lambda shape: "x".join(map(str, shape))),
     left("type", "dtype"),
     right("time", "seconds", seconds),
 )
+EXAMPLE = "run wgrad.vmfb --input x.npy --d-output dy.npy -o dw.npy"
 
 # Which of them a kernel takes depends on its direction.
 OPERANDS = {
@@ -54,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, required=True, metavar="NPY", help="where the result goes"
     )
     add_device(parser)
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         "dtype": str(result.dtype),
         "seconds": elapsed,
     }
-    show([row], COLUMNS, args.json)
+    show([row], COLUMNS, output(args))
     return 0
 
 

@@ -6,15 +6,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.commands.arguments import (
-    add_build,
-    add_device,
-    add_json,
-    add_problems,
-    jobs,
-    wanted,
-)
+from conv_compiler.commands.arguments import add_problems, jobs
+from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
 from conv_compiler.commands.report import progress, show
+from conv_compiler.commands.speed import measured
 from conv_compiler.frontends.flags import size
 
 if TYPE_CHECKING:
@@ -24,6 +19,7 @@ if TYPE_CHECKING:
 
 # Of strategies whose time is modelled, so many of the best are run on the virtual GPU.
 CHECKS = 3
+EXAMPLE = "sweep -n 2 -k 16 -c 8 --image 9x9 --filter 3x3"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--checks",
         type=size,
         metavar="N",
-        help=f"verify the N fastest (all that a device timed, {CHECKS} of those modelled)",
+        help=f"verify the N fastest (all timed, {CHECKS} of those modelled)",
     )
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,10 +45,11 @@ def run(args: argparse.Namespace) -> int:
     if len({(job.problem, job.target) for job in found}) > 1:
         raise UnsupportedProblem("problem: several given, counting targets; sweep takes one")
     rows = _rows(args, found)
-    if args.json:
-        show(rows, (), True)
-    else:
+    how = output(args)
+    if how.is_table:
         _print(found[0], rows)
+    else:
+        show(rows, (), how)
     wrong = [row for row in rows if row.get("passed") is False]
     if wrong:
         raise Mismatch(f"{len(wrong)} of {len(rows)} wrong: {wrong[0]['strategy']}")
@@ -93,6 +90,7 @@ def _rows(args: argparse.Namespace, found: tuple[Job, ...]) -> list[dict[str, An
                 "time": "measured" if one.measured else "modelled",
                 "tflops": problem.flops / one.seconds / 1e12,
                 "gb_per_s": problem.bytes / one.seconds / 1e9,
+                **(measured(problem, target, one.times) if one.times else {}),
                 "passed": report.passed if report else None,
                 "verdict": report.verdict if report else "not run",
                 "vmfb": str(one.artifact.vmfb),
@@ -120,12 +118,16 @@ def _print(job: Job, rows: list[dict[str, Any]]) -> None:
     print(f"{job.problem.name} on {job.target.name}")
     valid = [row for row in rows if "error" not in row]
     for row in valid:
+        share = row.get("of_peak")
+        how = row["time"] if share is None else f"{row['time']}, {100 * share:.1f}% of peak"
         print(
             f"Perf: {row['seconds'] * 1e3:10.4f} ms, {speed(row)}, {named(row)} "
-            f"({row['time']}, {row['verdict']})"
+            f"({how}, {row['verdict']})"
         )
     for row in rows[len(valid) :]:
         print(f"refused: {named(row)}: {row['error']}")
     best = valid[0]
     print(f"valids: {len(valid)}, refused by their own proof: {len(rows) - len(valid)}")
-    print(f"Best Perf: {best['seconds'] * 1e3:.4f} ms, {speed(best)}, {named(best)}")
+    print(
+        f"Best Perf: {best['seconds'] * 1e3:.4f} ms, {speed(best)}, {named(best)} ({best['time']})"
+    )

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
 
 PROBLEM: tuple[Column, ...] = (
-    left("problem", "name"),
+    left("problem", "name", shape="cut"),
     left("target", "target"),
-    left("strategy", "strategy_name"),
+    left("strategy", "strategy_name", rank=2),
     right("split-K", "split_k"),
 )
 KERNEL: tuple[Column, ...] = (
-    left("MMA", "mma"),
-    right("count", "mma_count"),
-    right("VGPRs", "vgprs"),
-    right("LDS", "lds_bytes"),
-    right("spills", "spills"),
+    left("MMA", "mma", rank=5),
+    right("count", "mma_count", rank=6),
+    right("VGPRs", "vgprs", rank=3),
+    right("LDS", "lds_bytes", rank=3),
+    right("spills", "spills", rank=4),
 )
 
 

@@ -6,17 +6,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from conv_compiler.commands.arguments import (
-    Job,
-    add_build,
-    add_device,
-    add_json,
-    add_problems,
-    jobs,
-    wanted,
-)
+from conv_compiler.commands.arguments import Job, add_problems, jobs
 from conv_compiler.commands.batch import Row, require, rows_of
-from conv_compiler.commands.report import left, right, seconds, show
+from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
+from conv_compiler.commands.report import left, right, show
+from conv_compiler.commands.speed import NOT_MODELLED, SPEED, measured, modelled
 from conv_compiler.commands.table import PROBLEM, artifact_row
 from conv_compiler.frontends.flags import size
 
@@ -24,12 +18,13 @@ if TYPE_CHECKING:
     from conv_compiler.verification.verify import Report
 
 RESULT = (
-    right("error", "relative_error", lambda error: f"{error:.1e}" if error else "0"),
-    right("time", "seconds", seconds),
-    right("GFLOP/s", "gflops", lambda speed: f"{speed:.1f}"),
-    left("result", "verdict"),
+    right("error", "relative_error", lambda error: f"{error:.1e}" if error else "0", rank=3),
+    *SPEED,
+    left("result", "verdict", shape="wrap"),
+    NOT_MODELLED,
 )
-COLUMNS = (*PROBLEM, left("device", "device"), *RESULT)
+COLUMNS = (*PROBLEM, left("device", "device", rank=4), *RESULT)
+EXAMPLE = "verify -n 2 -k 16 -c 8 --image 9x9 --filter 3x3"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +34,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         choices=("integers", "random", "denormal", "special"),
+        metavar="KIND",
         default="integers",
-        help="integers must come out exactly, random and denormal floats within the tolerance; "
-        "special: one NaN, infinity or large number among integers (integers; docs/numerics.md)",
+        help="integers, random, denormal or special (integers)",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the data (0)")
     parser.add_argument("--runs", type=size, default=2, metavar="R", help="must agree bitwise (2)")
     add_device(parser)
-    add_json(parser)
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         return report_row(report, job.label)
 
     rows = rows_of(jobs(args), "verify", check)
-    show(rows, COLUMNS, args.json)
+    show(rows, COLUMNS, output(args))
     require(rows)
     return 0
 
@@ -77,15 +72,23 @@ def run(args: argparse.Namespace) -> int:
 def report_row(report: Report, label: str = "") -> Row:
     """A row for tables and JSON of one verification.
 
-    `seconds` is the kernel's time, `relative_error` the largest error over the largest |reference|.
+    `seconds` is the median time of a call, None where no device took it; `relative_error` is the
+    largest error over the largest |reference|. Times and speeds are those of `speed.py`.
     """
+    from conv_compiler.runtime.devices import find_device
+    from conv_compiler.targets import find_target
+
     facts, found, passed = report.to_json(), report.comparison, report.passed
     facts.pop("artifact")
-    return {
+    facts.pop("times")
+    row = {
         **facts,
         **artifact_row(report.artifact, label),
         "relative_error": found.max_error / found.largest if found.largest else found.max_error,
         "verdict": ("exact" if report.tolerance.exact else "right") if passed else report.verdict,
-        "seconds": report.seconds or None,
+        "seconds": None,
         "gflops": report.gflops or None,
     }
+    if report.times:
+        return row | measured(report.problem, find_target(report.target), report.times)
+    return row | (modelled(report.artifact.vmfb) if find_device(report.device).virtual else {})

@@ -4,23 +4,59 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.problem.directions import TENSORS
+from conv_compiler.problem.directions import DIRECTIONS, TENSORS
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
+PROBLEM_GROUP = "problem"
 _NEEDED = ("n", "k", "c", "image", "filter")
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """A help with a line an option where that fits."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=24)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """`-o, --output PATH`, with the value's name once."""
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser without abbreviations whose refusals are UnsupportedProblem."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
+        super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
+        self._positionals.title = self._optionals.title = None  # two lines of every help
+
+    def format_help(self) -> str:
+        """The help of a command: without the flags of a problem, which --help-problem prints."""
+        every = self._action_groups
+        self._action_groups = [group for group in every if group.title != PROBLEM_GROUP]
+        try:
+            return super().format_help()
+        finally:
+            self._action_groups = every
+
+    def problem_help(self) -> str:
+        """The help of the flags of a problem."""
+        formatter = self._get_formatter()
+        for group in self._action_groups:
+            if group.title == PROBLEM_GROUP:
+                formatter.start_section(group.title)
+                formatter.add_text(group.description)
+                formatter.add_arguments(group._group_actions)
+                formatter.end_section()
+        return formatter.format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print together with its usage."""
@@ -47,6 +83,28 @@ class Parser(argparse.ArgumentParser):
                 f"{what} {value}: not in the table; {did_you_mean(str(value), known)}"
                 f"known: {', '.join(known)}"
             )
+
+
+def completed(action: argparse.Action, words: Callable[[], Iterable[str]]) -> None:
+    """Let a shell complete an argument; `words` is called when one does, and not for a help."""
+
+    def complete(prefix: str, **_: Any) -> list[str]:
+        before, comma, _last = prefix.rpartition(",")  # of several the last
+        return [before + comma + word for word in words()]
+
+    action.completer = complete  # type: ignore[attr-defined]
+
+
+def _layouts() -> list[str]:
+    from conv_compiler.problem.layouts import LAYOUTS
+
+    return [row.spell(n) for row in LAYOUTS for n in (1, 2, 3)]
+
+
+def _dtypes() -> tuple[str, ...]:
+    from conv_compiler.problem.dtypes import DTYPES
+
+    return tuple(DTYPES)
 
 
 class _Once(argparse.Action):
@@ -88,10 +146,12 @@ def batch(text: str) -> int:
 
 def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that state a problem, each absent from the namespace's values as None."""
-    group = parser.add_argument_group("problem", "channels are per group; spatial sizes as HxW")
+    group = parser.add_argument_group(
+        PROBLEM_GROUP, "channels are per group; spatial sizes as HxW; (what is taken if not given)"
+    )
 
-    def add(*names: str, type: Any = str, metavar: str, help: str) -> None:
-        group.add_argument(*names, action=_Once, type=type, metavar=metavar, help=help)
+    def add(*names: str, type: Any = str, metavar: str, help: str) -> argparse.Action:
+        return group.add_argument(*names, action=_Once, type=type, metavar=metavar, help=help)
 
     add("-n", type=batch, metavar="N", help="batch size")
     add("-g", type=size, metavar="G", help="groups (1)")
@@ -104,34 +164,29 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--pad", type=sizes, metavar="S", help="zeros on both sides, likewise (0)")
     add("--pad-low", type=sizes, metavar="S", help="zeros before the image")
     add("--pad-high", type=sizes, metavar="S", help="zeros after the image (as --pad-low)")
-    add("--layout", metavar="NAME", help="see conv-compiler list layouts (NHWGC_GKYXC_NHWGK)")
-    add("--dtype", metavar="TYPE", help="type of both operands (f16)")
-    add("--weight-dtype", metavar="TYPE", help="type of the result")
+    layout = add("--layout", metavar="NAME", help="see list layouts (NHWGC_GKYXC_NHWGK)")
+    completed(layout, _layouts)
+    completed(add("--dtype", metavar="TYPE", help="type of both operands (f16)"), _dtypes)
+    completed(add("--weight-dtype", metavar="TYPE", help="type of the result"), _dtypes)
     add(
         "--compute",
         metavar="A,B",
-        help="what to multiply output gradient and input in: 8-bit floats (bf8,fp8), bf16 or f16 "
-        "(f16 data), bf16x3 (f32 data); see docs/types.md (the data's type; bf16 for f16 gradients "
-        "on gfx90a)",
+        help="multiply in bf16, f16, 8-bit floats (bf8,fp8) or bf16x3; see docs/types.md",
     )
-    add(
-        "--elementwise",
-        metavar="OP",
-        help="op on the result, fused: scale(2), bilinear(0.5,2), add:f32, relu ... "
-        "(see conv-compiler list elementwise)",
-    )
+    add("--elementwise", metavar="OP", help="op on the result, fused: see list elementwise")
     for name in TENSORS:
         add(
             f"--{name}-op",
             metavar="OP",
-            help=f"op on the {name} or its gradient before it is multiplied: scale(0.5), relu",
+            help=f"op on {name} or its gradient, first: scale(0.5), relu",
         )
-    add("--direction", metavar="WORD", help="bwd_weight, bwd_data or fwd (bwd_weight)")
+    words = "bwd_weight, bwd_data or fwd (bwd_weight)"
+    completed(add("--direction", metavar="WORD", help=words), lambda: tuple(DIRECTIONS))
     group.add_argument(
         "--dynamic-batch",
         action="store_const",
         const=True,
-        help="make a kernel that takes any batch, N images at a time",
+        help="a kernel that takes any batch, N images at a time",
     )
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -32,6 +31,7 @@ from conv_compiler.runtime.devices import (
     targets_of,
 )
 from conv_compiler.runtime.dlpack import exported, imported, is_foreign
+from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
 # ours comes out as.
@@ -202,7 +202,11 @@ class Kernel:
         return place(array, self._config, self.device)
 
     def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:
-        """Median time of one call with its operands on the device.
+        """Median time in seconds of one call, as `times` takes it."""
+        return self.times(*operands, budget=budget, least=least).median
+
+    def times(self, *operands: Any, budget: float = 0.2, least: int = 3) -> Times:
+        """Times of calls with their operands on the device.
 
         Calls at least `least` times after a warm-up, and on until `budget` seconds are spent.
         """
@@ -215,4 +219,4 @@ class Kernel:
             start = time.perf_counter()
             self(*placed)
             times.append(time.perf_counter() - start)
-        return statistics.median(times)
+        return Times.of(times)

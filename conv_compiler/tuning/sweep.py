@@ -15,17 +15,26 @@ from conv_compiler.strategies.select import choose
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.runtime.times import Times
     from conv_compiler.strategies.strategy import Strategy, StrategyRequest
     from conv_compiler.targets import Target
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One strategy that compiled: `seconds` are measured on a device, or else modelled."""
+    """One strategy that compiled: `seconds` are the median of `times` that a device took.
+
+    Where there are no times, they are modelled.
+    """
 
     artifact: Artifact
     seconds: float
-    measured: bool
+    times: Times | None
+
+    @property
+    def measured(self) -> bool:
+        """Whether a device took the time."""
+        return self.times is not None
 
     @property
     def strategy(self) -> Strategy:
@@ -70,7 +79,6 @@ def trial(
     artifact = compile(problem, target.name, strategy)
     kernel = load(artifact, device)
     if kernel.virtual:
-        seconds = model_module(artifact.vmfb).seconds
-    else:
-        seconds = kernel.median_seconds(*inputs(problem, "random"), budget=budget)
-    return Trial(artifact=artifact, seconds=seconds, measured=not kernel.virtual)
+        return Trial(artifact=artifact, seconds=model_module(artifact.vmfb).seconds, times=None)
+    times = kernel.times(*inputs(problem, "random"), budget=budget)
+    return Trial(artifact=artifact, seconds=times.median, times=times)

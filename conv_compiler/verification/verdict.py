@@ -14,6 +14,7 @@ from conv_compiler.verification.tolerance import Tolerance, lost_in_sums
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.runtime.times import Times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class Report:
         tolerance: What an element may be off by.
         comparison: How many elements are wrong, the largest error, and the worst element.
         drifting: The number of elements whose bits differ between runs.
-        seconds: The median time of a call in seconds; 0 where no time was taken.
+        times: The times of calls; None where none were taken, as on a virtual device.
         artifact: The compiled kernel.
         batches: The batches it was run on; several for a dynamic batch.
 
@@ -48,7 +49,7 @@ class Report:
     comparison: Comparison
     runs: int
     drifting: int
-    seconds: float
+    times: Times | None
     artifact: Artifact
     batches: tuple[int, ...]
 
@@ -61,6 +62,11 @@ class Report:
     def passed(self) -> bool:
         """Whether no element is wrong and all runs agree."""
         return self.comparison.wrong == 0 and self.repeatable
+
+    @property
+    def seconds(self) -> float:
+        """The median time of a call in seconds; 0 where no time was taken."""
+        return self.times.median if self.times else 0.0
 
     @property
     def gflops(self) -> float:
@@ -93,8 +99,13 @@ class Report:
     @property
     def text(self) -> str:
         """One line a person reads."""
-        speed = f", {self.seconds * 1e3:.3f} ms, {self.gflops:.1f} GFLOP/s" if self.seconds else ""
-        return f"{self.problem.name} on {self.device}, {self.strategy}: {self.verdict}{speed}"
+        text = f"{self.problem.name} on {self.device}, {self.strategy}: {self.verdict}"
+        if not self.times:
+            return text
+        least, median, most = (
+            f"{1e3 * time:.3f}" for time in (self.times.least, self.seconds, self.times.most)
+        )
+        return f"{text}, {median} ms ({least} to {most}), {self.gflops:.1f} GFLOP/s"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for machines; floats may be NaN where a kernel gave NaN."""
@@ -109,6 +120,7 @@ class Report:
             **asdict(self.comparison),
             "seconds": self.seconds,
             "gflops": self.gflops,
+            "times": asdict(self.times) if self.times else None,
             "artifact": self.artifact.to_json(),
         }
 

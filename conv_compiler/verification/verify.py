@@ -65,7 +65,7 @@ def verify_artifact(
     """Run an artifact `runs` times on `inputs` and compare; a dynamic one on all of `batches_of`.
 
     Random inputs hold no denormals that the kernel takes as 0, `denormal` ones do.
-    `budget` seconds go to timing it; with none its time is 0.
+    `budget` seconds go to timing it; with none it has no times.
     """
     problem = artifact.problem
     check_size(problem, runs)
@@ -77,11 +77,11 @@ def verify_artifact(
         _tried(kernel, problem.called_with(n), flushed, data, (seed, trial), runs)
         for n, trial in sets
     ]
-    seconds = 0.0
+    times = None
     if budget and not kernel.virtual:
         # A virtual device executes; the time it takes says nothing about a chip.
         operands = inputs(problem, data, seed)
-        seconds = kernel.median_seconds(*operands, budget=budget)
+        times = kernel.times(*operands, budget=budget)
     return Report(
         problem=problem,
         target=artifact.target,
@@ -94,7 +94,7 @@ def verify_artifact(
         comparison=_together([n for n, _ in sets], [one.comparison for one in trials]),
         runs=runs,
         drifting=sum(one.drifting for one in trials),
-        seconds=seconds,
+        times=times,
         artifact=artifact,
         batches=batches,
     )

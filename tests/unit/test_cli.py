@@ -15,7 +15,7 @@ import pytest
 from conv_compiler.cli import COMMANDS, main
 from conv_compiler.commands.batch import require
 from conv_compiler.commands.demo import LAYERS
-from conv_compiler.commands.report import left, progress, show
+from conv_compiler.commands.report import Output, left, progress, show
 from conv_compiler.errors import Mismatch
 from conv_compiler.frontends import read_file
 from tests.problems import SMALL as PROBLEM
@@ -42,7 +42,7 @@ def test_the_cache_can_be_seen_and_cleared(tmp_path: Path, monkeypatch, capfd) -
 
 def test_numbers_json_has_not_become_null(capfd) -> None:
     rows = [{"a": float("nan"), "b": {"c": [float("inf"), 1.5]}}]
-    show(rows, (), as_json=True)
+    show(rows, (), Output(form="json"))
     assert json.loads(capfd.readouterr().out) == [{"a": None, "b": {"c": [None, 1.5]}}]
 
 
@@ -53,7 +53,7 @@ def test_a_terminal_gets_a_table_and_a_bar(monkeypatch, capfd) -> None:
     with progress(2, "verify") as step:
         step("[red]one")
         step("two")
-    show([{"name": "[red]a"}, {"name": "WRONG"}], (left("problem", "name"),), as_json=False)
+    show([{"name": "[red]a"}, {"name": "WRONG"}], (left("problem", "name"),))
     out, err = capfd.readouterr()
     assert "problem" in out
     assert "[red]a" in out
@@ -184,7 +184,7 @@ def test_inspect_run_counts_what_a_kernel_does(capfd) -> None:
 
 @pytest.mark.parametrize("what", ["targets", "layouts", "dtypes", "elementwise", "strategies"])
 def test_list(what: str, capfd) -> None:
-    assert main(["list", what]) == 0
+    assert main(["list", what, "-v"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert main(["list", what, "--json"]) == 0
     assert len(json.loads(capfd.readouterr().out)) == len(lines) - 1
@@ -196,7 +196,7 @@ def test_demo_on_two_small_layers(tmp_path: Path, capfd) -> None:
         "convfp16 -n 8 -c 64 -H 14 -W 14 -k 64 -F 4 -p 1 -q 1  # a\n"
         "convfp16 -n 8 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 4  # b\n"
     )
-    assert main(["demo", "--problems", str(path)]) == 0
+    assert main(["demo", "--problems", str(path), "--verbose"]) == 0
     out, err = capfd.readouterr()
     assert "v_mfma_f32_" in out
     assert "2 layers: exact on integers" in out

@@ -369,7 +369,7 @@ def main() -> int:
         print(json.dumps(result, indent=1))
     else:
         print(f"{constant.name} on {target.name}, {result['judged']}: time over the best seen")
-        show(trial.rows(), COLUMNS, False)
+        show(trial.rows(), COLUMNS)
     return 0
 
 

@@ -31,7 +31,9 @@ def refused(capfd: pytest.CaptureFixture[str], *words: str) -> str:
 # command line -> how its refusal starts
 REFUSED = {
     "compile": "problem: none given",
-    "": "the following arguments are required: COMMAND",
+    "--": "the following arguments are required: COMMAND",
+    "verify --json --csv": "--csv: not allowed with argument --json",
+    "inspect -n 1 -k 1 -c 1 --image 2x2 --filter 1x1 --stage isa --csv": "--csv: not for stages",
     "wat": "COMMAND wat: not in the table; known: compile, run, verify, ",
     "compile --wat": "--wat: not known",
     "compile none.txt": "file none.txt: No such file",

@@ -58,7 +58,7 @@ def test_modelled_times_where_there_is_no_card(capfd):
     assert [verdict for *_, verdict in rows[:3]] == ["right (exact)"] * 2 + ["not run"]
     assert lines[-2] == f"valids: {len(rows)}, refused by their own proof: 0"
     assert lines[-1].startswith(f"Best Perf: {rows[0][0]} ms, ")
-    assert lines[-1].endswith(f"{rows[0][1]}, SplitK {rows[0][2]}")
+    assert lines[-1].endswith(f"{rows[0][1]}, SplitK {rows[0][2]} (modelled)")
 
 
 def test_measured_times_on_the_cpu(capfd):

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options that commands share beside the problems: how to build, where to run, what to print."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conv_compiler.commands.report import Output
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.frontends.flags import completed, sizes
+from conv_compiler.strategies.strategy import StrategyRequest
+from conv_compiler.targets import TARGETS
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """Where to build for and how."""
+    target = parser.add_argument(
+        "--target", metavar="T", help="see list targets; several (a,b), or all (cpu)"
+    )
+    completed(target, lambda: (*TARGETS, "all"))
+    strategy = parser.add_argument(
+        "--strategy", metavar="NAME", help="see list strategies (the best that fits)"
+    )
+    completed(strategy, _strategies)
+    parser.add_argument(
+        "--tile",
+        type=sizes,
+        metavar="MxNxK",
+        help="as a strategy's line shows it (the modelled fastest)",
+    )
+    parser.add_argument(
+        "--schedule",
+        type=Path,
+        metavar="FILE",
+        help="a .mlir whose named sequences replace ours",
+    )
+
+
+def _strategies() -> tuple[str, ...]:
+    from conv_compiler.strategies.registry import STRATEGIES
+
+    return tuple(STRATEGIES)
+
+
+def wanted(args: argparse.Namespace) -> StrategyRequest:
+    """What `--strategy`, `--tile` and `--schedule` fix; the last's file is read."""
+    if args.strategy == "":
+        raise UnsupportedStrategy("strategy: none named; see conv-compiler list strategies")
+    tile = (args.tile,) if isinstance(args.tile, int) else args.tile or ()
+    try:
+        script = args.schedule.read_text(errors="replace") if args.schedule else ""
+    except ValueError as error:
+        raise UnsupportedStrategy(f"schedule {args.schedule}: {error}; name a file") from None
+    if args.schedule and not script.strip():
+        raise UnsupportedStrategy(f"schedule {args.schedule}: is empty; leave it out")
+    return StrategyRequest(name=args.strategy or "", tile=tile, script=script)
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """`--device`."""
+    device = parser.add_argument(
+        "--device",
+        metavar="D",
+        help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (by target)",
+    )
+    completed(device, _devices)
+
+
+def _devices() -> tuple[str, ...]:
+    from conv_compiler.runtime.devices import DEVICES
+
+    return tuple(DEVICES)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """`--json`, `--csv`, `-v` and `-q`."""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--csv", action="store_true", help="print CSV, the header first")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="tables with all columns and whole names"
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="no notes and no progress on stderr"
+    )
+
+
+def output(args: argparse.Namespace) -> Output:
+    """What the arguments of `add_output` ask for."""
+    form = "json" if args.json else "csv" if args.csv else "table"
+    return Output(form=form, verbose=args.verbose)
