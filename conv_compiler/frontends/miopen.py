@@ -64,7 +64,7 @@ def _per_dimension(
 
 
 # Per-dimension flags, outermost dimension first.
-_SPATIAL = MappingProxyType(
+SPATIAL = MappingProxyType(
     {
         "image": _per_dimension(("in_d", "in_h", "in_w"), "!HW", "32", "image"),
         "filter": _per_dimension(("fil_d", "fil_h", "fil_w"), "@yx", "3", "filter"),
@@ -88,7 +88,7 @@ _NO_DUMP = f"{_NO_FILES}, with its -o before the line"
 _NO_CAST = "casts a tensor to fp8, which is not built"
 
 _FLAGS = (
-    *(flag for flags in _SPATIAL.values() for flag in flags),
+    *(flag for flags in SPATIAL.values() for flag in flags),
     Flag(name="spatial_dim", short="_", default="2"),
     Flag(name="forw", short="F", default="0"),
     Flag(name="batchsize", short="n", default="100"),
@@ -165,7 +165,7 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     ndim = _dimensions(values)
     groups = _integer(values, "group_count", lowest=1)
     fields: dict[str, Any] = {}
-    for field, flags in _SPATIAL.items():
+    for field, flags in SPATIAL.items():
         for flag in flags[: 3 - ndim]:
             if given.get(flag.name, _NEUTRAL[field][0]) not in _NEUTRAL[field]:
                 raise UnsupportedProblem(
@@ -269,7 +269,7 @@ def _padding(
     """Pads of both sides; `same` and `valid` compute them as the driver does."""
     if mode in ("default", "conv"):
         return fields["pad_low"]
-    if stated := [flag.name for flag in _SPATIAL["pad_low"] if given.get(flag.name, "0") != "0"]:
+    if stated := [flag.name for flag in SPATIAL["pad_low"] if given.get(flag.name, "0") != "0"]:
         raise UnsupportedProblem(
             f"--{stated[0]} {given[stated[0]]}: contradicts --pad_mode {mode}; give one of them"
         )

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTorch on the same device: oneDNN on CPUs, cuDNN on NVIDIA's cards, MIOpen on AMD's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from conv_compiler.benchmark.sides import CallSide
+from conv_compiler.benchmark.torch_tensors import (
+    check_problem,
+    device_of,
+    folded,
+    is_last,
+    to_array,
+    to_tensor,
+)
+
+if TYPE_CHECKING:
+    from conv_compiler.benchmark.sides import Case
+
+
+def absent(device: str) -> str:
+    """Why PyTorch is not there for a device, or nothing."""
+    if find_spec("torch") is None:
+        return "not installed; pip install 'conv-compiler[torch]'"
+    base = device.partition("://")[0]
+    if base == "cpu":
+        return ""
+    import torch
+
+    built = "hip" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
+    if built != base:
+        return f"built for {built}; install PyTorch for {base}"
+    return "" if torch.cuda.is_available() else "finds no card"
+
+
+def torch_side(case: Case) -> CallSide:
+    """PyTorch's own gradient or convolution.
+
+    A 1D problem is given as a 2D one of height 1, which is what PyTorch makes of it; asked in 1D it
+    would copy tensors that have channels last. On a card cuDNN or MIOpen looks for its fastest
+    kernel in the first call.
+    """
+    import torch
+
+    from conv_compiler.torch import pytorch
+
+    problem = case.problem
+    check_problem(problem)
+    device = device_of(case.device)
+    torch.backends.cudnn.benchmark = True
+    flat = problem.ndim == 1
+    first, second = _tensors(case, device)
+    if flat:
+        first, second = first.unsqueeze(2), second.unsqueeze(2)
+    ones, zeros = ([one] if flat else [] for one in (1, 0))
+    sizes = (
+        [*ones, *problem.stride],
+        [*zeros, *problem.pad_low],
+        [*ones, *problem.dilation],
+        problem.g,
+    )
+    image, taps = (*ones, *problem.image), (*ones, *problem.filter)
+    run: dict[str, Callable[[], Any]] = {
+        "fwd": lambda: pytorch.fwd(first, second, None, *sizes),
+        "bwd_data": lambda: pytorch.bwd_data(first, second, image, *sizes),
+        "bwd_weight": lambda: pytorch.bwd_weight(first, second, taps, *sizes),
+    }
+    return CallSide(
+        detail=backend_of(case, first, second, sizes),
+        call=_finished(run[problem.direction], device),
+        to_numpy=lambda found: to_array(problem, found.squeeze(2) if flat else found),
+    )
+
+
+def through_side(case: Case) -> CallSide:
+    """Our op of PyTorch's (`torch.ops.conv_compiler`) on the same tensors."""
+    from conv_compiler.torch import ops
+
+    problem = case.problem
+    check_problem(problem)
+    device = device_of(case.device)
+    first, second = _tensors(case, device)
+    sizes = (
+        list(problem.stride),
+        list(problem.pad_low),
+        list(problem.dilation),
+        problem.g,
+        problem.direction,  # of which the kernel is ours
+    )
+    row = problem.layout_row
+    data_last, weight_last = is_last(folded(row.input)), is_last(folded(row.weight))
+    image, taps = list(problem.image), list(problem.filter)
+    run: dict[str, Callable[[], Any]] = {
+        "fwd": lambda: ops.fwd(first, second, None, *sizes),
+        "bwd_data": lambda: ops.bwd_data(first, second, image, data_last, *sizes),
+        "bwd_weight": lambda: ops.bwd_weight(first, second, taps, weight_last, *sizes),
+    }
+    return CallSide(
+        detail=f"torch.ops.conv_compiler.{problem.direction}",
+        call=_finished(run[problem.direction], device),
+        to_numpy=lambda found: to_array(problem, found),
+    )
+
+
+def backend_of(case: Case, first: Any, second: Any, sizes: tuple[Any, ...]) -> str:
+    """PyTorch's own name of the kernel it takes; Mkldnn is oneDNN."""
+    import torch
+
+    problem = case.problem
+    operands = dict(zip(problem.tensors[:2], (first, second), strict=True))
+    spatial = len(sizes[0])
+    fill = (1,) * (spatial - problem.ndim)
+
+    def like(which: str, shape: tuple[int, ...]) -> Any:
+        if which in operands:
+            return operands[which]
+        last = is_last(folded(getattr(problem.layout_row, which)))
+        formats = {2: torch.channels_last, 3: torch.channels_last_3d}
+        form = formats[spatial] if last else torch.contiguous_format
+        return torch.empty(shape, dtype=first.dtype, device=first.device, memory_format=form)
+
+    input = like("input", (problem.n, problem.g * problem.c, *fill, *problem.image))
+    weight = like("weight", (problem.g * problem.k, problem.c, *fill, *problem.filter))
+    stride, pad, dilation, groups = sizes
+    rest = (None, stride, pad, dilation, False, [0] * spatial, groups)
+    return str(torch._C._select_conv_backend(input, weight, *rest).name)
+
+
+def _tensors(case: Case, device: Any) -> list[Any]:
+    names = case.problem.tensors[:2]
+    return [
+        to_tensor(case.problem, which, array, device)
+        for which, array in zip(names, case.operands, strict=True)
+    ]
+
+
+def _finished(run: Callable[[], Any], device: Any) -> Callable[[], Any]:
+    """A call that returns when the device is done."""
+    import torch
+
+    if device.type == "cpu":
+        return run
+
+    def call() -> Any:
+        result = run()
+        torch.cuda.synchronize(device)
+        return result
+
+    return call
