@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.benchmark.measure import OURS, Make, Result, check_of, measure
 from conv_compiler.benchmark.ours import our_side
@@ -16,10 +16,14 @@ from conv_compiler.benchmark.torch_peer import through_side
 from conv_compiler.benchmark.turns import Clock, Plan
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.layouts import find_layout
-from conv_compiler.verification.inputs import inputs
+from conv_compiler.targets.resolve import resolve
+from conv_compiler.verification.inputs import inputs, without_denormals
+from conv_compiler.verification.reference import multiplicand
 from conv_compiler.verification.verify import check_size
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from conv_compiler.benchmark.peers import Peer
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.strategy import StrategyRequest
@@ -41,6 +45,25 @@ def variants(problem: ConvProblem) -> dict[str, ConvProblem]:
         for dtype in THROUGH_DTYPES
         for layout in THROUGH_LAYOUTS
     }
+
+
+def shared_operands(
+    problem: ConvProblem, target: Target, data: str, seed: int
+) -> tuple[NDArray[Any], ...]:
+    """The operands of all sides: numbers that ours multiplies as they are.
+
+    On some targets ours rounds operands to another type, or takes denormals as 0. Random data are
+    rounded so beforehand, and every side computes the same.
+    """
+    first, second, *extra = inputs(problem, data, seed)
+    asked = resolve(problem, target).asked
+    if problem.operand_ops == (None, None) and not problem.data_type.is_integer:
+        rounded = []
+        for number, array in enumerate((first, second)):
+            whole = without_denormals(asked, number, array, target.flushed)
+            rounded.append(multiplicand(asked, number, whole).astype(array.dtype))
+        first, second = rounded
+    return (first, second, *extra)
 
 
 def bench(
@@ -67,7 +90,7 @@ def bench(
     check_size(problem, 1)
     case = Case(
         problem=problem,
-        operands=inputs(problem, data, seed),
+        operands=shared_operands(problem, target, data, seed),
         target=target,
         device=device,
     )

@@ -19,7 +19,7 @@ from conv_compiler.errors import CompileFailed
 from conv_compiler.storage.cache import Cache, compiler_version
 
 if TYPE_CHECKING:
-    from conv_compiler.benchmark.sides import Case, CallSide
+    from conv_compiler.benchmark.sides import CallSide, Case
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 

@@ -100,10 +100,10 @@ def peaks(target: Target, problem: ConvProblem) -> str:
         return ""
     words = []
     try:
-        first, second = resolve(problem, target).problem.operand_dtypes
+        first, second = resolve(problem, target).asked.operand_dtypes
         words.append(f"{peak_flops((first, second), target) / 1e12:.0f} TFLOP/s of {second}")
-    except (UnsupportedTarget, AttributeError):
-        pass
+    except UnsupportedTarget:
+        pass  # a chip without the model's facts
     if target.memory_gb_per_s:
         words.append(f"{target.memory_gb_per_s:.0f} GB/s")
     return ", ".join(words)

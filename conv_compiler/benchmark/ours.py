@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conv_compiler.benchmark.sides import Case, CallSide
+from conv_compiler.benchmark.sides import CallSide, Case
 from conv_compiler.errors import DeviceUnavailable
 from conv_compiler.runtime.devices import DEVICES, find_device, open_device, reason
 from conv_compiler.runtime.kernel import load, to_numpy
@@ -40,15 +40,23 @@ def clocked_device(target: Target, asked: str | None) -> str:
                 f"device {asked}: executes on the host and has no clock; {hint}"
             )
         return asked
-    row = next(
-        row
-        for row in DEVICES.values()
-        if f"--iree-hal-target-device={row.built_for}" in BACKENDS[target.backend].flags
-    )
+    name = device_name(target)
     try:
-        open_device(row.name, target.chip)
+        open_device(name, target.chip)
     except DeviceUnavailable as error:
+        why = reason(error).partition("(")[2].rpartition(")")[0]
         raise DeviceUnavailable(
-            f"device {row.name}: none for {target.name} here ({reason(error)}); {hint}"
+            f"device {name}: cannot be opened for {target.name} ({why or error}); {hint}"
         ) from None
-    return row.name
+    return name
+
+
+def device_name(target: Target) -> str:
+    """The name of a target's own device that is not virtual."""
+    flags = BACKENDS[target.backend].flags
+    fitting = (
+        row.name
+        for row in DEVICES.values()
+        if f"--iree-hal-target-device={row.built_for}" in flags and not row.virtual
+    )
+    return next(fitting)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.benchmark.sides import PeerRefused
@@ -12,16 +11,14 @@ if TYPE_CHECKING:
     from conv_compiler.benchmark.sides import Array
     from conv_compiler.problem.conv_problem import ConvProblem
 
-_NAMES = MappingProxyType(
-    {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64"}
-)
+_DTYPES = ("f32", "f16", "bf16", "f64")
 
 
 def check_problem(problem: ConvProblem) -> None:
     """Raise PeerRefused for what a convolution of PyTorch cannot state."""
     row = problem.layout_row
     wrong = {
-        f"dtype {problem.dtype}": problem.dtype not in _NAMES,
+        f"dtype {problem.dtype}": problem.dtype not in _DTYPES,
         f"result {problem.weight_dtype}": problem.weight_dtype != problem.dtype,
         "pads that differ": problem.pad_low != problem.pad_high,
         f"layout {problem.layout}": problem.g > 1 and row.input.startswith("G"),

@@ -88,7 +88,7 @@ def in_turns(sides: Mapping[str, Timed], plan: Plan, clock: Clock) -> dict[str, 
     """
     found: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(plan.rounds):
-        order = list(sides) if number % 2 == 0 else list(reversed(sides))
+        order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         for name in order:
             most = sides[name].most_rounds
             if most is None or number < most:

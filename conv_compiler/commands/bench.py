@@ -78,6 +78,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what all compute on: integers must come out exactly, floats within the tolerance",
     )
     parser.add_argument("--rounds", type=size, default=6, metavar="R", help="turns of each (6)")
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="cpu: one thread by processor time, for a busy machine (wall)",
+    )
+    parser.add_argument("--threads", type=size, metavar="N", help="of both sides on a CPU (all)")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw bars against peers")
     add_device(parser)
     add_json(parser)
@@ -94,7 +101,8 @@ def run(args: argparse.Namespace) -> int:
     before = machine.load_average()
     found = _jobs(args)
     results, refused = _measured(args, found)
-    facts = _facts(found, results, before, args.rounds)
+    facts = _facts(found, results, before)
+    facts |= {"rounds": args.rounds, "clock": args.clock, "data": args.data}
     rows: list[dict[str, Any]] = [
         side_row(result, name) for result in results for name in result.sides
     ]
@@ -137,8 +145,9 @@ def _measured(
 ) -> tuple[list[Result], list[dict[str, Any]]]:
     """(results, rows of what was refused). A lone job's ConvError is raised."""
     from conv_compiler.benchmark.bench import bench, variants
-    from conv_compiler.benchmark.ours import clocked_device
+    from conv_compiler.benchmark.ours import clocked_device, device_name
     from conv_compiler.benchmark.peers import find_peers
+    from conv_compiler.benchmark.threads import clock_of
     from conv_compiler.benchmark.turns import Plan
 
     strategy = wanted(args)
@@ -147,6 +156,8 @@ def _measured(
     against = "torch" if args.through and args.against == "all" else args.against
     if args.through and against != "torch":
         raise UnsupportedProblem(f"--against {against}: --through torch is beside torch alone")
+    for job in found:
+        clock = clock_of(args.clock, args.threads, args.device or device_name(job.target))
     devices = {job.target.name: clocked_device(job.target, args.device) for job in found}
     peers = {}
     for device in dict.fromkeys(devices.values()):
@@ -156,7 +167,10 @@ def _measured(
     tasks: list[tuple[str, Job, ConvProblem]] = []
     for job in found:
         made = variants(job.problem) if args.through else {"": job.problem}
-        tasks += [(f"{job.name} {word}".strip(), job, problem) for word, problem in made.items()]
+        tasks += [
+            (f"{job.label} {word}".strip() if job.label else problem.name, job, problem)
+            for word, problem in made.items()
+        ]
     results: list[Result] = []
     refused: list[dict[str, Any]] = []
     with progress(len(tasks), "bench") as step:
@@ -175,6 +189,7 @@ def _measured(
                     through=args.through or "",
                     data=args.data,
                     plan=Plan(rounds=args.rounds),
+                    clock=clock,
                 )
             except ConvError as error:
                 if len(tasks) == 1:
@@ -186,9 +201,7 @@ def _measured(
     return results, refused
 
 
-def _facts(
-    found: Sequence[Job], results: Sequence[Result], before: float | None, rounds: int
-) -> dict[str, Any]:
+def _facts(found: Sequence[Job], results: Sequence[Result], before: float | None) -> dict[str, Any]:
     """What was measured on, once all is."""
     from conv_compiler.benchmark import machine
 
@@ -199,13 +212,12 @@ def _facts(
     facts["cards"] = {device: text for device, text in cards.items() if text}
     by_target = {job.target.name: machine.peaks(job.target, job.problem) for job in found}
     facts["peaks"] = {target: text for target, text in by_target.items() if text}
-    facts["rounds"] = rounds
     return facts
 
 
 def _title(facts: dict[str, Any]) -> str:
     return (
-        f"{facts['processor']}, {facts['cores']} cores, "
+        f"{facts['processor']}, {facts['cores']} cores, {facts['clock']} clock, "
         f"load {facts['load_before']} before, {facts['load_after']} after"
     )
 
