@@ -19,6 +19,7 @@ from conv_compiler.benchmark.torch_tensors import (
 
 if TYPE_CHECKING:
     from conv_compiler.benchmark.sides import Case
+    from conv_compiler.problem.conv_problem import ConvProblem
 
 
 def absent(device: str) -> str:
@@ -45,8 +46,6 @@ def torch_side(case: Case) -> CallSide:
     """
     import torch
 
-    from conv_compiler.torch import pytorch
-
     problem = case.problem
     check_problem(problem)
     device = device_of(case.device)
@@ -62,15 +61,25 @@ def torch_side(case: Case) -> CallSide:
         [*ones, *problem.dilation],
         problem.g,
     )
-    image, taps = (*ones, *problem.image), (*ones, *problem.filter)
-    run: dict[str, Callable[[], Any]] = {
-        "fwd": lambda: pytorch.fwd(first, second, None, *sizes),
-        "bwd_data": lambda: pytorch.bwd_data(first, second, image, *sizes),
-        "bwd_weight": lambda: pytorch.bwd_weight(first, second, taps, *sizes),
-    }
+    input, weight = _of_backend(problem, first, second, len(sizes[0]))
+    rest = (*sizes[:3], False, [0] * len(sizes[0]), problem.g)
+    aten = torch.ops.aten
+    if problem.direction == "fwd":
+
+        def run() -> Any:
+            return aten.convolution(input, weight, None, *rest)
+
+    else:
+        which = int(problem.direction == "bwd_weight")
+        wanted = [number == which for number in range(3)]
+        gradient = second if which else first
+
+        def run() -> Any:
+            return aten.convolution_backward(gradient, input, weight, None, *rest, wanted)[which]
+
     return CallSide(
-        detail=backend_of(case, first, second, sizes),
-        call=_finished(run[problem.direction], device),
+        detail=str(torch._C._select_conv_backend(input, weight, None, *rest).name),
+        call=_finished(run, device),
         to_numpy=lambda found: to_array(problem, found.squeeze(2) if flat else found),
     )
 
@@ -105,16 +114,18 @@ def through_side(case: Case) -> CallSide:
     )
 
 
-def backend_of(case: Case, first: Any, second: Any, sizes: tuple[Any, ...]) -> str:
-    """PyTorch's own name of the kernel it takes; Mkldnn is oneDNN."""
+def _of_backend(problem: ConvProblem, first: Any, second: Any, spatial: int) -> tuple[Any, Any]:
+    """(input, weight): what PyTorch chooses its kernel by, in every direction.
+
+    Of the one that is to be computed only shape and order are read. It is a whole tensor, as
+    autograd has it: PyTorch would copy one that is none.
+    """
     import torch
 
-    problem = case.problem
     operands = dict(zip(problem.tensors[:2], (first, second), strict=True))
-    spatial = len(sizes[0])
     fill = (1,) * (spatial - problem.ndim)
 
-    def like(which: str, shape: tuple[int, ...]) -> Any:
+    def tensor(which: str, shape: tuple[int, ...]) -> Any:
         if which in operands:
             return operands[which]
         last = is_last(folded(getattr(problem.layout_row, which)))
@@ -122,11 +133,10 @@ def backend_of(case: Case, first: Any, second: Any, sizes: tuple[Any, ...]) -> s
         form = formats[spatial] if last else torch.contiguous_format
         return torch.empty(shape, dtype=first.dtype, device=first.device, memory_format=form)
 
-    input = like("input", (problem.n, problem.g * problem.c, *fill, *problem.image))
-    weight = like("weight", (problem.g * problem.k, problem.c, *fill, *problem.filter))
-    stride, pad, dilation, groups = sizes
-    rest = (None, stride, pad, dilation, False, [0] * spatial, groups)
-    return str(torch._C._select_conv_backend(input, weight, *rest).name)
+    return (
+        tensor("input", (problem.n, problem.g * problem.c, *fill, *problem.image)),
+        tensor("weight", (problem.g * problem.k, problem.c, *fill, *problem.filter)),
+    )
 
 
 def _tensors(case: Case, device: Any) -> list[Any]:
