@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.errors import InvalidArray
+from conv_compiler.storage.outputs import Kind, check_output, write
 
 if TYPE_CHECKING:
     from conv_compiler.benchmark.measure import Result
@@ -17,12 +18,23 @@ if TYPE_CHECKING:
 _WIDTH, _BAR, _MARGINS = 8.0, 0.22, 1.6
 
 
-def check_plot(path: Path) -> None:
-    """Raise InvalidArray unless a picture can be drawn there: before anything is measured."""
+def _is_svg(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_BEGINS)) == _BEGINS
+
+
+_BEGINS = b"<?xml"
+SVG = Kind(name="an .svg", is_one=_is_svg)
+
+
+def check_plot(path: Path, read: Sequence[Path]) -> None:
+    """Raise unless a picture can be drawn there, before anything is measured.
+
+    `read` are files that it may not replace.
+    """
     if path.suffix != ".svg":
         raise InvalidArray(f"plot {path}: not a .svg; name one")
-    if not path.parent.is_dir():
-        raise InvalidArray(f"plot {path}: no such folder; make it first")
+    check_output(path, SVG, read)
     if find_spec("matplotlib") is None:
         raise InvalidArray("plot: needs matplotlib; pip install 'conv-compiler[plot]'")
 
@@ -58,7 +70,7 @@ def draw(results: Sequence[Result], path: Path, title: str) -> None:
     axes.set_title(title, fontsize=9)
     if peers:
         axes.legend(loc="lower right", fontsize=8)
-    figure.savefig(path, format="svg")
+    write(path, SVG, lambda file: figure.savefig(file, format="svg"))
 
 
 def _word(result: Result, peer: str) -> str:

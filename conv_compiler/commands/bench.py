@@ -18,6 +18,7 @@ from conv_compiler.commands.arguments import (
     add_json,
     add_problems,
     jobs,
+    read_files,
     wanted,
 )
 from conv_compiler.commands.report import left, progress, right, say, seconds, show
@@ -97,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     from conv_compiler.benchmark.picture import check_plot, draw
 
     if args.plot:
-        check_plot(args.plot)
+        check_plot(args.plot, read_files(args))
     before = machine.load_average()
     found = _jobs(args)
     results, refused = _measured(args, found)

@@ -84,6 +84,10 @@ def test_a_picture(tmp_path, capsys):
     path = tmp_path / "bars.svg"
     assert main(["bench", *WORDS, "--against", "good,bad", "--plot", str(path)]) == 0
     assert ElementTree.parse(path).getroot().tag.endswith("svg")
+    path.write_text("something else")
+    capsys.readouterr()
+    assert main(["bench", *WORDS, "--against", "good", "--plot", str(path)]) == 2
+    assert "there already, and not an .svg" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_a_picture(tmp_path, capsys):
         (["--target", "gfx942", "--device", "vgpu"], "inspect --model"),
         (["--target", "gfx942"], "inspect --model"),
         (["--plot", "bars.png"], "plot bars.png: not a .svg"),
-        (["--plot", "/no/such/folder/bars.svg"], "no such folder"),
+        (["--plot", "/no/such/folder/bars.svg"], "folder /no/such/folder: No such file"),
         (["--only", "layer9"], "only layer9: leaves no problem"),
         (["--threads", "100000"], "threads 100000: not here"),
         (["--clock", "cpu", "--threads", "2"], "threads 2"),
