@@ -23,6 +23,7 @@ COMMANDS = MappingProxyType(
         "compile": "build problems for a target and keep the .vmfb",
         "run": "run a problem or a .vmfb on .npy files",
         "verify": "run problems on a device and compare with a float64 reference",
+        "bench": "time problems beside PyTorch, IREE, ckProfiler and MIOpen",
         "sweep": "time every strategy and split of a problem, and verify the fastest",
         "inspect": "print the stages of a problem and the facts of its kernels",
         "list": "list targets, layouts, types, elementwise ops or strategies",

@@ -10,63 +10,45 @@
     tools/cpu_bench.py --compile FOLDER --target cpu-sapphirerapids@1
     tools/cpu_bench.py --kernels FOLDER   on another machine, which has no compiler
 
-Both sides keep their tensors in the layer's layout and are called without a copy, in turns;
-medians. A spread is the interquartile range over the median. Every kernel of ours is verified
-first.
+Times are taken by `conv_compiler/benchmark`, as `conv-compiler bench` takes them. What it has not
+is here: the peaks of the machine, layers of several models, and kernels compiled elsewhere. Both
+sides keep their tensors in the layer's layout and are called without a copy, in turns; medians. A
+spread is the interquartile range over the median. Every kernel of ours is verified first.
 """
 
 from __future__ import annotations
 
 import argparse
-import platform
-import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import iree.runtime as iree
-import numpy as np
 from cpu_layers import SETS, Layer, find_layers
 from cpu_peaks import CHAINS, fma_kernel, loaded, measure_peaks
-from cpu_results import HEADER, Result, Timing, summaries, write_json
+from cpu_results import HEADER, Result, summaries, write_json
 
-from conv_compiler import __version__, compile
+from conv_compiler import compile
 from conv_compiler.artifacts.artifact import Artifact
+from conv_compiler.benchmark.machine import host as machine
+from conv_compiler.benchmark.machine import pytorch
+from conv_compiler.benchmark.sides import CallSide, Case
+from conv_compiler.benchmark.torch_peer import torch_side
+from conv_compiler.benchmark.turns import Call, Clock, Plan, in_turns
 from conv_compiler.errors import ConvError, UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
 from conv_compiler.targets import find_target
-from conv_compiler.targets.host import host_cores, host_flags
+from conv_compiler.targets.host import host_cores
+from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.verify import verify_artifact
 
-BATCHES, BATCH, WARM_UP = 6, 8, 2
-# A side whose first call says that its batches would take longer is called no more.
-MOST_SECONDS = 60
+PLAN = Plan(rounds=6, calls=6, warm_up=2, most_seconds=60)
 TYPES = ("f32", "bf16", "f16")
-
-Call = Callable[[], Any]
-Clock = Callable[[], float]
-
-
-def in_turns(calls: Sequence[Call], clock: Clock) -> list[Timing]:
-    """Time calls in batches that take turns: a busy moment meets all of them.
-
-    The first calls of a batch warm caches and threads again and do not count.
-    """
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(BATCHES):
-        for call, found in zip(calls, times, strict=True):
-            for number in range(BATCH):
-                start = clock()
-                call()
-                if number >= WARM_UP:
-                    found.append(clock() - start)
-    return [Timing.of(found) for found in times]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,13 +88,7 @@ def our_call(artifact: Artifact, device: str) -> tuple[str, Call]:
     problem = verify_artifact(artifact, budget=0).require().problem
     opened = iree.get_device(device)
     kernel = loaded(artifact.vmfb.read_bytes(), opened)
-    random = np.random.default_rng(0)
-    operands = [
-        iree.asdevicearray(
-            opened, random.random(shape, np.float32).astype(problem.data_type.to_numpy())
-        )
-        for shape in problem.operand_shapes
-    ]
+    operands = [iree.asdevicearray(opened, array) for array in inputs(problem, "random")]
     waiting = batch_wait if device == "local-task" and may_wait_as_batch() else nullcontext
 
     def call() -> Any:
@@ -122,38 +98,11 @@ def our_call(artifact: Artifact, device: str) -> tuple[str, Call]:
     return artifact.strategy.text, call
 
 
-def pytorch_call(problem: ConvProblem) -> tuple[str, Call]:
-    """PyTorch's name of the kernel it takes, and a call of its weight gradient.
-
-    A 1D problem is given as a 2D one of height 1, which is what PyTorch makes of it; asked in 1D it
-    would copy tensors that have channels last.
-    """
-    import torch
-
-    dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[problem.dtype]
-    last = problem.layout_row.input.endswith("C")
-    formats = {2: torch.channels_last, 3: torch.channels_last_3d}
-    g, fill = problem.g, max(0, 2 - problem.ndim)
-    image, out_image, taps = (
-        (1,) * fill + sizes for sizes in (problem.image, problem.out_image, problem.filter)
-    )
-    stride, dilation = ([1] * fill + list(one) for one in (problem.stride, problem.dilation))
-    pads = [0] * fill + list(problem.pad_low)
-    memory = formats[len(image)] if last else torch.contiguous_format
-    data, gradient, weight = (
-        torch.rand(shape).to(dtype=dtype, memory_format=memory)
-        for shape in (
-            (problem.n, g * problem.c, *image),
-            (problem.n, g * problem.k, *out_image),
-            (g * problem.k, problem.c, *taps),
-        )
-    )
-    rest = (None, stride, pads, dilation, False, [0] * len(image), g)
-    backend = torch._C._select_conv_backend(data, weight, *rest).name
-    wanted = [False, True, False]
-    return backend, lambda: torch.ops.aten.convolution_backward(
-        gradient, data, weight, *rest, wanted
-    )
+def pytorch_side(problem: ConvProblem) -> CallSide:
+    """PyTorch's weight gradient on the same numbers, as `conv-compiler bench` calls it."""
+    operands = inputs(problem, "random")
+    case = Case(problem=problem, operands=operands, target=find_target("cpu"), device="cpu")
+    return torch_side(case)
 
 
 def refusal(call: Call, clock: Clock) -> str:
@@ -164,23 +113,23 @@ def refusal(call: Call, clock: Clock) -> str:
     except RuntimeError as error:
         return f"no kernel ({str(error).splitlines()[0]})"
     seconds = clock() - start
-    too_long = seconds * BATCHES * BATCH > MOST_SECONDS
+    too_long = seconds * PLAN.calls_in_all > PLAN.most_seconds
     return f"over a minute (a call takes {seconds:.1f} s)" if too_long else ""
 
 
 def measure(layer: Layer, dtype: str, kernels: Kernels, device: str, clock: Clock) -> Result:
     """Time one layer on both sides, or on the one that can."""
     problem = replace(layer.problem, dtype=dtype, weight_dtype="")
-    backend, theirs = pytorch_call(problem)
-    result = Result(name=layer.name, problem=problem, backend=backend)
+    theirs = pytorch_side(problem)
+    result = Result(name=layer.name, problem=problem, backend=theirs.detail)
     try:
         strategy, mine = our_call(kernels.artifact(layer.name, problem), device)
     except ConvError as error:
         return replace(result, notes=(f"ours: {str(error).splitlines()[0]}",))
-    calls = {"pytorch": theirs, "ours": mine}
-    why = {side: refusal(call, clock) for side, call in calls.items()}
-    timed = [side for side in calls if not why[side]]
-    timings = dict(zip(timed, in_turns([calls[side] for side in timed], clock), strict=True))
+    sides = {"pytorch": theirs, "ours": replace(theirs, detail=strategy, call=mine)}
+    why = {name: refusal(side.call, clock) for name, side in sides.items()}
+    timed = {name: side for name, side in sides.items() if not why[name]}
+    timings = in_turns(timed, PLAN, clock)
     return replace(
         result,
         strategy=strategy,
@@ -188,33 +137,6 @@ def measure(layer: Layer, dtype: str, kernels: Kernels, device: str, clock: Cloc
         pytorch=timings.get("pytorch"),
         ours=timings.get("ours"),
     )
-
-
-def machine() -> dict[str, Any]:
-    """What our kernels ran on, and who made them."""
-    try:
-        names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
-    except OSError:
-        names = []
-    return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
-        "processor_flags": sorted(host_flags()),
-        "cores": host_cores(),
-        "iree": version("iree-base-runtime"),
-        "conv_compiler": __version__,
-    }
-
-
-def pytorch() -> dict[str, Any]:
-    """Which PyTorch was measured beside them."""
-    import torch
-
-    onednn = re.search(r"MKL-DNN v(\S+)", torch.__config__.show())
-    return {
-        "torch": torch.__version__,
-        "torch_capability": torch.backends.cpu.get_cpu_capability(),
-        "onednn": onednn[1] if onednn else None,
-    }
 
 
 def arguments() -> argparse.Namespace:

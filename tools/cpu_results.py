@@ -12,21 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from conv_compiler.benchmark.turns import Timing
 from conv_compiler.problem.conv_problem import ConvProblem
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """The median of some times, and their interquartile range as a share of it."""
-
-    seconds: float
-    spread: float
-
-    @classmethod
-    def of(cls, times: Sequence[float]) -> Timing:
-        """What two times or more come to."""
-        low, median, high = statistics.quantiles(times, n=4, method="inclusive")
-        return cls(seconds=median, spread=(high - low) / median)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,46 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IREE as its users run it: a weight gradient compiled by iree-compile with BOO's flags.
-
-BOO is iree-turbine's `iree.turbine.kernel.boo`; the flags are those of its driver with IREE 3.13.
-The payload is the same linalg as ours before any pass or schedule of ours.
-"""
+"""IREE as BOO drives it (`conv_compiler/benchmark/iree_default.py`), and GEMMs for it."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import tempfile
-from pathlib import Path
+from conv_compiler.benchmark.iree_default import compile_default as compile_boo
+from conv_compiler.benchmark.iree_default import compile_text as compile_text
+from conv_compiler.benchmark.iree_default import flags as flags
+from conv_compiler.benchmark.iree_default import payload as payload
 
-from conv_compiler.build import build
-from conv_compiler.compiler.stages import compiler_flags, run_compiler
-from conv_compiler.errors import CompileFailed
-from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.storage.cache import Cache, compiler_version
-from conv_compiler.targets import Target
-
-FLAGS = (
-    "--iree-opt-level=O3",
-    "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
-    "--iree-preprocessing-pass-pipeline="
-    "builtin.module(iree-preprocessing-backward-data-conv-pipeline)",
-    "--iree-dispatch-creation-enable-split-reduction",
-)
-RDNA_FLAGS = ("--iree-dispatch-creation-split-reduction-low-parallelism",)
-
-
-def flags(target: Target) -> list[str]:
-    """BOO's flags for a chip."""
-    rdna = RDNA_FLAGS if target.subgroup_size == 32 else ()
-    return [*compiler_flags(target), *FLAGS, *rdna]
-
-
-def payload(problem: ConvProblem) -> str:
-    """The problem as MLIR text."""
-    from iree.compiler import ir
-
-    with ir.Context(), ir.Location.unknown():
-        return str(build(problem))
+__all__ = ["compile_boo", "compile_text", "flags", "gemm_payload", "payload"]
 
 
 def gemm_payload(m: int, n: int, k: int, dtype: str, result_dtype: str, layout: str) -> str:
@@ -82,35 +50,3 @@ func.func @main(%a: {a_type}, %b: {b_type}) -> {result} {{
 {rounded}  return %{"sums" if result_dtype == "f32" else "c"} : {result}
 }}
 """
-
-
-def compile_boo(problem: ConvProblem, target: Target, cache: Cache) -> Path:
-    """The problem's `.vmfb`, from the cache where it is there; failures are kept as well.
-
-    Raises CompileFailed with the compiler's first error.
-    """
-    return compile_text(payload(problem), target, cache)
-
-
-def compile_text(text: str, target: Target, cache: Cache) -> Path:
-    """The same of a module's text."""
-    wanted = flags(target)
-    parts = {"mlir": text, "flags": wanted, "compiler": compiler_version()}
-    key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    if found := cache.get(key):
-        if error := found.record["error"]:
-            raise CompileFailed(error)
-        return found.vmfb
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        (work / "module.mlir").write_text(text)
-        error = ""
-        try:
-            run_compiler(wanted, work)
-        except CompileFailed as failed:
-            error = str(failed)
-            (work / "module.vmfb").write_bytes(b"")
-        vmfb = cache.put(key, work / "module.vmfb", {"error": error}).vmfb
-    if error:
-        raise CompileFailed(error)
-    return vmfb

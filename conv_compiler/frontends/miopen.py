@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
+from conv_compiler.frontends.miopen_flags import BY_SPELLING, FLAGS, NEUTRAL, SPATIAL
 from conv_compiler.frontends.request import Request, is_count
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layouts import LAYOUTS, Layout
@@ -35,112 +36,6 @@ _UNBUILT_OPERATIONS = ("convfp8", "convbfp8")
 
 # Bit of -F -> direction.
 DIRECTION_BITS = MappingProxyType({1: "fwd", 2: "bwd_data", 4: "bwd_weight"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Flag:
-    """One flag of the driver.
-
-    `only` holds the values we can honour, with the `reason` for the others; a flag with `ignored`
-    says how the driver measures, not what it computes.
-    """
-
-    name: str
-    short: str
-    default: str = ""
-    only: tuple[str, ...] = ()
-    reason: str = ""
-    ignored: bool = False
-
-
-def _per_dimension(
-    names: tuple[str, str, str], shorts: str, default: str, kind: str
-) -> tuple[Flag, ...]:
-    reason = f"is the {kind} of a dimension that --spatial_dim leaves out"
-    return tuple(
-        Flag(name=name, short=short, default=default, reason=reason)
-        for name, short in zip(names, shorts, strict=True)
-    )
-
-
-# Per-dimension flags, outermost dimension first.
-_SPATIAL = MappingProxyType(
-    {
-        "image": _per_dimension(("in_d", "in_h", "in_w"), "!HW", "32", "image"),
-        "filter": _per_dimension(("fil_d", "fil_h", "fil_w"), "@yx", "3", "filter"),
-        "stride": _per_dimension(
-            ("conv_stride_d", "conv_stride_h", "conv_stride_w"), "#uv", "1", "stride"
-        ),
-        "pad_low": _per_dimension(("pad_d", "pad_h", "pad_w"), "$pq", "0", "pad"),
-        "dilation": _per_dimension(
-            ("dilation_d", "dilation_h", "dilation_w"), "^lj", "1", "dilation"
-        ),
-    }
-)
-# What such a flag may say of a dimension the problem does not have, as some programs write it.
-_NEUTRAL = MappingProxyType(
-    {**dict.fromkeys(("image", "filter", "stride", "dilation"), ("1", "0")), "pad_low": ("0",)}
-)
-
-_TRANSPOSED = "belongs to transposed convolutions, which are not built"
-_NO_FILES = "reads or writes a file in MIOpen's own format; use conv-compiler run with .npy files"
-_NO_DUMP = f"{_NO_FILES}, with its -o before the line"
-_NO_CAST = "casts a tensor to fp8, which is not built"
-
-_FLAGS = (
-    *(flag for flags in _SPATIAL.values() for flag in flags),
-    Flag(name="spatial_dim", short="_", default="2"),
-    Flag(name="forw", short="F", default="0"),
-    Flag(name="batchsize", short="n", default="100"),
-    Flag(name="in_channels", short="c", default="3"),
-    Flag(name="out_channels", short="k", default="32"),
-    Flag(name="group_count", short="g", default="1"),
-    Flag(name="in_layout", short="I"),
-    Flag(name="out_layout", short="O"),
-    Flag(name="fil_layout", short="f"),
-    Flag(
-        name="pad_mode",
-        short="z",
-        default="default",
-        only=("default", "conv", "same", "valid"),
-        reason="is not a padding mode",
-    ),
-    Flag(name="mode", short="m", default="conv", only=("conv",), reason=_TRANSPOSED),
-    Flag(name="trans_output_pad_d", short="%", default="0", only=("0",), reason=_TRANSPOSED),
-    Flag(name="trans_output_pad_h", short="Y", default="0", only=("0",), reason=_TRANSPOSED),
-    Flag(name="trans_output_pad_w", short="X", default="0", only=("0",), reason=_TRANSPOSED),
-    Flag(name="pad_val", short="r", default="0", only=("0",), reason="pads with another value"),
-    Flag(name="tensor_vect", short="Z", default="0", only=("0",), reason="packs channels"),
-    Flag(name="vector_length", short="L", default="1", only=("1",), reason="packs channels"),
-    Flag(
-        name="bias",
-        short="b",
-        only=("", "0"),
-        reason="asks for a bias or its gradient too, which are not built",
-    ),
-    Flag(name="in_cast_type", short="U", default="-1", only=("-1",), reason=_NO_CAST),
-    Flag(name="out_cast_type", short="T", default="-1", only=("-1",), reason=_NO_CAST),
-    Flag(name="wei_cast_type", short="R", default="-1", only=("-1",), reason=_NO_CAST),
-    Flag(name="in_data", short="d", only=("",), reason=_NO_FILES),
-    Flag(name="weights", short="e", only=("",), reason=_NO_FILES),
-    Flag(name="in_bias", short="a", only=("",), reason=_NO_FILES),
-    Flag(name="dout_data", short="D", only=("",), reason=_NO_FILES),
-    Flag(name="dump_output", short="o", default="0", only=("0",), reason=_NO_DUMP),
-    Flag(name="iter", short="i", ignored=True),
-    Flag(name="verify", short="V", ignored=True),
-    Flag(name="verification_cache", short="C", ignored=True),
-    Flag(name="time", short="t", ignored=True),
-    Flag(name="wall", short="w", ignored=True),
-    Flag(name="search", short="s", ignored=True),
-    Flag(name="printconv", short="P", ignored=True),
-    Flag(name="solution", short="S", ignored=True),
-    Flag(name="gpualloc", short="G", ignored=True),
-)
-_BY_SPELLING = MappingProxyType(
-    {spelled: flag for flag in _FLAGS for spelled in (f"--{flag.name}", f"-{flag.short}")}
-)
-
-
 # What IREE's lists of layers have behind a line: `-31.12 (-12.3%) 252.95 => 221.83`.
 _TIME = re.compile(r"\(?[-+]?[\d.]+%?\)?(?:[mun]?s|x)?|=>|->|us|ms")
 
@@ -161,13 +56,13 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         near = did_you_mean(operation, OPERATIONS)
         raise UnsupportedProblem(f"{operation or 'line'}: {why}; {near}use {', '.join(OPERATIONS)}")
     given, ignored, note = _read(words[1:])
-    values = {flag.name: flag.default for flag in _FLAGS} | given
+    values = {flag.name: flag.default for flag in FLAGS} | given
     ndim = _dimensions(values)
     groups = _integer(values, "group_count", lowest=1)
     fields: dict[str, Any] = {}
-    for field, flags in _SPATIAL.items():
+    for field, flags in SPATIAL.items():
         for flag in flags[: 3 - ndim]:
-            if given.get(flag.name, _NEUTRAL[field][0]) not in _NEUTRAL[field]:
+            if given.get(flag.name, NEUTRAL[field][0]) not in NEUTRAL[field]:
                 raise UnsupportedProblem(
                     f"--{flag.name} {given[flag.name]}: {flag.reason}; "
                     "add --spatial_dim 3 or drop it"
@@ -199,7 +94,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...], str]:
         if at and all(map(_TIME.fullmatch, words[at:])):
             return given, tuple(ignored), "times behind a line are not read"
         spelled, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        flag = _BY_SPELLING.get(spelled)
+        flag = BY_SPELLING.get(spelled)
         if flag is None:
             raise UnsupportedProblem(
                 f"{word}: not a flag of MIOpenDriver conv; drop it, or put a flag of conv-compiler "
@@ -207,7 +102,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...], str]:
             )
         at += 1
         if not equals:
-            if at == len(words) or words[at] in _BY_SPELLING:
+            if at == len(words) or words[at] in BY_SPELLING:
                 raise UnsupportedProblem(
                     f"{word}: has no value; every flag of MIOpenDriver takes one"
                 )
@@ -269,7 +164,7 @@ def _padding(
     """Pads of both sides; `same` and `valid` compute them as the driver does."""
     if mode in ("default", "conv"):
         return fields["pad_low"]
-    if stated := [flag.name for flag in _SPATIAL["pad_low"] if given.get(flag.name, "0") != "0"]:
+    if stated := [flag.name for flag in SPATIAL["pad_low"] if given.get(flag.name, "0") != "0"]:
         raise UnsupportedProblem(
             f"--{stated[0]} {given[stated[0]]}: contradicts --pad_mode {mode}; give one of them"
         )

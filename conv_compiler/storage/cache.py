@@ -32,7 +32,12 @@ RECORD_BYTES = 2**24
 # Who waits longer for another process does the work as well.
 LOCK_SECONDS = 600.0
 # Folders that decide nothing about what an artifact is.
-_BESIDE = frozenset({"vgpu", "frontends", "commands", "runtime", "verification", "tuning", "torch"})
+_BESIDE = frozenset(
+    {
+        *("vgpu", "frontends", "commands", "runtime", "verification", "tuning", "torch"),
+        "benchmark",
+    }
+)
 
 
 def _sources(root: Path) -> list[Path]:

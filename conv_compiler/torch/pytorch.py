@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
+from conv_compiler.torch.layouts import empty, is_last
+
 _ATEN = torch.ops.aten
 
 
@@ -74,5 +76,6 @@ def _backward(
 
 
 def _of_shape(like: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """A tensor of which only the shape is read."""
-    return like.new_empty(1).expand(shape)
+    """A tensor of which only the shape is read, lying as another: PyTorch would copy one that does
+    not lie densely."""
+    return empty(like, shape, is_last(like))

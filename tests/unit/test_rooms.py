@@ -37,6 +37,7 @@ FLOORS = (
     "tuning",
     "torch",
     "frontends",
+    "benchmark",
     "commands",
     "cli",
     "__main__",

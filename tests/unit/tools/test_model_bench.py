@@ -107,8 +107,7 @@ def test_summary(bench):
 
 
 def test_a_failed_compile_is_kept(bench, tmp_path, monkeypatch):
-    import iree_boo
-
+    from conv_compiler.benchmark import iree_default
     from conv_compiler.errors import CompileFailed
     from conv_compiler.storage.cache import Cache
     from conv_compiler.targets import find_target
@@ -119,10 +118,10 @@ def test_a_failed_compile_is_kept(bench, tmp_path, monkeypatch):
         calls.append(flags)
         raise CompileFailed("iree-compile: exit code 1: no")
 
-    monkeypatch.setattr(iree_boo, "run_compiler", fail)
+    monkeypatch.setattr(iree_default, "run_compiler", fail)
     problem = ConvProblem(n=1, c=8, k=8, image=(4, 4), filter=(1, 1))
     for _ in range(2):
         with pytest.raises(CompileFailed, match="exit code 1: no"):
-            iree_boo.compile_boo(problem, find_target("gfx942"), Cache(tmp_path))
+            iree_default.compile_default(problem, find_target("gfx942"), Cache(tmp_path))
     assert len(calls) == 1
     assert "--iree-rocm-target=gfx942" in calls[0]
