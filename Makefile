@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-cold test-all check docs clean
+.PHONY: demo test test-cold test-all check docs extras clean
 
 # The whole way for every layer of ResNet-50, on the CPU and for gfx942.
 demo: .venv/.demo
@@ -45,11 +45,21 @@ docs: .venv/.docs
 	$(BIN)/pip install -q -e '.[test]'
 	touch $@ .venv/.demo
 
-# The packages of the extra alone: installing the extra would compile the package once more.
+# The packages of an extra alone: installing the extra would compile the package once more.
+PACKAGES = $(BIN)/python -c 'import sys, tomllib; \
+  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  extras = project["optional-dependencies"]; \
+  print(*(name for extra in sys.argv[1:] for name in extras[extra]))'
+
 .venv/.docs: .venv/.demo
-	$(BIN)/python -c 'import tomllib; \
-	  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	  print(*project["optional-dependencies"]["docs"])' | xargs $(BIN)/pip install -q
+	$(PACKAGES) docs | xargs $(BIN)/pip install -q
+	touch $@
+
+# PyTorch, JAX and matplotlib, whose tests are skipped where they are not installed.
+extras: .venv/.extras
+
+.venv/.extras: .venv/.test
+	$(PACKAGES) torch jax plot | xargs $(BIN)/pip install -q
 	touch $@
 
 clean:

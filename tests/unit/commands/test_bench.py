@@ -47,7 +47,7 @@ def fakes(monkeypatch):
 
 
 def test_the_table(capsys):
-    assert main(["bench", *WORDS]) == 0
+    assert main(["bench", *WORDS, "-v"]) == 0
     out, err = capsys.readouterr()
     assert "note: left out: away: not installed" in err
     lines = out.splitlines()
