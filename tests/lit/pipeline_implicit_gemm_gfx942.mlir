@@ -56,10 +56,12 @@
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 
 // STORES: main_dispatch_0_matmul_like{{.*}}:
-// STORES: v_mfma_f32_{{16x16x16|32x32x8}}_f16
+// Two iterations of two instructions each.
+// STORES-COUNT-4: v_mfma_f32_16x16x16_f16
 // STORES-NOT: ds_write
 // STORES: v_cvt_f16_f32
 // STORES-NOT: ds_write
-// STORES: buffer_store_short
+// STORES: buffer_store_dwordx{{[24]}}
+// STORES-NOT: buffer_store_short
 // STORES: s_endpgm
 // STORES-NOT: main_dispatch_1

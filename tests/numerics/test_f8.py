@@ -68,8 +68,7 @@ def test_every_value_narrowed(target, dtype, compute):
         np.testing.assert_array_equal(kernel(*operands).reshape(-1), want.astype(np.float32))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", ["cpu", *each(EXECUTED)])
+@pytest.mark.parametrize(("target", "dtype"), in_turn(["cpu", *each(EXECUTED)], DTYPES))
 def test_matrix_code_of_the_type_or_of_bf16(dtype, target):
     problem = ConvProblem(n=4, k=32, c=32, image=(6, 6), filter=(3, 3), dtype=dtype)
     report = verify(problem, target, split_k=2, budget=0.0).require()
