@@ -14,6 +14,7 @@ import iree.runtime as iree
 
 from conv_compiler.errors import DeviceUnavailable, did_you_mean
 from conv_compiler.runtime import forks
+from conv_compiler.runtime.cuda_context import enter_context
 from conv_compiler.runtime.dlpack import Memory
 
 
@@ -27,7 +28,8 @@ class Device:
     `has_workers`, threads of this process compute while the calling one waits. One that
     `survives_fork` can be opened again in a child of a process that had opened it. `prepare` is
     given the bytes of a module and its chip before the device loads it. Arrays of other libraries
-    are taken and given in `memory`; a `virtual` device copies them.
+    are taken and given in `memory`; a `virtual` device copies them. `enter` readies the calling
+    thread for a device by its number.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Device:
     has_workers: bool = False
     survives_fork: bool = False
     memory: Memory = Memory.HOST
+    enter: Callable[[int], None] = lambda _: None
     prepare: Callable[[bytes, str], None] = lambda *_: None
 
 
@@ -97,7 +100,13 @@ DEVICES = MappingProxyType(
                 )
                 for name in ("vgpu", "vgpu-checked")
             ),
-            Device(name="cuda", built_for="cuda", open=_open_cuda, memory=Memory.CUDA),
+            Device(
+                name="cuda",
+                built_for="cuda",
+                open=_open_cuda,
+                memory=Memory.CUDA,
+                enter=enter_context,
+            ),
         )
     }
 )

@@ -136,5 +136,26 @@ class _Exported:
 
 
 def exported(array: Any, like: Any, memory: Memory, number: int) -> Any:
-    """A device array as one of the library of `like`, in the same memory."""
-    return library_of(like).from_dlpack(_Exported(array, memory, number))
+    """A device array as one of the library of `like`.
+
+    On the host it is in the same memory. IREE 3.13 exports no memory of its CUDA and HIP devices
+    (cuda_allocator.c: "CUDA buffer type is not supported for export"), so there it is copied, on
+    the device, into memory of the library's.
+    """
+    library = library_of(like)
+    if memory is Memory.HOST:
+        return library.from_dlpack(_Exported(array, memory, number))
+    dtype = getattr(library, array.dtype.name)
+    fresh = library.empty(tuple(array.shape), dtype=dtype, device=like.device)
+    target = imported("result", fresh, array._device, memory, number)
+    _copy_on_device(array, target)
+    return fresh
+
+
+def _copy_on_device(source: Any, target: Any) -> None:
+    """Copy between arrays of one device, and wait for it."""
+    device, done = source._device, source._device.create_semaphore(0)
+    before, behind = (iree.HalFence.create_at(done, value) for value in (0, 1))
+    buffers = (one._buffer_view.get_buffer() for one in (source, target))
+    device.queue_copy(*buffers, before, behind)
+    behind.wait()

@@ -87,6 +87,7 @@ class Kernel:
         self.path, self.device = path, device
         self._made_of, self._generation = (path, data, device, built_for), forks.generation()
         self._config = config = open_device(device, built_for)
+        find_device(device).enter(number_of(device))
         find_device(device).prepare(data, built_for)
         try:
             module = iree.VmModule.copy_buffer(config.vm_instance, data)
@@ -127,7 +128,7 @@ class Kernel:
 
     def __call__(self, *operands: Any) -> Any:
         """Run once. Raises InvalidArray when a shape, type or device is not the kernel's."""
-        self._follow_fork()
+        self._ready()
         if len(operands) != len(self.operands):
             names = ", ".join(tensor.name for tensor in self.operands)
             raise InvalidArray(
@@ -191,14 +192,16 @@ class Kernel:
                 )
         return images
 
-    def _follow_fork(self) -> None:
-        """Load the kernel again where this process was forked from the one that loaded it."""
+    def _ready(self) -> None:
+        """Ready the calling thread, and load the kernel again where this process was forked from
+        the one that loaded it."""
+        find_device(self.device).enter(number_of(self.device))
         if self._generation != forks.generation():
             Kernel.__init__(self, *self._made_of)
 
     def put(self, array: Any) -> Any:
         """A device array holding a copy of a numpy array, or of an array of another device."""
-        self._follow_fork()
+        self._ready()
         return place(array, self._config, self.device)
 
     def median_seconds(self, *operands: Any, budget: float = 0.2, least: int = 3) -> float:

@@ -14,7 +14,7 @@ from torch import Tensor
 from conv_compiler.torch.layouts import is_last
 from conv_compiler.torch.ops import bwd_data, bwd_weight, fwd
 
-Gradients = tuple[Tensor | None, ...]
+Gradients = tuple[Any, ...]
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], first_size: int) -> None:
