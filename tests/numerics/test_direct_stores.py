@@ -13,6 +13,7 @@ from conv_compiler.targets import find_target
 from conv_compiler.verification.verify import verify
 from tests.checks import check
 from tests.chips import EXECUTED
+from tests.turns import in_turn
 
 # One by default, the others with the slow tests.
 SOME = [
@@ -71,9 +72,7 @@ RESTS = {
 }
 
 
-@pytest.mark.parametrize("rest", RESTS)
-@pytest.mark.parametrize("direction", ["fwd", "bwd_data"])
-@pytest.mark.parametrize("chip", SOME)
+@pytest.mark.parametrize(("chip", "rest", "direction"), in_turn(SOME, RESTS, ["fwd", "bwd_data"]))
 def test_a_rest_of_the_tiles_costs_no_kernel(chip, direction, rest):
     """A data gradient has one that arranges the weight."""
     compute = {} if "dtype" in RESTS[rest] else AS_F16
