@@ -22,9 +22,9 @@ class Column:
     """One column: its header, the key of the rows it shows, and how a value is written.
 
     A row without the key, or with None under it, shows a dash; without a key, `write` takes the
-    row. Where a table is too wide the
-    columns of the highest `rank` go first; those of rank 0 stay. `shape` says what becomes of a
-    long cell: it stays whole, it is cut in the middle, or it takes several lines.
+    row. Where a table is too wide, the columns of the highest `rank` go first; those of rank 0
+    stay. `shape` says what becomes of a long cell: it stays whole, it is cut in the middle, or it
+    takes several lines.
     """
 
     header: str

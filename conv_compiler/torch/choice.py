@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
+from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.storage.cache import source_digest
 from conv_compiler.storage.records import read_record, write_record
 from conv_compiler.torch.kernels import Call, target_of
 
-DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
 FASTEST = "fastest"
 DEFAULT = ("bwd_weight",)
 # Timed in turns, behind one call each that is not; the median of either counts.

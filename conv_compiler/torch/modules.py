@@ -16,8 +16,8 @@ from conv_compiler.torch.choice import DEFAULT, spelled
 from conv_compiler.torch.functional import Ours, conv, conv_transpose
 
 
-class _Conv:
-    """A convolution of PyTorch's with another forward pass."""
+class _Ours:
+    """A module of PyTorch's that also says which of its directions are ours."""
 
     ours: str = spelled(DEFAULT)
 
@@ -25,6 +25,10 @@ class _Conv:
         word = spelled(ours)
         super().__init__(*args, **settings)
         self.ours = word
+
+
+class _Conv(_Ours):
+    """A convolution of PyTorch's with another forward pass."""
 
     def _conv_forward(self: Any, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """What PyTorch's `forward` calls."""
@@ -36,15 +40,8 @@ class _Conv:
         return conv(ndim, input, weight, bias, *sizes, self.ours)
 
 
-class _ConvTranspose:
+class _ConvTranspose(_Ours):
     """A transposed convolution of PyTorch's with another forward pass."""
-
-    ours: str = spelled(DEFAULT)
-
-    def __init__(self, *args: Any, ours: Ours = DEFAULT, **settings: Any) -> None:
-        word = spelled(ours)
-        super().__init__(*args, **settings)
-        self.ours = word
 
     def forward(self: Any, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         """The output; with `output_size` as PyTorch's module has it."""
@@ -83,7 +80,7 @@ class ConvTranspose3d(_ConvTranspose, nn.ConvTranspose3d):
 _OURS = (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 # PyTorch's own class -> the one in its place. A class that derives from PyTorch's may compute
 # something else, so it is left alone.
-_IN_PLACE_OF = {kind.__mro__[2]: kind for kind in _OURS}
+_IN_PLACE_OF = {kind.__bases__[1]: kind for kind in _OURS}
 
 
 def replace(
