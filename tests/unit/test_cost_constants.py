@@ -53,10 +53,6 @@ STRUCTURAL = {
         "PLAIN_STAGES": "the depth of IREE's own",
         "INTERLEAVED_ITERATIONS": "the fewest iterations that the pass can order",
     },
-    "gpu/phase_taps.py": {
-        "MOST_PLACES": "a bound on the tables of `passes/skip_taps.py`, and no measure",
-        "MOST_PHASES": "likewise",
-    },
     "gpu/split_k_reduction.py": {"DWORD": "bytes of a partial sum"},
     "cpu/split_k.py": {"NO_DEEP_LOOP": "one iteration at a time"},
     "split_k.py": {

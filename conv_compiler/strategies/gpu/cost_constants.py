@@ -368,6 +368,19 @@ class PixelSearch:
     most_tilings: int = 8
 
 
+@dataclass(frozen=True, kw_only=True)
+class PhaseTables:
+    """For which strided data gradients the main loop skips taps (`phase_taps.py`)."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN, text="scalar instructions that a table takes of a kernel"
+    )
+
+    # Places of a window, and phases of the result's pixels, that are told apart.
+    most_window_pixels: int = 64
+    most_phase_pixels: int = 64
+
+
 LOOP = LoopInstructions()
 OUTSIDE = OutsideInstructions()
 LOAD_DISTANCE = LoadDistance()
@@ -384,6 +397,7 @@ DEPTHWISE_SEARCH = DepthwiseSearch()
 PIXELS = PixelInstructions()
 PIXELS_SLACK = PixelSlack()
 PIXELS_SEARCH = PixelSearch()
+PHASE_TABLES = PhaseTables()
 
 GROUPS = (
     LOOP,
@@ -402,4 +416,5 @@ GROUPS = (
     PIXELS,
     PIXELS_SLACK,
     PIXELS_SEARCH,
+    PHASE_TABLES,
 )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS, OUTPUT_LOOPS
 from conv_compiler.problem.canonical import EquivalentWgrad, phases
 from conv_compiler.problem.phase_taps import TapTable, places_met
+from conv_compiler.strategies.gpu.cost_constants import PHASE_TABLES
 from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, iterations
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.strategy import GpuTiling
-
-# Places of a window, and phases, that are told apart. Beyond, tables of them would take more scalar
-# instructions than a kernel has to spare.
-MOST_PLACES, MOST_PHASES = 64, 64
 
 
 def tap_table(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> TapTable | None:
@@ -55,11 +52,11 @@ def _table(problem: EquivalentWgrad, tiling: GpuTiling, outside: int) -> TapTabl
     places, count = math.prod(window), iterations(problem, tiling, 1)
     steps, uneven = divmod(count, places)
     # A loop of fewer iterations is not pipelined, and none is left to be shorter.
-    if uneven or not 2 <= places <= MOST_PLACES or count <= tiling.stages:
+    if uneven or not 2 <= places <= PHASE_TABLES.most_window_pixels or count <= tiling.stages:
         return None
     unrolled = 2 if tiling.stages >= INTERLEAVED_STAGES else 1
     cut = phases(of)
-    if count % unrolled or math.prod(one.count for one in cut) > MOST_PHASES:
+    if count % unrolled or math.prod(one.count for one in cut) > PHASE_TABLES.most_phase_pixels:
         return None
     by_axis = [places_met(of, axis, one) for axis, one in enumerate(cut[:outside])]
     by_phase = [
