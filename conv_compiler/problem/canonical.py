@@ -158,6 +158,10 @@ def _bwd_data(problem: ConvProblem) -> EquivalentWgrad:
     rows = tuple(-(-size // s) for size, s in zip(problem.image, problem.stride, strict=True))
     reach = tuple(size + (one.taps - 1) * one.step for size, one in zip(rows, cut, strict=True))
     renamed = str.maketrans("NCK", "CKN")
+    types = _types(problem)
+    if problem.fused and max(problem.stride) > 1:
+        # The op comes where the phases are put in place, and rounds the sums there.
+        types["weight_dtype"] = problem.accumulator_type.name
     return EquivalentWgrad(
         n=problem.k,
         c=problem.n,
@@ -170,7 +174,7 @@ def _bwd_data(problem: ConvProblem) -> EquivalentWgrad:
         stride=tuple(one.step for one in cut),
         pad_low=low,
         pad_high=_pads(reach, image, low),
-        **_types(problem),
+        **types,
         input_op=problem.output_op,
         row=Layout(
             input=grouped.output.translate(renamed),

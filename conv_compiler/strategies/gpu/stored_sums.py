@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k
 
 if TYPE_CHECKING:
@@ -48,13 +47,8 @@ def has_rows_innermost(problem: ConvProblem) -> bool:
 
 
 def _masks(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
-    """Whether the kernel can leave out what is no element of the result.
-
-    An op on a strided data gradient comes where its phases are put in place, in another kernel.
-    """
+    """Whether the kernel can leave out what is no element of the result."""
     is_plain = target.backend == "rocm" and bool(tiling.mma)
-    if isinstance(problem, EquivalentWgrad) and problem.of.fused and max(problem.of.stride) > 1:
-        return False
     return is_plain and has_rows_innermost(problem) and math.prod(problem.weight_shape) > 1
 
 
