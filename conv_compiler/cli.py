@@ -25,6 +25,7 @@ COMMANDS = MappingProxyType(
         "verify": "run problems on a device and compare with a float64 reference",
         "bench": "time problems beside PyTorch, IREE, ckProfiler and MIOpen",
         "sweep": "time every strategy and split of a problem, and verify the fastest",
+        "roofline": "model problems' kernels beside what the chip can do at most",
         "inspect": "print the stages of a problem and the facts of its kernels",
         "list": "list targets, layouts, types, elementwise ops or strategies",
         "cache": "show or clear the cache of compiled problems",
@@ -33,7 +34,17 @@ COMMANDS = MappingProxyType(
 )
 
 # Options whose value is a path: one that is called like a problem line's first word opens none.
-_PATHS = ("-o", "--output", "--input", "--d-output", "--d", "--schedule")
+_PATHS = (
+    "-o",
+    "--output",
+    "--input",
+    "--d-output",
+    "--d",
+    "--schedule",
+    "--html",
+    "--trace",
+    "--plot",
+)
 
 _EPILOG = """\
 A problem is given by flags, by a line of MIOpenDriver or ckProfiler (quoted, or

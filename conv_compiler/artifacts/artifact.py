@@ -12,6 +12,7 @@ from conv_compiler.artifacts.kernel_facts import KernelFacts
 from conv_compiler.artifacts.record import Record
 from conv_compiler.binary.module_file import ModuleFile
 from conv_compiler.errors import ConvError, InvalidArtifact
+from conv_compiler.markup import element, table
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets import find_target
@@ -70,6 +71,23 @@ class Artifact:
         return next(
             (k for k in self.kernels if k.role == "contraction"), next(iter(self.kernels), None)
         )
+
+    def _repr_html_(self) -> str:
+        """What it is and its kernels as a table, for notebooks."""
+        header = ("kernel", "matrix instructions", "VGPRs", "LDS", "spills")
+        rows = [
+            (
+                one.name,
+                ", ".join(f"{name} x{count}" for name, count in one.mma.items()) or "-",
+                *(
+                    "-" if fact is None else str(fact)
+                    for fact in (one.vgprs, one.lds_bytes, one.spills)
+                ),
+            )
+            for one in self.kernels
+        ]
+        title = element("b", f"{self.problem.name} on {self.target}")
+        return element("div", title, element("br"), self.strategy.text, table(header, rows))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; `from_record` reads them back."""

@@ -95,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
     """Measure every problem and print the table; Mismatch after it when ours is wrong."""
     from conv_compiler.benchmark import machine
     from conv_compiler.benchmark.measure import means, side_row
-    from conv_compiler.benchmark.picture import check_plot, draw
+    from conv_compiler.benchmark.picture import draw
+    from conv_compiler.pictures.plots import check_plot
 
     if args.plot:
         check_plot(args.plot, read_files(args))

@@ -78,6 +78,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="model with LDS conflicts and cache lines of a short run",
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="a page of the kernels: pipes, timeline, lanes, banks, code (AMD)",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="the modelled timeline, for Perfetto or chrome://tracing (AMD)",
+    )
     add_output(parser)
 
 
@@ -89,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
 
     args.model |= args.look
     path = artifact_path(args)
+    if args.html or args.trace:
+        return _draw(args, path)
     if path and args.model:
         return _print_model(args, path)
     if args.stage and not (args.counts or args.model):
@@ -108,6 +122,15 @@ def run(args: argparse.Namespace) -> int:
         return _print_counts(args, artifact)
     _print_facts(args, artifact)
     return 0
+
+
+def _draw(args: argparse.Namespace, path: Path | None) -> int:
+    """Write the pictures asked for, and say where they are."""
+    from conv_compiler.commands.draw import draw_module
+
+    if args.counts or args.stage:
+        raise UnsupportedProblem("--html and --trace: not with --run or --stage; leave those out")
+    return draw_module(args, path)
 
 
 def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.commands.arguments import add_problems, jobs
+from conv_compiler.commands.arguments import add_problems, jobs, read_files
 from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
 from conv_compiler.commands.report import progress, show
 from conv_compiler.commands.speed import measured
@@ -33,6 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"verify the N fastest (all timed, {CHECKS} of those modelled)",
     )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.svg", help="draw the times: tiles by splits"
+    )
     add_output(parser)
 
 
@@ -44,8 +48,14 @@ def run(args: argparse.Namespace) -> int:
     found = jobs(args)
     if len({(job.problem, job.target) for job in found}) > 1:
         raise UnsupportedProblem("problem: several given, counting targets; sweep takes one")
+    if args.plot:
+        from conv_compiler.pictures.plots import check_plot
+
+        check_plot(args.plot, read_files(args))
     rows = _rows(args, found)
     how = output(args)
+    if args.plot:
+        _draw(args.plot, found[0], rows)
     if how.is_table:
         _print(found[0], rows)
     else:
@@ -104,6 +114,14 @@ def _named(strategy: Strategy) -> dict[str, Any]:
         "strategy": strategy.text.removesuffix(f" split_k={strategy.split_k}"),
         "split_k": strategy.split_k,
     }
+
+
+def _draw(path: Path, job: Job, rows: list[dict[str, Any]]) -> None:
+    from conv_compiler.pictures.tile_map import draw_tile_map
+
+    valid = [row for row in rows if "error" not in row]
+    times = {(row["strategy"], row["split_k"]): row["seconds"] for row in valid}
+    draw_tile_map(times, path, f"{job.problem.name} on {job.target.name} ({valid[0]['time']})")
 
 
 def _print(job: Job, rows: list[dict[str, Any]]) -> None:

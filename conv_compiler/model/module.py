@@ -187,7 +187,9 @@ def sampled_counts(code: KernelCode, dispatch: Dispatch) -> KernelCounts:
     """Static counts of a few workgroups, or the mean of many where the few are not alike."""
 
     def counts(ids: list[tuple[int, int, int]]) -> KernelCounts:
-        return static_counts(code.code, code.chip, code.lanes, [_start(code, one) for one in ids])
+        return static_counts(
+            code.code, code.chip, code.lanes, [start_registers(code, one) for one in ids]
+        )
 
     few = [counts([one]) for one in sample_workgroups(dispatch, FEW_WORKGROUPS)]
     if all(one == few[0] for one in few):
@@ -202,7 +204,7 @@ def alone_cycles_of(
     many where the few are not alike."""
 
     def cycles_of(count: int) -> list[tuple[float, ...]]:
-        starts = [_start(code, one) for one in sample_workgroups(dispatch, count)]
+        starts = [start_registers(code, one) for one in sample_workgroups(dispatch, count)]
         return alone(code.code, code.chip, code.lanes, starts, launch, chips)
 
     found = cycles_of(FEW_WORKGROUPS)
@@ -217,7 +219,7 @@ def operands_of(code: KernelCode) -> str:
     return types.most_common(1)[0][0] if types else ""
 
 
-def _start(code: KernelCode, workgroup: tuple[int, int, int]) -> dict[str, int]:
+def start_registers(code: KernelCode, workgroup: tuple[int, int, int]) -> dict[str, int]:
     """The scalar registers a workgroup starts with, as far as they are known."""
     return {name: value for name, value in zip(code.workgroup_id, workgroup, strict=False) if name}
 

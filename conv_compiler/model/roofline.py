@@ -111,19 +111,32 @@ def _l2_gb_per_s(target: Target) -> float | None:
     return a_cycle * target.clock_ghz if a_cycle else None
 
 
+def sustained_rates(operands: tuple[str, str], target: Target) -> tuple[float, float] | None:
+    """Operations a second of two types and gigabytes a second that a chip keeps up at best.
+
+    None where none were published.
+    """
+    rates = target.sustained
+    if rates is None:
+        return None
+    a, b = (_rate_type(one) for one in operands)
+    matrix = rates.matrix_of(a) if a == b else None
+    flops = matrix.tflops * 1e12 if matrix else peak_flops(operands, target)
+    return flops, rates.memory_best_gb_per_s
+
+
 def sustained_least(work: Work, target: Target, resident: bool = False) -> float | None:
     """The same by the best rates that any kernel keeps up; None where none were published.
 
     A rate nobody published is the peak.
     """
     rates = target.sustained
-    if rates is None:
+    kept = sustained_rates(work.operands, target)
+    if rates is None or kept is None:
         return None
-    a, b = (_rate_type(one) for one in work.operands)
-    matrix = rates.matrix_of(a) if a == b else None
-    flops = matrix.tflops * 1e12 if matrix else peak_flops(work.operands, target)
+    flops, memory = kept
     chip = chip_facts(target)
-    rate: float | None = rates.memory_best_gb_per_s
+    rate: float | None = memory
     if resident and work.bytes <= chip.last_level_bytes:
         last_level = rates.last_level_best_gb_per_s or chip.last_level_gb_per_s
         rate = last_level or rates.l2_gb_per_s or _l2_gb_per_s(target)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from conv_compiler.model.classify import classify, is_barrier, loads_in_flight
 from conv_compiler.model.counts import Counts, KernelCounts, total
@@ -12,7 +13,7 @@ from conv_compiler.model.instructions import Instruction
 from conv_compiler.model.launch import Launch
 from conv_compiler.model.loops import Block, Loop, blocks, main_loop
 from conv_compiler.model.scalar import run_counts
-from conv_compiler.model.timeline import Step, alone_cycles, steps
+from conv_compiler.model.timeline import alone_cycles, steps
 
 # Iterations after which a software pipeline of any depth in use is in its steady state.
 _STEADY_ITERATIONS = 4
@@ -78,6 +79,40 @@ def alone(
     return [found[runs] for runs in every]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """The way of a workgroup through its blocks, by their indices.
+
+    It runs `before`, `iterations` times `body`, which is its main loop, and `after`.
+    """
+
+    before: tuple[int, ...]
+    body: tuple[int, ...]
+    after: tuple[int, ...]
+    iterations: int
+
+
+def course(parts: Sequence[Block], runs: Sequence[int], name: str, lanes: int) -> Course:
+    """The way of a workgroup whose blocks run so often, on the chip of that name."""
+
+    def work(block: int) -> tuple[float, ...]:
+        one = total(classify(i, name, lanes) for i in parts[block].instructions)
+        return one.matrix_flops * runs[block], one.vector_flops * runs[block]
+
+    def straight(chosen: range) -> tuple[int, ...]:
+        return tuple(b for b in chosen for _ in range(runs[b]))
+
+    loop = main_loop(parts, work)
+    first, last = (loop.first, loop.last) if loop else (len(parts), len(parts))
+    body = tuple(b for b in range(first, min(last + 1, len(parts))) if runs[b])
+    return Course(
+        before=straight(range(first)),
+        body=body,
+        after=straight(range(last + 1, len(parts))),
+        iterations=max((runs[b] for b in body if any(work(b))), default=0),
+    )
+
+
 def _alone(
     parts: Sequence[Block],
     runs: Sequence[int],
@@ -87,30 +122,15 @@ def _alone(
     chips: Sequence[ChipFacts],
 ) -> tuple[float, ...]:
     """`alone` of a workgroup whose blocks run so often."""
-
-    def work(block: int) -> tuple[float, ...]:
-        one = total(classify(i, name, lanes) for i in parts[block].instructions)
-        return one.matrix_flops * runs[block], one.vector_flops * runs[block]
-
-    loop = main_loop(parts, work)
-    first, last = (loop.first, loop.last) if loop else (len(parts), len(parts))
-    inside = [b for b in range(first, min(last + 1, len(parts))) if runs[b]]
-
-    iterations = max((runs[b] for b in inside if any(work(b))), default=0)
+    way = course(parts, runs, name, lanes)
 
     def cycles(chip: ChipFacts) -> float:
         costs = [steps(part.instructions, name, lanes, launch, chip) for part in parts]
-
-        def straight(chosen: range) -> list[Step]:
-            return [step for b in chosen for _ in range(runs[b]) for step in costs[b]]
-
-        return alone_cycles(
-            straight(range(first)),
-            [step for b in inside for step in costs[b]],
-            straight(range(last + 1, len(parts))),
-            iterations,
-            chip,
+        before, body, after = (
+            [step for b in blocks for step in costs[b]]
+            for blocks in (way.before, way.body, way.after)
         )
+        return alone_cycles(before, body, after, way.iterations, chip)
 
     return tuple(map(cycles, chips))
 

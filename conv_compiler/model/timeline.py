@@ -67,9 +67,33 @@ def steps(
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """When one instruction ran, in cycles of the unit since the workgroup began.
+
+    The waves reach it at `reached`, issue it at `issued` and go on at `left`: between the first two
+    they stand still. Its `pipe` ("" where it has none of its own) works from `start` to `end`.
+    """
+
+    reached: float
+    issued: float
+    left: float
+    pipe: str
+    start: float
+    end: float
+
+    @property
+    def stall(self) -> float:
+        """Cycles that the waves stood still before it."""
+        return self.issued - self.reached
+
+
 @dataclass
-class _Pipes:
-    """When each pipe is free, and when what is in flight comes back."""
+class Pipes:
+    """When each pipe is free, and when what is in flight comes back.
+
+    `seen`, where it is a list, gets a moment for each step.
+    """
 
     chip: ChipFacts
     now: float = 0.0
@@ -78,10 +102,13 @@ class _Pipes:
     memory_free: float = 0.0
     loads: deque[float] = field(default_factory=deque)
     lds: deque[float] = field(default_factory=deque)
+    seen: list[Moment] | None = None
 
     def run(self, work: Iterable[Step]) -> None:
+        """Let the waves go through some steps."""
         chip = self.chip
         for step in work:
+            reached = self.now
             for left, flying in ((step.loads_left, self.loads), (step.lds_left, self.lds)):
                 while left is not None and len(flying) > left:
                     self.now = max(self.now, flying.popleft())
@@ -98,6 +125,29 @@ class _Pipes:
                 if step.loads:
                     self.loads.append(self.memory_free + chip.load_cycles)
             self.now += step.issue
+            if self.seen is not None:
+                self.seen.append(self._moment(step, reached))
+
+    def _moment(self, step: Step, reached: float) -> Moment:
+        """When the step that was just run was reached, issued and done."""
+        pipe, end = "", self.now
+        if step.matrix:
+            pipe, end = "matrix", self.matrix_free
+        elif step.lds:
+            pipe, end = "LDS", self.lds_free
+        elif step.memory:
+            pipe, end = "memory", self.memory_free
+        issued = self.now - step.issue
+        if step.matrix and not self.chip.matrix_beside_valu:
+            issued = end - step.matrix
+        return Moment(
+            reached=reached,
+            issued=issued,
+            left=self.now,
+            pipe=pipe,
+            start=end - max(step.matrix, step.lds, step.memory),
+            end=end,
+        )
 
     @property
     def end(self) -> float:
@@ -112,7 +162,7 @@ def alone_cycles(
     chip: ChipFacts,
 ) -> float:
     """Cycles of a workgroup that runs `before`, `iterations` times `body` and `after`."""
-    pipes = _Pipes(chip)
+    pipes = Pipes(chip)
     pipes.run(before)
     done = min(int(iterations), _SETTLING)
     for _ in range(done):

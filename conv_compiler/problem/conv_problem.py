@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
+from conv_compiler.markup import element, table
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import F8_NAMES, compute_pair
 from conv_compiler.problem.fields import Fields
@@ -103,6 +104,21 @@ class ConvProblem(Shapes):
     def called_with(self, n: int) -> ConvProblem:
         """What one call computes whose operands have so many images."""
         return replace(self, n=n, dynamic_batch=False)
+
+    def _repr_html_(self) -> str:
+        """Its tensors as a table, for notebooks."""
+        shapes = (*self.operand_shapes, self.result_shape)
+        types = (*self.operand_dtypes, self.result_type.name)
+        rows = [
+            (role, name, " x ".join(map(str, shape)), dtype)
+            for role, name, shape, dtype in zip(
+                ("operand", "operand", "result"), self.tensors, shapes, types, strict=True
+            )
+        ]
+        work = f"{self.flops:.4g} operations, {self.bytes:.4g} bytes"
+        return element(
+            "div", element("b", self.name), table(("", "tensor", "shape", "type"), rows), work
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads back."""

@@ -45,7 +45,7 @@ def check_output(path: Path, kind: Kind, inputs: Iterable[Path] = ()) -> None:
         )
 
 
-def write(path: Path, kind: Kind, fill: Callable[[Path], None]) -> None:
+def write(path: Path, kind: Kind, fill: Callable[[Path], object]) -> None:
     """Have `fill` write a file and put it at `path`, whole or not at all.
 
     Where the path is a link, what it leads to is replaced. Raises InvalidOutput.

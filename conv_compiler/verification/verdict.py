@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import Mismatch
+from conv_compiler.markup import table
 from conv_compiler.targets import find_target
 from conv_compiler.verification.comparison import Comparison
 from conv_compiler.verification.tolerance import Tolerance, lost_in_sums
@@ -84,6 +85,19 @@ class Report:
             return f"WRONG: {self.runs} runs differ in {self.drifting} of {found.elements} elements"
         how = "exact" if self.tolerance.exact else f"within tolerance, error {found.max_error:.1e}"
         return f"right ({how})"
+
+    def _repr_html_(self) -> str:
+        """The outcome as a table, for notebooks."""
+        rows = [
+            ("problem", self.problem.name),
+            ("where", f"{self.target} on {self.device}"),
+            ("strategy", f"{self.strategy}, split-K {self.split_k}"),
+            ("data", f"{self.data}, seed {self.seed}, {self.runs} runs"),
+            ("result", self.verdict),
+        ]
+        if self.times:
+            rows.append(("median time", f"{self.seconds * 1e6:.4g} us, {self.gflops:.4g} GFLOP/s"))
+        return table(("", ""), rows)
 
     @property
     def _flushed_data(self) -> str:

@@ -10,6 +10,22 @@ from conv_compiler.vgpu.library import library, read_json
 
 
 @dataclass(frozen=True, kw_only=True)
+class LdsUse:
+    """What one LDS instruction asked of the banks in all its accesses: two where it has two
+    addresses.
+
+    `offset` is in bytes behind the kernel's first instruction; `dwords` are those that lanes need
+    of each bank, one that several need counted once.
+    """
+
+    offset: int
+    accesses: int
+    cycles: int
+    conflict_cycles: int
+    dwords: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class KernelCounters:
     """Sums over all launches of one kernel on one chip.
 
@@ -41,6 +57,7 @@ class KernelCounters:
     lds_conflict_cycles: int
     lds_write_conflict_cycles: int
     seconds: float
+    lds_uses: tuple[LdsUse, ...] = ()
 
     @property
     def total_instructions(self) -> int:
@@ -48,12 +65,19 @@ class KernelCounters:
         return sum(self.instructions.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts as plain values for json.dumps."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        """Return the counts as plain values for json.dumps, without those by instruction."""
+        names = (field.name for field in fields(self) if field.name != "lds_uses")
+        return {name: _plain(getattr(self, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
+
+
+def _counters(row: dict[str, Any]) -> KernelCounters:
+    """A row as the library writes it."""
+    uses = tuple(LdsUse(**{**use, "dwords": tuple(use["dwords"])}) for use in row["lds_uses"])
+    return KernelCounters(**{**row, "lds_uses": uses})
 
 
 @contextmanager
@@ -74,7 +98,7 @@ def counting(most_barriers: int = 0, most_iterations: int = 0) -> Iterator[None]
 
 def counters() -> tuple[KernelCounters, ...]:
     """Return the counts of the last `counting` block so far, sorted by chip and kernel."""
-    return tuple(KernelCounters(**row) for row in read_json("vgpu_counters"))
+    return tuple(_counters(row) for row in read_json("vgpu_counters"))
 
 
 def memory_totals() -> Mapping[str, int]:

@@ -19,6 +19,7 @@ PICTURE = (ROOT / "docs" / "architecture.md").read_text()
 # Rooms and single files from the ground up: each imports only what stands before it.
 FLOORS = (
     "errors",
+    "markup",
     "typed",
     "storage",
     "problem",
@@ -31,6 +32,7 @@ FLOORS = (
     "model",
     "strategies",
     "artifacts",
+    "pictures",
     "compiler",
     "runtime",
     "verification",

@@ -40,6 +40,7 @@ std::atomic<uint32_t> g_most_barriers{0}, g_most_iterations{0};
 void merge(Counters& into, const Counters& from) {
   for (const CounterField& row : kCounterFields) into.*row.field += from.*row.field;
   for (int i = 0; i < static_cast<int>(Class::kCount); ++i) into.instructions[i] += from.instructions[i];
+  for (const auto& [offset, use] : from.lds_uses) into.lds_uses[offset] += use;
   into.seconds += from.seconds;
 }
 
@@ -58,7 +59,16 @@ void write_row(std::ostream& out, const Key& key, const Counters& counters) {
   out << ",\"seconds\":" << counters.seconds << ",\"instructions\":{";
   for (int i = 0; i < static_cast<int>(Class::kCount); ++i)
     out << (i ? "," : "") << quoted(class_name(static_cast<Class>(i))) << ':' << counters.instructions[i];
-  out << "}}";
+  out << "},\"lds_uses\":[";
+  const char* separator = "";
+  for (const auto& [offset, use] : counters.lds_uses) {
+    out << separator << "{\"offset\":" << offset << ",\"accesses\":" << use.accesses << ",\"cycles\":" << use.cycles
+        << ",\"conflict_cycles\":" << use.conflict_cycles << ",\"dwords\":[";
+    for (int b = 0; b < kLdsBanks; ++b) out << (b ? "," : "") << use.dwords[b];
+    out << "]}";
+    separator = ",";
+  }
+  out << "]}";
 }
 
 // As snprintf: writes at most `capacity` bytes with a final zero, gives the length of the whole text.

@@ -145,7 +145,8 @@ class Run {
       idle.push_back(std::move(worker));
     });
     if (!counters) return;
-    for (const auto& worker : idle) add_counters(*counters, worker->counters);
+    const uint32_t first = code_.program().code()[entry_].record->offset;
+    for (const auto& worker : idle) add_counters(*counters, worker->counters, first);
     std::unordered_set<uint64_t> all;
     for (uint32_t die = 0; die < chip_info(code_.chip())->dies; ++die) {
       std::unordered_set<uint64_t> lines;
@@ -296,9 +297,11 @@ class Run {
     }
   }
 
-  static void add_counters(Counters& to, const Counters& from) {
+  // `first` is the offset of the kernel's first instruction, from which those of `to` are counted.
+  static void add_counters(Counters& to, const Counters& from, uint32_t first) {
     for (int c = 0; c < static_cast<int>(Class::kCount); ++c) to.instructions[c] += from.instructions[c];
     for (const CounterField& row : kCounterFields) to.*row.field += from.*row.field;
+    for (const auto& [offset, use] : from.lds_uses) to.lds_uses[offset - first] += use;
   }
 
   const LoadedCode& code_;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -95,6 +96,20 @@ enum class Class : uint8_t {
 };
 const char* class_name(Class c);  // "matrix", "valu", ... for JSON keys
 
+// What one LDS instruction asked of the banks: the dwords that lanes need of each, and the cycles that takes.
+constexpr int kLdsBanks = 32;
+struct LdsUse {
+  uint64_t accesses = 0, cycles = 0, conflict_cycles = 0;
+  uint64_t dwords[kLdsBanks] = {};
+  LdsUse& operator+=(const LdsUse& other) {
+    accesses += other.accesses;
+    cycles += other.cycles;
+    conflict_cycles += other.conflict_cycles;
+    for (int b = 0; b < kLdsBanks; ++b) dwords[b] += other.dwords[b];
+    return *this;
+  }
+};
+
 // Dynamic counts of one or more launches; launch() adds to it. Instructions are wave-instructions.
 struct Counters {
   uint64_t launches = 0, workgroups = 0, waves = 0;
@@ -110,6 +125,7 @@ struct Counters {
   uint64_t lds_write_conflict_cycles = 0;                    // of these, those of writes and atomics
   uint64_t matrix_flops = 0;                                 // 2*M*N*K*blocks
   double seconds = 0;                                        // host time in launch()
+  std::map<uint32_t, LdsUse> lds_uses;                       // by the instruction's bytes behind the kernel's first
   uint64_t total() const {
     uint64_t n = 0;
     for (uint64_t i : instructions) n += i;

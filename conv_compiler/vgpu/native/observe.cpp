@@ -10,14 +10,13 @@ namespace vgpu {
 namespace {
 
 constexpr uint64_t kLineBytes = 128;      // L2 line of gfx90a, gfx942, gfx950; RDNA's is the same
-constexpr uint32_t kBanks = 32, kBankBytes = 4;
+constexpr uint32_t kBanks = kLdsBanks, kBankBytes = 4;
 
 // The LDS serves 32 dwords a cycle: as many lanes together as that covers. Lanes of one such group that
-// need different dwords of one bank take turns. Gives the cycles, and in `groups` those without conflicts.
-uint32_t lds_cycles(const uint32_t* at, uint64_t active, uint32_t bytes, uint32_t lanes, uint32_t& groups) {
+// need different dwords of one bank take turns. Adds the access to `use`.
+void use_banks(const uint32_t* at, uint64_t active, uint32_t bytes, uint32_t lanes, LdsUse& use) {
   const uint32_t dwords = (bytes + 3) / 4, group_lanes = std::max<uint32_t>(1, kBanks / dwords);
-  uint32_t cycles = 0;
-  groups = 0;
+  ++use.accesses;
   for (uint32_t first = 0; first < lanes; first += group_lanes) {
     uint32_t need[kBanks][kMaxLanes], count[kBanks] = {}, most = 0;
     for (uint32_t l = first; l < std::min(lanes, first + group_lanes); ++l) {
@@ -28,10 +27,10 @@ uint32_t lds_cycles(const uint32_t* at, uint64_t active, uint32_t bytes, uint32_
         most = std::max(most, count[bank]);
       }
     }
-    groups += most != 0;
-    cycles += most;
+    for (uint32_t b = 0; b < kBanks; ++b) use.dwords[b] += count[b];
+    use.cycles += most;
+    use.conflict_cycles += most - (most != 0);
   }
-  return cycles;
 }
 
 // The lines an access touches, each once.
@@ -59,11 +58,12 @@ void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, ui
   if (Counters* c = w.group->counters) {
     const uint64_t moved = uint64_t(__builtin_popcountll(active)) * bytes;
     (op != MemoryOp::kRead ? c->lds_write_bytes : c->lds_read_bytes) += moved;
-    uint32_t groups;
-    const uint32_t cycles = lds_cycles(at, active, bytes, w.lanes, groups);
-    c->lds_cycles += cycles;
-    c->lds_conflict_cycles += cycles - groups;
-    if (op != MemoryOp::kRead) c->lds_write_conflict_cycles += cycles - groups;
+    LdsUse use;
+    use_banks(at, active, bytes, w.lanes, use);
+    c->lds_cycles += use.cycles;
+    c->lds_conflict_cycles += use.conflict_cycles;
+    if (op != MemoryOp::kRead) c->lds_write_conflict_cycles += use.conflict_cycles;
+    c->lds_uses[i.record->offset] += use;
   }
   if (w.group->checker) w.group->checker->lds(w, i, at, active, bytes, op);
 }

@@ -1,14 +1,12 @@
 """Each matrix instruction against a matrix product through the lane layouts of IREE's compiler."""
 
 import re
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
 import pytest
-from iree.compiler import ir
-from iree.compiler.dialects import iree_gpu
 
+from conv_compiler.ir.lane_layouts import LaneLayout, lane_layouts
 from conv_compiler.vgpu.program import NEG, OPSEL_HI, PACKED
 from tests.vgpu.support.instructions import Wave, instruction, vgpr
 
@@ -78,49 +76,6 @@ CHIPS = {
 }
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where a lane's elements lie, dimension by dimension, as the compiler describes it."""
-
-    outer: list[int]
-    thread: list[int]
-    strides: list[int]
-    element: list[int]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(
-            o * t * e for o, t, e in zip(self.outer, self.thread, self.element, strict=True)
-        )
-
-    def positions(self, lane: int) -> list[tuple[int, ...]]:
-        """The matrix positions of a lane's elements, in the order of its registers."""
-        out = []
-        for outer in np.ndindex(*self.outer):
-            for element in np.ndindex(*self.element):
-                position = []
-                for d, stride in enumerate(self.strides):
-                    thread = lane // stride % self.thread[d] if stride else 0
-                    position.append(
-                        (outer[d] * self.thread[d] + thread) * self.element[d] + element[d]
-                    )
-                out.append(tuple(position))
-        return out
-
-
-def layouts(intrinsic: str) -> tuple[Layout, Layout, Layout]:
-    """Layouts of A, B and the accumulators."""
-    with ir.Context():
-        attribute = iree_gpu.MMAIntrinsicAttr.get(getattr(iree_gpu.MMAIntrinsic, intrinsic))
-        found = [iree_gpu.get_single_subgroup_layout(attribute, i) for i in range(3)]
-    a, b, c = (Layout(f.outer, f.thread, f.tstrides, f.element) for f in found)
-    if c.element[0] == 2:
-        # The compiler groups registers by rows first; the hardware has all 16 registers of block 0
-        # before those of block 1 (MI300 ISA guide, layout of 32x32 with two blocks).
-        c = Layout([2, *c.outer[1:]], c.thread, c.strides, [1, *c.element[1:]])
-    return a, b, c
-
-
 def mnemonic(intrinsic: str) -> tuple[str, type, type, type]:
     """The instruction's name, and the types of A, B and the accumulators."""
     kind, acc, m, n, k, blocks, lhs, rhs = NAME.fullmatch(intrinsic).groups()
@@ -135,7 +90,7 @@ def mnemonic(intrinsic: str) -> tuple[str, type, type, type]:
     return f"{prefix}_{acc_name}_{m}x{n}x{k}{middle}_{types}", lhs_type, rhs_type, acc_type
 
 
-def put(wave: Wave, number: int, layout: Layout, matrix: np.ndarray) -> int:
+def put(wave: Wave, number: int, layout: LaneLayout, matrix: np.ndarray) -> int:
     """Lay a matrix into registers from VGPR `number` on; return how many registers it takes."""
     lanes = [[matrix[p] for p in layout.positions(lane)] for lane in range(wave.lanes)]
     dwords = np.array(lanes, matrix.dtype).view(np.uint8).reshape(wave.lanes, -1)
@@ -145,7 +100,7 @@ def put(wave: Wave, number: int, layout: Layout, matrix: np.ndarray) -> int:
     return dwords.shape[1]
 
 
-def take(wave: Wave, number: int, layout: Layout, dtype: type) -> np.ndarray:
+def take(wave: Wave, number: int, layout: LaneLayout, dtype: type) -> np.ndarray:
     """Read a matrix back."""
     count = len(layout.positions(0)) * np.dtype(dtype).itemsize // 4
     lanes = np.ascontiguousarray(wave.v[number : number + count, : wave.lanes].T).view(dtype)
@@ -162,7 +117,7 @@ CASES = [(intrinsic, chip) for intrinsic, chips in CHIPS.items() for chip in chi
 @pytest.mark.parametrize(("intrinsic", "chip"), CASES)
 def test_matrix_instruction(intrinsic: str, chip: str) -> None:
     name, lhs_type, rhs_type, acc_type = mnemonic(intrinsic)
-    a_layout, b_layout, c_layout = layouts(intrinsic)
+    a_layout, b_layout, c_layout = lane_layouts(intrinsic)
     rng = np.random.default_rng(len(name))
     a = rng.integers(-3, 4, a_layout.shape).astype(lhs_type)
     b = rng.integers(-3, 4, b_layout.shape).astype(rhs_type)
