@@ -9,8 +9,35 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.turns import parameters, part_of
+
 GOLDEN = Path(__file__).parent / "golden"
 INSTRUCTIONS = "tests/vgpu/instructions/test_instruction"
+
+
+# Of the cases of a test in these folders one in so many runs by default: each compiles. Random
+# problems are already as few as draw every feature.
+PART = 3
+LONG = ("tests/numerics/", "tests/unit/torch/test_ops.py")
+WHOLE = "tests/numerics/test_random.py"
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases are left out by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of a long test to `make test-all`, by marking them slow."""
+    tests: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        name, case, _ = item.nodeid.partition("[")
+        if not (case and name.startswith(LONG)) or name.startswith(WHOLE):
+            continue
+        if isinstance(item, pytest.Function) and not item.get_closest_marker("slow"):
+            tests.setdefault(name, []).append(item)
+    for cases in tests.values():
+        rows = {one.name: parameters(one.callspec.params) for one in cases}
+        kept = part_of(rows, PART)
+        for one in cases:
+            if one.name not in kept:
+                one.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,10 +1,12 @@
-"""Products of parameters of which every run takes a part: what is left out is slow."""
+"""Cases of which every run takes a part: what is left out is slow."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -27,3 +29,28 @@ def in_turn(*axes: Iterable[Any]) -> list[Any]:
         cases.append(pytest.param(*(value for one in chosen for value in one.values), marks=marks))
     assert len(ran) == sum(map(len, rows)), "a value that no run takes: the last axis is too long"
     return cases
+
+
+def parameters(values: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    """The parameters of a case by name and text, which equal values share."""
+    return frozenset((name, repr(value)) for name, value in values.items())
+
+
+def part_of(cases: Mapping[str, frozenset[tuple[str, str]]], part: int) -> set[str]:
+    """Names of about one case in `part`, drawn by their checksums, the same in every run.
+
+    Every parameter that several cases share is in one of them.
+    """
+    times = Counter(itertools.chain.from_iterable(cases.values()))
+    missing = {one for one, count in times.items() if count > 1}
+    drawn = sorted(cases, key=lambda name: crc32(name.encode()))
+    kept = set()
+    for name in drawn:
+        if missing & cases[name]:
+            missing -= cases[name]
+            kept.add(name)
+    for name in drawn:
+        if len(kept) * part >= len(cases):
+            break
+        kept.add(name)
+    return kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.turns import in_turn
+from tests.turns import in_turn, parameters, part_of
 
 
 def default(cases):
@@ -32,3 +32,21 @@ def test_marks_of_a_value_stay():
 def test_a_value_that_no_run_takes_is_an_error():
     with pytest.raises(AssertionError, match="a value that no run takes"):
         in_turn("ab", [1, 2, 3])
+
+
+@pytest.mark.parametrize("part", [1, 2, 3, 7])
+def test_a_part_of_the_cases_has_every_shared_parameter(part):
+    cases = {
+        f"test[{a}-{b}]": parameters({"a": a, "b": b, "own": (a, b)})
+        for a in "xyz"
+        for b in range(8)
+    }
+    kept = part_of(cases, part)
+    assert kept == part_of(dict(reversed(cases.items())), part)
+    found = {one for name in kept for one in cases[name]}
+    assert {("a", repr(a)) for a in "xyz"} | {("b", repr(b)) for b in range(8)} <= found
+    assert len(cases) / part <= len(kept) <= max(len(cases) / part, 8 + 3) + 1
+
+
+def test_a_part_of_one_case_is_that_case():
+    assert part_of({"x": frozenset()}, 3) == {"x"}

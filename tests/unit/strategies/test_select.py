@@ -22,7 +22,13 @@ from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import TARGETS, find_target
 
 DATA = Path(__file__).parents[2] / "data"
-CHIPS = [name for name, row in TARGETS.items() if row.is_gpu]
+# By default one chip of each kind of matrix instructions, and NVIDIA's.
+USUAL = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_80")
+CHIPS = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name not in USUAL))
+    for name, row in TARGETS.items()
+    if row.is_gpu
+]
 P = ConvProblem
 
 
