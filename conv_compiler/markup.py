@@ -58,6 +58,7 @@ def svg(width: float, height: float, *content: str, label: str) -> Markup:
         height=f"{height:g}",
         xmlns="http://www.w3.org/2000/svg",
         role="img",
+        font_family="sans-serif",
         aria_label=label,
     )
 

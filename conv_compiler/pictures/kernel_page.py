@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.markup import Markup, element, heat, joined, table
 from conv_compiler.pictures.kernel_tables import banks_table, code_table
-from conv_compiler.pictures.lanes import lanes_picture
+from conv_compiler.pictures.lanes import lanes_pictures
 from conv_compiler.pictures.timeline import timeline_picture
 from conv_compiler.storage.outputs import Kind, check_output, write
 
@@ -122,7 +122,7 @@ def _which(trace: Trace) -> str:
 
 def _lanes(mma: str) -> Markup:
     try:
-        return element("div", lanes_picture(mma), class_="wide lanes")
+        return element("div", *lanes_pictures(mma).values(), class_="wide lanes")
     except UnsupportedStrategy as error:
         return element("p", str(error))
 

@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 from conv_compiler.ir.lane_layouts import FRAGMENTS, LaneLayout, lane_layouts
-from conv_compiler.markup import Markup, box, joined, svg, words
+from conv_compiler.markup import Markup, box, svg, words
 
 # Pixels of an element, of its smallest text, and between drawings.
 _CELL, _GAP, _TITLE = 21, 40, 22
 _AXES = (("m", "k"), ("k", "n"), ("m", "n"))
 
 
-def lanes_picture(intrinsic: str) -> Markup:
-    """A, B and C of an instruction by name, each element with the lane that holds it.
+def lanes_pictures(intrinsic: str) -> dict[str, Markup]:
+    """A drawing of each of A, B and C of an instruction: every element with its lane.
 
     Where several lanes hold an element the first is named. Raises UnsupportedStrategy for a name
     that IREE does not know.
     """
-    found = lane_layouts(intrinsic)
-    return joined(_operand(*row) for row in zip(found, FRAGMENTS, _AXES, strict=True))
+    rows = zip(lane_layouts(intrinsic), FRAGMENTS, _AXES, strict=True)
+    return {name: _operand(layout, name, axes) for layout, name, axes in rows}
 
 
 def _operand(layout: LaneLayout, name: str, axes: tuple[str, str]) -> Markup:
