@@ -90,6 +90,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the modelled timeline, for Perfetto or chrome://tracing (AMD)",
     )
+    parser.add_argument(
+        "--reproduce",
+        type=Path,
+        metavar="FOLDER",
+        help="the stages as files, and the iree-compile lines that compile them",
+    )
     add_output(parser)
 
 
@@ -103,6 +109,8 @@ def run(args: argparse.Namespace) -> int:
     path = artifact_path(args)
     if args.html or args.trace:
         return _draw(args, path)
+    if args.reproduce:
+        return _reproduce(args, path)
     if path and args.model:
         return _print_model(args, path)
     if args.stage and not (args.counts or args.model):
@@ -121,6 +129,26 @@ def run(args: argparse.Namespace) -> int:
     if args.counts:
         return _print_counts(args, artifact)
     _print_facts(args, artifact)
+    return 0
+
+
+def _reproduce(args: argparse.Namespace, path: Path | None) -> int:
+    """Write the folder of a module, or of the problem given, and say how to compile it."""
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.compiler.compile import compile
+    from conv_compiler.compiler.reproduce import SCRIPT, reproduce
+    from conv_compiler.targets import find_target
+    from conv_compiler.targets.resolve import resolve
+
+    if path:
+        artifact = Artifact.load(path)
+    else:
+        job = one(args)
+        artifact = compile(job.problem, job.target.name, wanted(args), job.split_k)
+    strategy = artifact.strategy
+    resolved = resolve(artifact.problem, find_target(artifact.target), strategy.mma)
+    reproduce(resolved, strategy, args.reproduce)
+    print(f"sh {args.reproduce / SCRIPT}")
     return 0
 
 

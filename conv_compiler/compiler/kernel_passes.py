@@ -96,3 +96,7 @@ def main(words: Sequence[str]) -> int:
         return 2
     Path(result).write_text(text)
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

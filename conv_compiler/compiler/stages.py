@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 # A kernel takes about a second; one that takes minutes has sent a pass into a loop.
 _COMPILE_SECONDS = 300
 # Where kernels are configured and not yet translated.
-_STOP, _GO_ON = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
+STOP, GO_ON = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
+# Of each stage of a kernel; debug information in the module has these names.
+DUMP = "--iree-hal-dump-executable-files-to=dump"
 _TRACEBACK = "Traceback (most recent call last)"
 _WARM = WarmProcesses("conv_compiler.compiler.kernel_passes")
 
@@ -62,30 +64,14 @@ def stage_texts(
     """
     from iree.compiler import ir
 
-    from conv_compiler.build import build
-    from conv_compiler.compiler.normalise import normalise
     from conv_compiler.strategies.schedule import attach
 
-    target, kind = problem.target, find_strategy(strategy.name)
+    target = problem.target
     texts: dict[str, str] = {}
     try:
         with ir.Context(), ir.Location.unknown():
-            module = build(problem.asked)
-            texts["payload"] = str(module)
-            if last == "payload":
-                return texts
-            lowering = kind.lower(problem.wgrad, target, strategy)
-            if lowering.passes:
-                normalise(module, kind.normalise, lowering.passes)
-            if strategy.instruction in TILE_INSTRUCTIONS:
-                _state(module, STATED_TILES, strategy.instruction)
-            module.operation.verify()
-            texts["normalised"] = str(module)
-            if last == "normalised":
-                return texts
-            schedule = lowering.schedule
-            texts["schedule"] = schedule.text
-            if last == "schedule":
+            module, schedule = lowered(problem, strategy, texts, last)
+            if schedule is None or last == "schedule":
                 return texts
             attach(module, schedule, work / "schedule.mlir")
             texts["scheduled"] = f"{module}\n{schedule.library}"
@@ -99,7 +85,7 @@ def stage_texts(
     flags = [*compiler_flags(target), *schedule.flags]
     try:
         if last == "configured":
-            run_compiler([*flags, _STOP], work, result="configured.mlir")
+            run_compiler([*flags, STOP], work, result="configured.mlir")
         elif schedule.behind:
             run_around_passes(flags, schedule, work)
         else:
@@ -109,6 +95,34 @@ def stage_texts(
     check_applied(schedule.roles, work)
     dumped = dumped_texts(target, work)
     return texts | ({last: dumped[last]} if last == "configured" else dumped)
+
+
+def lowered(
+    problem: Resolved, strategy: Strategy, texts: dict[str, str], last: str = "schedule"
+) -> tuple[ir.Module, Schedule | None]:
+    """The module after the passes of a strategy, and its schedule; None before the stage of it.
+
+    Puts the texts of the stages up to `last` into `texts`. Wants the context of an MLIR module.
+    """
+    from conv_compiler.build import build
+    from conv_compiler.compiler.normalise import normalise
+
+    kind = find_strategy(strategy.name)
+    module = build(problem.asked)
+    texts["payload"] = str(module)
+    if last == "payload":
+        return module, None
+    lowering = kind.lower(problem.wgrad, problem.target, strategy)
+    if lowering.passes:
+        normalise(module, kind.normalise, lowering.passes)
+    if strategy.instruction in TILE_INSTRUCTIONS:
+        _state(module, STATED_TILES, strategy.instruction)
+    module.operation.verify()
+    texts["normalised"] = str(module)
+    if last == "normalised":
+        return module, None
+    texts["schedule"] = lowering.schedule.text
+    return module, lowering.schedule
 
 
 def _state(module: ir.Module, name: str, value: str) -> None:
@@ -129,13 +143,17 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     """
     flags = list(flags)
     _WARM.start()  # imports while the compiler works
-    run_compiler([*flags, _STOP], work, result="configured.mlir")
-    named = [
+    run_compiler([*flags, STOP], work, result="configured.mlir")
+    words = ["configured.mlir", "kernels.mlir", *passes_behind(schedule)]
+    _require("kernel passes", lambda: _WARM.run(words, work, _COMPILE_SECONDS))
+    run_compiler([*flags, GO_ON], work, source="kernels.mlir")
+
+
+def passes_behind(schedule: Schedule) -> list[str]:
+    """Words ROLE=PASS of the passes of ours that run over kernels between the halves."""
+    return [
         f"{role}={pass_text(one)}" for role, several in schedule.behind.items() for one in several
     ]
-    words = ["configured.mlir", "kernels.mlir", *named]
-    _require("kernel passes", lambda: _WARM.run(words, work, _COMPILE_SECONDS))
-    run_compiler([*flags, _GO_ON], work, source="kernels.mlir")
 
 
 def run_compiler(
@@ -146,8 +164,7 @@ def run_compiler(
     Names are those within `work`: debug information has them in the module, which is to have the
     same bytes wherever it is compiled.
     """
-    dump = "--iree-hal-dump-executable-files-to=dump"
-    _run([str(compiler_path()), source, *flags, "-o", result, dump], work, "iree-compile")
+    _run([str(compiler_path()), source, *flags, "-o", result, DUMP], work, "iree-compile")
 
 
 def _run(command: list[str], work: Path, what: str) -> None:

@@ -98,10 +98,11 @@ class Schedule:
         return "\n".join(step for part in steps for step in part)
 
 
-def attach(module: ir.Module, schedule: Schedule, library: Path) -> None:
+def attach(module: ir.Module, schedule: Schedule, library: Path, named: Path | None = None) -> None:
     """Write the library and put each role's configuration on its ops.
 
-    Raises StrategyNotApplied when a role of the schedule is on no op.
+    The module names the library as `named`, or by its own path. Raises StrategyNotApplied when a
+    role of the schedule is on no op.
     """
     from iree.compiler import ir
 
@@ -115,5 +116,5 @@ def attach(module: ir.Module, schedule: Schedule, library: Path) -> None:
             )
         for op in ops:
             op.attributes["compilation_info"] = ir.Attribute.parse(
-                info.attribute(library), context=module.context
+                info.attribute(named or library), context=module.context
             )

@@ -40,7 +40,7 @@ preload = f"transform-preload-library{{transform-library-paths={scripts}}}"
 config.substitutions += [
     ("%python", python),
     ("%conv_compiler", f"{python} -m conv_compiler"),
-    ("%conv_opt", f"{python} {root / 'tools' / 'conv-opt'}"),
+    ("%conv_opt", f"{python} -m conv_compiler.opt"),
     (
         "%run_scripts",
         f"{compiler_path('iree-opt')} "

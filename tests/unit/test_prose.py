@@ -36,7 +36,7 @@ CODE = [
     path
     for folder in ("conv_compiler", "passes", "tools")
     for path in sorted((ROOT / folder).rglob("*"))
-    if path.suffix == ".py" or path.name == "conv-opt"
+    if path.suffix == ".py"
 ]
 # Columns of a line of prose or code; tables may be longer, and what a command prints.
 COLUMNS = 100

@@ -42,6 +42,7 @@ FLOORS = (
     "benchmark",
     "commands",
     "cli",
+    "opt",
     "__main__",
 )
 # Lines of a module, but for tables.

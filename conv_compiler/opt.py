@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run passes and compiler stages over a .mlir, in the order given, and print what comes out.
 
