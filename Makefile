@@ -1,6 +1,8 @@
-# Each target makes what it needs: a virtual environment of its own from the pins of pyproject.toml.
+# Each target makes what it needs: a virtual environment of its own, with the versions of tools/constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
+# The versions that all contributors have.
+INSTALL := $(BIN)/pip install -q -c tools/constraints.txt
 
 .PHONY: demo test test-cold test-all check docs extras clean
 
@@ -37,12 +39,12 @@ docs: .venv/.docs
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
 
-.venv/.demo: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install -q -e .
+.venv/.demo: .venv/bin/pip pyproject.toml tools/constraints.txt
+	$(INSTALL) -e .
 	touch $@
 
-.venv/.test: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install -q -e '.[test]'
+.venv/.test: .venv/bin/pip pyproject.toml tools/constraints.txt
+	$(INSTALL) -e '.[test]'
 	touch $@ .venv/.demo
 
 # The packages of an extra alone: installing the extra would compile the package once more.
@@ -52,14 +54,19 @@ PACKAGES = $(BIN)/python -c 'import sys, tomllib; \
   print(*(name for extra in sys.argv[1:] for name in extras[extra]))'
 
 .venv/.docs: .venv/.demo
-	$(PACKAGES) docs | xargs $(BIN)/pip install -q
+	$(PACKAGES) docs | xargs $(INSTALL)
 	touch $@
 
 # PyTorch, JAX and matplotlib, whose tests are skipped where they are not installed.
 extras: .venv/.extras
 
 .venv/.extras: .venv/.test
-	$(PACKAGES) torch jax plot | xargs $(BIN)/pip install -q
+	$(PACKAGES) torch jax plot | xargs $(INSTALL)
+	touch $@
+
+# What builds and checks the files of a release.
+.venv/.dist: .venv/.test
+	$(PACKAGES) dist | xargs $(INSTALL)
 	touch $@
 
 clean:

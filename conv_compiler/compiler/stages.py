@@ -62,6 +62,7 @@ def stage_texts(
     The configured, llvm and isa texts are what the compiler dumped, all kernels one after another.
     The compiler stops where kernels are configured, or else goes to the end.
     """
+    compiler_path()  # refuses where the compiler is not installed
     from iree.compiler import ir
 
     from conv_compiler.strategies.schedule import attach
