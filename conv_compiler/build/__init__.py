@@ -12,7 +12,7 @@ from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.empty import build_empty
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem.batching import chunk_problem, chunks_of, cut_axis, sums_chunks
-from conv_compiler.problem.directions import STATED_DIRECTION
+from conv_compiler.problem.directions import RESULT_MEMORY, STATED_DIRECTION
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -29,7 +29,8 @@ def build(problem: ConvProblem) -> ir.Module:
     """The payload module of a problem, in the MLIR context in force.
 
     Its one function `@main` takes the operands as the user holds them, then d where the problem's
-    elementwise op takes it, and returns the result. The contraction is one linalg.generic tagged
+    elementwise op takes it, then memory for the result where the problem says so, and returns the
+    result. The contraction is one linalg.generic tagged
     `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
     `conv_compiler.loops`; those of other directions as in `problem/canonical.py`. A problem in
     chunks has it in the private function `@chunk`, and `@main` is the host program around it.
@@ -73,7 +74,18 @@ def build(problem: ConvProblem) -> ir.Module:
         if problem.takes_d:
             d_type = ops.element_type(problem.d_type)
             types.append(tensor_type(problem, result, problem.result_shape, d_type))
-        made = func.FuncOp.from_py_func(*types, name="main")(computes(problem)).func_op
+        body, attributes = computes(problem), [ir.DictAttr.get({})] * len(types)
+        if problem.result_operand:
+            inner = ops.element_type(problem.result_type)
+            types.append(ir.RankedTensorType.get(list(problem.result_shape), inner))
+            # IREE has the result in this argument's memory (IREE: `iree.abi.output`).
+            index = ir.IntegerAttr.get(ir.IndexType.get(), 0)
+            attributes.append(ir.DictAttr.get({RESULT_MEMORY: index}))
+        named = len(attributes) - problem.result_operand
+        made = func.FuncOp.from_py_func(*types, name="main")(
+            lambda *operands: body(*operands[:named])
+        ).func_op
+        made.arg_attrs = attributes
         reflection = {STATED_DIRECTION: ir.StringAttr.get(problem.direction)}
         made.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
     module.operation.verify()

@@ -61,6 +61,8 @@ class ConvProblem(Shapes):
             it is an operand, such as `relu`. It is computed in f32; padding stays 0.
         dynamic_batch: Compile for a batch of any size, in chunks of `n` images. Shapes and counts
             are those of `n` images. The batch must be the outermost axis of the layout.
+        result_operand: Take memory for the result as a last operand, and write the result there.
+            Not with a dynamic batch.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the

@@ -14,3 +14,5 @@ DIRECTIONS = MappingProxyType(
 TENSORS = ("input", "weight", "output")
 # Under which a compiled module states its direction, for whoever runs it without the problem.
 STATED_DIRECTION = "conv_compiler.direction"
+# The attribute of an argument in whose memory the result goes.
+RESULT_MEMORY = "iree.abi.output"

@@ -30,6 +30,7 @@ class Fields:
     weight_op: str = ""
     output_op: str = ""
     dynamic_batch: bool = False
+    result_operand: bool = False
 
     def __hash__(self) -> int:
         # Of what tells most problems apart: a choice looks them up thousands of times.

@@ -50,6 +50,8 @@ def name_of(problem: Shapes) -> str:
     for name in _OPERAND_OPS:
         if op := getattr(problem, name):
             parts.append(f"{name.removesuffix('_op')}-{op.translate(_NAME_CHARACTERS)}")
+    if problem.result_operand:
+        parts.append("into")
     return "_".join(parts)
 
 

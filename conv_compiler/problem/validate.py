@@ -59,6 +59,7 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
         for name, least in SIZES.items()
     }
     settings["dynamic_batch"] = dynamic
+    settings["result_operand"] = _truth("result operand", problem.result_operand)
     settings["dtype"] = dtype = name_of_dtype(problem.dtype)
     weight_dtype = name_of_dtype(problem.weight_dtype)
     image = tuple(problem.image) if isinstance(problem.image, Iterable) else (problem.image,)
@@ -96,6 +97,10 @@ def check(problem: Shapes) -> None:
         raise UnsupportedProblem(
             f"dynamic batch: in layout {problem.layout} images do not follow one another; "
             f"use {plain} or another with N first"
+        )
+    if problem.dynamic_batch and problem.result_operand:
+        raise UnsupportedProblem(
+            "result operand: its memory is of one size, a dynamic batch of any; leave one out"
         )
     if op := getattr(problem, f"{problem.tensors[2]}_op"):
         raise UnsupportedProblem(

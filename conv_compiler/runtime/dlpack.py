@@ -76,13 +76,15 @@ def library_of(array: Any) -> Any:
     )
 
 
-def imported(name: str, array: Any, device: Any, memory: Memory, number: int) -> Any:
+def imported(
+    name: str, array: Any, device: Any, memory: Memory, number: int, *, in_place: bool = False
+) -> Any:
     """The array for a kernel on an IREE device with this memory and number.
 
     It is a device array that shares the memory. IREE takes arrays that are dense and aligned to 64
     bytes. Others come as a numpy array of the same memory on the host, and as a copy elsewhere.
-    Raises InvalidArray for an array in other memory, and for one that its
-    library does not hand over.
+    Raises InvalidArray for an array in other memory, for one that its library does not hand over,
+    and `in_place` for one that would be copied.
     """
     where, index = array.__dlpack_device__()
     if where != memory or (memory is not Memory.HOST and index != number):
@@ -91,6 +93,8 @@ def imported(name: str, array: Any, device: Any, memory: Memory, number: int) ->
         )
     capsule = _capsule(name, array, memory)
     if not lies_as_iree_wants(capsule):
+        if in_place:
+            raise InvalidArray(f"{name}: not dense, or not aligned to 64 bytes; give one that is")
         if memory is Memory.HOST:
             return viewed(name, capsule)
         capsule = _capsule(name, _copy(array), memory)
@@ -142,14 +146,19 @@ def exported(array: Any, like: Any, memory: Memory, number: int) -> Any:
     (cuda_allocator.c: "CUDA buffer type is not supported for export"), so there it is copied, on
     the device, into memory of the library's.
     """
-    library = library_of(like)
     if memory is Memory.HOST:
-        return library.from_dlpack(_Exported(array, memory, number))
-    dtype = getattr(library, array.dtype.name)
-    fresh = library.empty(tuple(array.shape), dtype=dtype, device=like.device)
+        return library_of(like).from_dlpack(_Exported(array, memory, number))
+    fresh = fresh_like(like, array)
     target = imported("result", fresh, array._device, memory, number)
     _copy_on_device(array, target)
     return fresh
+
+
+def fresh_like(like: Any, array: Any) -> Any:
+    """An array of the library of `like`, on its device, with the shape and type of another."""
+    library = library_of(like)
+    dtype = getattr(library, array.dtype.name)
+    return library.empty(tuple(array.shape), dtype=dtype, device=like.device)
 
 
 def _copy_on_device(source: Any, target: Any) -> None:

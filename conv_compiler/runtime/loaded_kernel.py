@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from conv_compiler.errors import (
     InvalidArtifact,
     LaunchFailed,
 )
-from conv_compiler.problem.directions import DIRECTIONS, STATED_DIRECTION
+from conv_compiler.problem.directions import DIRECTIONS, RESULT_MEMORY, STATED_DIRECTION
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
@@ -30,7 +31,7 @@ from conv_compiler.runtime.devices import (
     reason,
     targets_of,
 )
-from conv_compiler.runtime.dlpack import exported, imported, is_foreign
+from conv_compiler.runtime.dlpack import Memory, exported, fresh_like, imported, is_foreign
 from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
@@ -81,6 +82,7 @@ class Kernel:
         "operands",
         "path",
         "result",
+        "takes_result",
     )
 
     def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
@@ -100,6 +102,9 @@ class Kernel:
             operands, (result,) = (
                 re.findall(r"tensor<([^>]*)>", part) for part in (arguments, results)
             )
+            self.takes_result = RESULT_MEMORY in arguments
+            if self.takes_result:
+                operands = operands[:-1]
             # A module of plain iree-compile states none, and is taken for a weight gradient.
             stated = function.reflection.get(STATED_DIRECTION)
             names, made = DIRECTIONS[stated or "bwd_weight"]
@@ -126,8 +131,13 @@ class Kernel:
         """Whether the device executes the chip's code on the host."""
         return find_device(self.device).virtual
 
-    def __call__(self, *operands: Any) -> Any:
-        """Run once. Raises InvalidArray when a shape, type or device is not the kernel's."""
+    def __call__(self, *operands: Any, out: Any = None) -> Any:
+        """Run once, into `out` where that is given.
+
+        `out` is for kernels with a result operand (`ConvProblem.result_operand`): an array of a
+        library with DLPack, dense and aligned to 64 bytes, in the memory of a device that is not
+        virtual. Raises InvalidArray when a shape, type or device is not the kernel's.
+        """
         self._ready()
         if len(operands) != len(self.operands):
             names = ", ".join(tensor.name for tensor in self.operands)
@@ -136,7 +146,33 @@ class Kernel:
             )
         like = next((array for array in operands if is_foreign(array)), None)
         if like is not None:
-            return self._exchanged(like, operands)
+            return self._exchanged(like, operands, out)
+        if out is not None:
+            raise InvalidArray("out: for operands of a library with DLPack; leave it out")
+        on_device = self._check(operands)
+        images = self._images(operands)
+        if self.result.is_empty(images):  # nothing to compute, and no device can hold it
+            nothing = self.result.empty(images)
+            return self.put(nothing) if on_device else nothing
+        if self.takes_result:
+            operands = (*operands, self.put(self.result.empty(images)))
+        result = self._run(operands)
+        return keeping(result, self._config) if on_device else to_numpy(result)
+
+    def _run(self, operands: tuple[Any, ...]) -> Any:
+        """Invoke, and wait for the device."""
+        try:
+            with self._waiting():
+                return self._invoke(*operands)
+        except RuntimeError as error:
+            _drop_devices()
+            raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
+        except BaseException:  # Ctrl-C, say: it has stopped the kernel
+            _drop_devices()
+            raise
+
+    def _check(self, operands: Sequence[Any]) -> bool:
+        """Whether one is a device array; InvalidArray when a shape, type or device is wrong."""
         on_device = False
         for tensor, array in zip(self.operands, operands, strict=True):
             if isinstance(array, iree.DeviceArray):
@@ -148,22 +184,9 @@ class Kernel:
                     "of a library with DLPack; convert it with numpy.asarray"
                 )
             tensor.check(array)
-        images = self._images(operands)
-        if self.result.is_empty(images):  # nothing to compute, and no device can hold it
-            nothing = self.result.empty(images)
-            return self.put(nothing) if on_device else nothing
-        try:
-            with self._waiting():
-                result = self._invoke(*operands)
-        except RuntimeError as error:
-            _drop_devices()
-            raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
-        except BaseException:  # Ctrl-C, say: it has stopped the kernel
-            _drop_devices()
-            raise
-        return keeping(result, self._config) if on_device else to_numpy(result)
+        return on_device
 
-    def _exchanged(self, like: Any, operands: tuple[Any, ...]) -> Any:
+    def _exchanged(self, like: Any, operands: tuple[Any, ...], out: Any) -> Any:
         """Run once with arrays of another library, and give the result as one like `like`."""
         row, number = find_device(self.device), number_of(self.device)
         host = open_device("cpu", "host").device if row.virtual else self._config.device
@@ -174,10 +197,25 @@ class Kernel:
                 if isinstance(array, iree.DeviceArray):
                     array = to_numpy(array) if row.virtual else keeping(array, self._config)
             taken.append(array)
-        result = self(*taken)
-        if isinstance(result, np.ndarray):
-            result = iree.asdevicearray(host, result)
-        return exported(result, like, row.memory, number)
+        if out is None and (row.memory is Memory.HOST or not self.takes_result):
+            result = self(*taken)
+            if isinstance(result, np.ndarray):
+                result = iree.asdevicearray(host, result)
+            return exported(result, like, row.memory, number)
+        if not self.takes_result or row.virtual:
+            raise InvalidArray(
+                f"out: device {self.device} has memory of its own; leave it out"
+                if row.virtual
+                else "out: the kernel takes no memory for its result; leave it out, or compile "
+                "with result_operand"
+            )
+        made = fresh_like(like, self.result) if out is None else out
+        memory = imported("out", made, host, row.memory, number, in_place=True)
+        replace(self.result, name="out").check(memory)
+        self._check(taken)
+        if not self.result.is_empty(None):
+            self._run((*taken, keeping(memory, self._config)))
+        return made
 
     def _images(self, operands: tuple[Any, ...]) -> int | None:
         """The images of operands with a dynamic batch, None without; InvalidArray where they

@@ -68,6 +68,7 @@ class Call(NamedTuple):
             layout=layout(self.data_last, self.weight_last, len(self.image)),
             dtype=dtype,
             weight_dtype=dtype,
+            result_operand=self.device.type != "cpu",
         )
 
     @property
@@ -78,11 +79,40 @@ class Call(NamedTuple):
     def compute(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         """The result of the operands, in the order of the direction's kernel."""
         second_last = self.data_last if self.direction == "bwd_weight" else self.weight_last
-        result = kernel_of(self)(
+        kernel = kernel_of(self)
+        operands = (
             as_it_lies(dense(first.detach(), self.data_last), self.data_last),
             as_it_lies(dense(second.detach(), second_last), second_last),
         )
+        if self.device.type == "cpu":
+            result = kernel(*operands)
+        else:
+            result = first.new_empty(kernel.result.shape)
+            torch.cuda.current_stream(self.device).synchronize()
+            kernel(*map(Ready, operands), out=Ready(result))
         return as_named(result, self.result_last)
+
+
+class Ready:
+    """A dense tensor of a card for `__dlpack__` whose work is done: no stream waits for another.
+
+    PyTorch's own `__dlpack__` records an event and has a stream wait for it, at each call.
+    """
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **_asked: Any) -> Any:
+        return torch.utils.dlpack.to_dlpack(self.tensor)
+
+    def contiguous(self) -> torch.Tensor:
+        """The tensor, for one that IREE does not take as it lies."""
+        return self.tensor.contiguous()
 
 
 def _name(dtype: torch.dtype) -> str:

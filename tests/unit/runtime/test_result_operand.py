@@ -1,0 +1,86 @@
+"""Kernels that write their result where the caller says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import conv_compiler as cc
+from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.model.module import model_module
+
+PROBLEM = cc.ConvProblem(
+    n=2, k=16, c=16, image=(9, 8), filter=(3, 3), pad_low=1, dtype="f32", result_operand=True
+)
+torch = pytest.importorskip("torch")
+
+
+def integers(shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).integers(-4, 5, shape, np.int8)).float()
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return cc.load(cc.compile(PROBLEM, "cpu"))
+
+
+def test_the_result_is_in_the_given_memory(kernel):
+    operands = [integers(shape) for shape in PROBLEM.operand_shapes]
+    out = torch.full(PROBLEM.result_shape, 7.0)
+    assert kernel(*operands, out=out) is out
+    plain = cc.load(cc.compile(replace(PROBLEM, result_operand=False), "cpu"))
+    assert torch.equal(out, plain(*operands))
+    assert torch.equal(out, kernel(*operands))  # in memory of its own
+    assert (kernel(*(one.numpy() for one in operands)) == out.numpy()).all()
+
+
+@pytest.mark.parametrize("direction", ["bwd_weight", "bwd_data", "fwd"])
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_every_direction_is_right(direction, target):
+    problem = replace(PROBLEM, direction=direction, stride=(2, 1), dtype="f16", weight_dtype="")
+    assert cc.verify(problem, target, budget=0).passed
+
+
+@pytest.mark.parametrize("split_k", [1, 4])
+def test_it_costs_no_kernel_and_no_copy(split_k):
+    problem = replace(PROBLEM, dtype="f16", weight_dtype="")
+    into, plain = (
+        model_module(cc.compile(one, "gfx942", split_k=split_k).vmfb)
+        for one in (problem, replace(problem, result_operand=False))
+    )
+    assert [one.launch for one in into.kernels] == [one.launch for one in plain.kernels]
+    assert into.fills == plain.fills
+
+
+@pytest.mark.parametrize(
+    ("out", "why"),
+    [
+        (torch.zeros(3), "out (3,): not the kernel's shape"),
+        (torch.zeros(PROBLEM.result_shape, dtype=torch.int32), "not the kernel's type"),
+        (torch.zeros(PROBLEM.result_shape)[..., ::2], "not dense, or not aligned"),
+        (torch.zeros(2 * 16 * 16 * 9)[1 : 1 + 16 * 16 * 9].view(PROBLEM.result_shape), "aligned"),
+    ],
+)
+def test_other_memory_is_refused(kernel, out, why):
+    operands = [integers(shape) for shape in PROBLEM.operand_shapes]
+    before = out.clone()
+    with pytest.raises(InvalidArray) as caught:
+        kernel(*operands, out=out)
+    assert why in str(caught.value)
+    assert torch.equal(out, before)
+
+
+def test_kernels_that_take_none_say_so(kernel):
+    plain = cc.load(cc.compile(replace(PROBLEM, result_operand=False), "cpu"))
+    operands = [integers(shape) for shape in PROBLEM.operand_shapes]
+    with pytest.raises(InvalidArray, match="compile with result_operand"):
+        plain(*operands, out=torch.zeros(PROBLEM.result_shape))
+    with pytest.raises(InvalidArray, match="out: for operands of a library with DLPack"):
+        kernel(*(one.numpy() for one in operands), out=torch.zeros(PROBLEM.result_shape))
+
+
+def test_not_with_a_dynamic_batch():
+    with pytest.raises(UnsupportedProblem, match="result operand: its memory is of one size"):
+        replace(PROBLEM, dynamic_batch=True)
