@@ -148,10 +148,11 @@ def _measured(
 ) -> tuple[list[Result], list[dict[str, Any]]]:
     """(results, rows of what was refused). A lone job's ConvError is raised."""
     from conv_compiler.benchmark.bench import bench, variants
-    from conv_compiler.benchmark.ours import clocked_device, device_name
+    from conv_compiler.benchmark.ours import clocked_device
     from conv_compiler.benchmark.peers import find_peers
     from conv_compiler.benchmark.threads import clock_of
     from conv_compiler.benchmark.turns import Plan
+    from conv_compiler.runtime.devices import own_device
 
     strategy = wanted(args)
     if args.through and (strategy.name or strategy.tile or strategy.script or args.split_k):
@@ -160,7 +161,7 @@ def _measured(
     if args.through and against != "torch":
         raise UnsupportedProblem(f"--against {against}: --through torch is beside torch alone")
     for job in found:
-        clock = clock_of(args.clock, args.threads, args.device or device_name(job.target))
+        clock = clock_of(args.clock, args.threads, args.device or own_device(job.target))
     devices = {job.target.name: clocked_device(job.target, args.device) for job in found}
     peers = {}
     for device in dict.fromkeys(devices.values()):
@@ -190,6 +191,7 @@ def _measured(
                     strategy=strategy,
                     split_k=job.split_k,
                     through=args.through or "",
+                    tuned=not args.untuned,
                     data=args.data,
                     plan=Plan(rounds=args.rounds),
                     clock=clock,

@@ -101,7 +101,9 @@ def run(args: argparse.Namespace) -> int:
         job = one(args)
         if args.model:
             chip_facts(job.target)  # refuse before compiling
-        artifact = compile(job.problem, job.target.name, wanted(args), job.split_k)
+        artifact = compile(
+            job.problem, job.target.name, wanted(args), job.split_k, tuned=not args.untuned
+        )
     if args.model:
         return _print_model(args, artifact.vmfb)
     if args.counts:
@@ -128,6 +130,7 @@ def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
     not_used = passed_over(problem, strategy)
     if args.json:
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
+        facts["tuned"] = artifact.tuned or None
         facts["needs"] = list(needs.extensions) if needs else []
         facts["replaced"] = list(replaced)
         facts["passed_over"] = list(not_used)
@@ -136,6 +139,8 @@ def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
     print(f"problem   {artifact.problem.name}")
     print(f"target    {artifact.target}")
     print(f"strategy  {strategy.text}")
+    if artifact.tuned:
+        print(f"tuned     {artifact.tuned}")
     if replaced:
         print(f"replaced  {' '.join(f'@{name}' for name in replaced)}")
     print(f"file      {artifact.vmfb}")
@@ -212,4 +217,6 @@ def _stages(args: argparse.Namespace, path: Path | None, last: str) -> dict[str,
     if last == "payload":  # nothing is compiled for it
         chosen = choose(job.problem, job.target, wanted(args), job.split_k)[0]
         return stages_of(job.problem, job.target, chosen, last)
-    return compiled_stages(job.problem, job.target.name, wanted(args), job.split_k, last)
+    return compiled_stages(
+        job.problem, job.target.name, wanted(args), job.split_k, last, tuned=not args.untuned
+    )

@@ -89,7 +89,7 @@ def _artifact(args: argparse.Namespace) -> Artifact | Path:
     from conv_compiler.compiler.compile import compile
 
     job = one(args)
-    return compile(job.problem, job.target.name, wanted(args), job.split_k)
+    return compile(job.problem, job.target.name, wanted(args), job.split_k, tuned=not args.untuned)
 
 
 def _read(path: Path, dtype: Any) -> Any:

@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             device=args.device,
             runs=args.runs,
+            tuned=not args.untuned,
         )
         return report_row(report, job.label)
 
