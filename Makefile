@@ -55,11 +55,11 @@ PACKAGES = $(BIN)/python -c 'import sys, tomllib; \
 	$(PACKAGES) docs | xargs $(BIN)/pip install -q
 	touch $@
 
-# PyTorch, JAX and matplotlib, whose tests are skipped where they are not installed.
+# PyTorch, JAX, matplotlib and Dask, whose tests are skipped where they are not installed.
 extras: .venv/.extras
 
 .venv/.extras: .venv/.test
-	$(PACKAGES) torch jax plot | xargs $(BIN)/pip install -q
+	$(PACKAGES) torch jax plot cluster | xargs $(BIN)/pip install -q
 	touch $@
 
 clean:

@@ -70,6 +70,11 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         metavar="D",
         help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (by target)",
     )
+    completed_device(device)
+
+
+def completed_device(device: argparse.Action) -> None:
+    """Let a shell complete an argument by the names of devices."""
     completed(device, _devices)
 
 

@@ -45,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--cluster", metavar="URL", help="compile by the workers of a Dask scheduler: tcp://host:port"
+        "--cluster",
+        metavar="URL",
+        help="compile by the workers of a Dask scheduler: tcp://host:port",
     )
     where.add_argument(
         "--local", type=size, metavar="N", help="compile by N Dask workers of this machine"

@@ -36,6 +36,7 @@ _BESIDE = frozenset(
     {
         *("vgpu", "frontends", "commands", "runtime", "verification", "tuning", "torch"),
         "benchmark",
+        "doctor",
     }
 )
 

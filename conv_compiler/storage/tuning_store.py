@@ -195,6 +195,8 @@ class TuningStore:
     def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
         import sqlite3
 
+        if os.path.isdir(self.path):
+            raise self._refused("is a folder")
         uri = f"file:{quote(os.path.abspath(self.path))}?mode={mode}"
         try:
             connection = sqlite3.connect(uri, BUSY_SECONDS, isolation_level=None, uri=True)

@@ -38,6 +38,7 @@ FLOORS = (
     "torch",
     "frontends",
     "benchmark",
+    "doctor",
     "commands",
     "cli",
     "__main__",
