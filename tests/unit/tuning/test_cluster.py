@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from conv_compiler.cli import main
-from conv_compiler.errors import ConvError, UnsupportedTarget, WorkersUnavailable
+from conv_compiler.errors import CompileFailed, ConvError, UnsupportedTarget, WorkersUnavailable
 from conv_compiler.storage.tuning_store import TuningStore
 from conv_compiler.targets import find_target
 from conv_compiler.tuning.cluster import cluster
@@ -61,6 +61,15 @@ def test_refusals_come_back_and_do_not_stop_the_others(three_workers) -> None:
         found = dict(run(find_target, ["gfx942", "wat", "gfx1100"]))
     assert isinstance(found[1], UnsupportedTarget)
     assert [found[number].name for number in (0, 2)] == ["gfx942", "gfx1100"]
+
+
+def test_what_kills_every_worker_is_refused_alone(three_workers) -> None:
+    """A compiler that crashes on one candidate costs that candidate."""
+    with cluster(three_workers.scheduler_address) as run:
+        ((number, result),) = run(os._exit, [1])
+    assert number == 0
+    assert isinstance(result, CompileFailed)
+    assert "worker: died each time" in str(result)
 
 
 def test_workers_with_other_sources_are_refused(three_workers) -> None:
