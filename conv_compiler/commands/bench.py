@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.commands.arguments import Job, add_problems, jobs, read_files
-from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
+from conv_compiler.commands.options import (
+    add_build,
+    add_device,
+    add_output,
+    add_untuned,
+    output,
+    wanted,
+)
 from conv_compiler.commands.report import (
     Output,
     left,
@@ -71,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="ours as an op of PyTorch: f32, bf16, NCHW, NHWC",
     )
     add_build(parser)
+    add_untuned(parser)
     parser.add_argument(
         "--data",
         choices=("integers", "random"),
@@ -155,8 +163,11 @@ def _measured(
     from conv_compiler.runtime.devices import own_device
 
     strategy = wanted(args)
-    if args.through and (strategy.name or strategy.tile or strategy.script or args.split_k):
-        raise UnsupportedStrategy("--through torch: its op takes the best kernel; name no strategy")
+    fixed = strategy.name or strategy.tile or strategy.script or args.split_k or args.untuned
+    if args.through and fixed:
+        raise UnsupportedStrategy(
+            "--through torch: its op takes the best kernel; name no strategy, nor --untuned"
+        )
     against = "torch" if args.through and args.against == "all" else args.against
     if args.through and against != "torch":
         raise UnsupportedProblem(f"--against {against}: --through torch is beside torch alone")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.artifacts.embedded import VMFB
 from conv_compiler.commands.arguments import Job, add_problems, jobs, read_files
 from conv_compiler.commands.batch import Row, require, rows_of
-from conv_compiler.commands.options import add_build, add_output, output, wanted
+from conv_compiler.commands.options import add_build, add_output, add_untuned, output, wanted
 from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.commands.table_layout import VERBOSE
@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
+    add_untuned(parser)
     parser.add_argument(
         "-o",
         "--output",

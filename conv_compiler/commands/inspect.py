@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import add_problems, artifact_path, one
-from conv_compiler.commands.options import add_build, add_output, output, wanted
+from conv_compiler.commands.options import add_build, add_output, add_untuned, output, wanted
 from conv_compiler.commands.report import left, right, show, show_numbered
 from conv_compiler.compiler.stage_names import STAGES
 from conv_compiler.errors import UnsupportedProblem
@@ -54,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
+    add_untuned(parser)
     parser.add_argument(
         "--stage",
         action="append",

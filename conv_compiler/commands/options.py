@@ -40,6 +40,10 @@ def add_build(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a .mlir whose named sequences replace ours",
     )
+
+
+def add_untuned(parser: argparse.ArgumentParser) -> None:
+    """`--untuned`."""
     parser.add_argument("--untuned", action="store_true", help="do not read the tuning store")
 
 

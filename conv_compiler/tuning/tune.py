@@ -95,7 +95,7 @@ def tune(
     WorkersUnavailable and TuningStoreRefused.
     """
     work = [_Work(asked=one) for one in asked]
-    yield from _plan(work, run)
+    yield from _plan(work, run, progress)
     builds = [(number, at) for number, one in enumerate(work) for at in range(len(one.strategies))]
     tasks = [_build(work[number], at) for number, at in builds]
     to_time = [
@@ -105,7 +105,7 @@ def tune(
         for which, outcome in run(build, tasks):
             number, at = builds[which]
             one = work[number]
-            step(f"{one.asked.problem.name} {one.asked.target.name}")
+            step(_name(one))
             if isinstance(outcome, ConvError):
                 one.refused[at] = outcome
             else:
@@ -115,11 +115,11 @@ def tune(
                 one.built.clear()
         for number in to_time:  # when nothing else computes
             one = work[number]
-            step(f"time {one.asked.problem.name} {one.asked.target.name}")
+            step(f"time {_name(one)}")
             yield number, _keep(one, store)
 
 
-def _plan(work: Sequence[_Work], run: Run) -> Iterator[Answer]:
+def _plan(work: Sequence[_Work], run: Run, progress: Progress) -> Iterator[Answer]:
     """Find the candidates of all, and answer those that have none."""
     plans = [
         Plan(
@@ -130,11 +130,17 @@ def _plan(work: Sequence[_Work], run: Run) -> Iterator[Answer]:
         )
         for one in work
     ]
-    for number, outcome in run(plan, plans):
-        if isinstance(outcome, ConvError):
-            yield number, outcome
-        else:
-            work[number].strategies = outcome
+    with progress(len(plans)) as step:
+        for number, outcome in run(plan, plans):
+            step(f"plan {_name(work[number])}")
+            if isinstance(outcome, ConvError):
+                yield number, outcome
+            else:
+                work[number].strategies = outcome
+
+
+def _name(one: _Work) -> str:
+    return f"{one.asked.problem.name} {one.asked.target.name}"
 
 
 def _build(one: _Work, at: int) -> Build:
