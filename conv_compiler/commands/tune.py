@@ -88,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
             for which, answer in tune(questions, workers, store, partial(progress, what="tune")):
                 job, _ = wanted[numbers[which]]
                 if isinstance(answer, ConvError):
+                    if len(wanted) == 1:
+                        raise answer
                     rows[numbers[which]] = refused_row(job, answer)
                 else:
                     rows[numbers[which]] = _row(job, answer, "tuned")
