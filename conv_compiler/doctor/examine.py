@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import platform
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from conv_compiler.doctor.apart import apart
 from conv_compiler.doctor.card import cards, kernel_driver
 from conv_compiler.doctor.hip import LIBRARIES, hip_facts
 from conv_compiler.doctor.private import names_of_this_place, without_private
-from conv_compiler.doctor.runs import timed, verified
+from conv_compiler.doctor.runs import Row, timed, verified
 from conv_compiler.errors import DeviceUnavailable
 from conv_compiler.model.facts import chip_facts
 from conv_compiler.runtime.devices import find_device, number_of, open_device
@@ -89,13 +90,25 @@ def examine(
     with progress as step:
         for name, problem in verification:
             step(f"verify {name}")
-            found["verification"].append(verified(name, problem, target.name, device))
+            found["verification"].append(_tried(verified, name, problem, target.name, device))
         for name, problem in benchmark:
             step(f"time {name}")
-            found["benchmark"].append(timed(name, problem, target.name, device))
+            found["benchmark"].append(_tried(timed, name, problem, target.name, device))
     found["summary"] = summary(found["verification"], found["benchmark"])
     plain: dict[str, Any] = without_private(found, names_of_this_place())
     return plain | {"holds": HOLDS}
+
+
+def _tried(
+    act: Callable[..., Row], name: str, problem: ConvProblem, target: str, device: str
+) -> Row:
+    """A row of one problem; on a real card from a process of its own."""
+    if find_device(device).virtual:
+        return act(name, problem, target, device)
+    # What is known where nothing came back; a row that came has all of this itself.
+    known = {"name": name, "problem": problem.to_json(), "passed": False}
+    row = apart(act, name, problem, target, device)
+    return known | row if set(row) == {"error"} else row
 
 
 def versions() -> dict[str, str | None]:

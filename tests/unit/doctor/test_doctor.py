@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
+import signal
 import socket
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conv_compiler.cli import main
 from conv_compiler.commands.doctor import LISTS
+from conv_compiler.doctor import examine
+from conv_compiler.doctor.apart import apart
 from conv_compiler.doctor.card import cards, chip_of, kernel_driver
 from conv_compiler.doctor.examine import (
     FORMAT,
@@ -21,9 +27,11 @@ from conv_compiler.doctor.examine import (
 )
 from conv_compiler.doctor.hip import hip_facts
 from conv_compiler.doctor.private import names_of_this_place, without_private
+from conv_compiler.doctor.runs import verified
 from conv_compiler.errors import DeviceUnavailable, UnsupportedTarget
 from conv_compiler.frontends import read_file
 from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.runtime.devices import DEVICES
 from conv_compiler.targets import find_target
 from conv_compiler.vgpu import device_uri, library_path
 
@@ -207,6 +215,37 @@ def test_times_beside_the_model() -> None:
     assert found["measured_over_modelled"] == pytest.approx(1.0)
     assert (found["least_over_modelled"], found["most_over_modelled"]) == (0.5, 2.0)
     assert (found["not_timed"], found["wrong_or_refused"], found["timed"]) == (["c"], ["v"], 2)
+
+
+def test_what_hangs_or_crashes_is_a_row() -> None:
+    assert apart(dict, {"a": 1}) == {"a": 1}
+    assert apart(time.sleep, 60, seconds=1) == {"error": "hung: no answer in 1 s"}
+    assert apart(os._exit, 3) == {"error": "crashed: the process ended with exit code 3"}
+    killed = apart(signal.raise_signal, signal.SIGKILL)
+    assert killed == {"error": "crashed: the process was ended by SIGKILL"}
+
+
+def test_a_problem_in_a_process_of_its_own() -> None:
+    problem = read_file(LISTS / "doctor_verification.txt")[0].problem
+    row = apart(verified, "a", problem, "gfx942", "vgpu")
+    assert row["passed"]
+    assert row["name"] == "a"
+    assert row["model"]["seconds"] > 0
+
+
+def test_a_card_that_hangs_costs_rows(tmp_path: Path, capfd, monkeypatch) -> None:
+    """The file is whole all the same: each problem has its row, and the command says so."""
+    real = replace(DEVICES["vgpu"], virtual=False)
+    monkeypatch.setattr(examine, "find_device", lambda name: real)
+    monkeypatch.setattr(examine, "apart", lambda act, *given: {"error": "hung: no answer in 1 s"})
+    path = tmp_path / "found.json"
+    assert main(["doctor", *VGPU, "--first", "2", "-o", str(path)]) == 2
+    assert "2 of 2 wrong or refused: " in capfd.readouterr().err
+    found = json.loads(path.read_text())
+    for row in (*found["verification"], *found["benchmark"]):
+        assert row["error"] == "hung: no answer in 1 s"
+        assert row["problem"]["n"] > 0
+    assert len(found["summary"]["not_timed"]) == 2
 
 
 def test_nothing_private() -> None:
