@@ -164,7 +164,8 @@ def _keep(one: _Work, store: TuningStore) -> Tuned | ConvError:
             times = measured(asked.problem, artifacts, asked.timer.device)
             margin = MARGIN
         else:
-            times = tuple(one.built[at].seconds or 0.0 for at in order)
+            modelled = (one.built[at].seconds for at in order)
+            times = tuple(time for time in modelled if time is not None)
             margin = 0.0
     except ConvError as error:
         return error
