@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Examine a card; Mismatch after the table, and the file, where a kernel is wrong."""
+    """Examine a card; Mismatch after the table, and the file, where a kernel is wrong or none."""
     from conv_compiler.doctor.examine import examine, target_of
 
     check_output(args.output, FOUND)
@@ -69,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
         print_json(found)
     else:
         _print(found, how, args.output)
-    wrong = found["summary"]["wrong_or_refused"]
+    wrong = [*found["summary"]["wrong_or_refused"], *found["summary"]["not_timed"]]
     if wrong:
-        count = found["summary"]["verified"]
+        count = sum(map(len, lists))
         raise Mismatch(
             f"{len(wrong)} of {count} wrong or refused: {wrong[0]}; {args.output} says more, "
             "send it to us"

@@ -199,7 +199,7 @@ def test_a_wrong_kernel_is_in_the_file_and_an_error(tmp_path: Path, capfd, monke
     monkeypatch.setattr(verify, "finished", lambda *given: right(*given) + 1)
     path = tmp_path / "found.json"
     assert main(["doctor", *VGPU, "--first", "1", "-o", str(path)]) == 2
-    assert "1 of 1 wrong or refused: " in capfd.readouterr().err
+    assert "1 of 2 wrong or refused: " in capfd.readouterr().err
     (row,) = json.loads(path.read_text())["verification"]
     assert "WRONG" in row["verdicts"]["integers"].upper()
 
@@ -240,7 +240,7 @@ def test_a_card_that_hangs_costs_rows(tmp_path: Path, capfd, monkeypatch) -> Non
     monkeypatch.setattr(examine, "apart", lambda act, *given: {"error": "hung: no answer in 1 s"})
     path = tmp_path / "found.json"
     assert main(["doctor", *VGPU, "--first", "2", "-o", str(path)]) == 2
-    assert "2 of 2 wrong or refused: " in capfd.readouterr().err
+    assert "4 of 4 wrong or refused: " in capfd.readouterr().err
     found = json.loads(path.read_text())
     for row in (*found["verification"], *found["benchmark"]):
         assert row["error"] == "hung: no answer in 1 s"
