@@ -305,12 +305,3 @@ def test_an_interrupted_run_goes_on(store: TuningStore, capfd, tmp_path, monkeyp
         assert main(words) == 130
     assert len(store.entries()) == 1
     assert [row["verdict"] for row in rows_of(capfd, *words)] == ["kept", "tuned"]
-
-
-@pytest.mark.slow
-def test_by_processes(store: TuningStore, capfd) -> None:
-    """Two processes find the same as one."""
-    words = ["tune", *WORDS, "--target", "gfx942", "-q"]
-    (row,) = rows_of(capfd, *words, "--jobs", "2")
-    (again,) = rows_of(capfd, *words, "--jobs", "1", "--again")
-    assert row == again

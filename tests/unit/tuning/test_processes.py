@@ -1,0 +1,52 @@
+"""Tuning by several processes of this machine: the same as by one, and what kills them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from conv_compiler.cli import main
+from conv_compiler.errors import UnsupportedTarget, WorkersUnavailable
+from conv_compiler.targets import find_target
+from conv_compiler.tuning.processes import processes
+from conv_compiler.tuning.task import Plan, identity, plan
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_and_refusals_by_number(jobs: int) -> None:
+    with processes(jobs) as run:
+        found = dict(run(find_target, ["gfx942", "wat", "gfx1100"]))
+        again = dict(run(find_target, ["gfx950"]))
+    assert isinstance(found[1], UnsupportedTarget)
+    assert [found[number].name for number in (0, 2)] == ["gfx942", "gfx1100"]
+    assert again[0].name == "gfx950"
+
+
+def test_a_process_that_is_killed_is_told() -> None:
+    with (
+        pytest.raises(WorkersUnavailable, match=r"jobs 2: a process was killed, .* is kept"),
+        processes(2) as run,
+    ):
+        list(run(os._exit, [9]))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_other_sources_end_it(jobs: int) -> None:
+    other = Plan(problem={}, target="gfx942", splits=(), made_by=("0.0", identity()[1]))
+    with processes(jobs) as run, pytest.raises(WorkersUnavailable, match="install the same"):
+        list(run(plan, [other]))
+
+
+@pytest.mark.slow
+def test_two_processes_tune_as_one(tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("CONV_COMPILER_TUNING", str(tmp_path / "t.sqlite"))
+    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
+    words = ["tune", "-n", "2", "-k", "8", "-c", "8", "--image", "5x6", "--filter", "3x2"]
+    words += ["--target", "gfx942", "-q", "--json", "--again", "--jobs"]
+    assert main([*words, "2"]) == 0
+    by_two = json.loads(capfd.readouterr().out)
+    assert main([*words, "1"]) == 0
+    assert json.loads(capfd.readouterr().out) == by_two
