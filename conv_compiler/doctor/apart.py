@@ -5,6 +5,7 @@ one row."""
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ def apart(
 def _send(
     channel: Connection, function: Callable[..., dict[str, Any]], arguments: tuple[Any, ...]
 ) -> None:
+    os.setpgrp()  # Ctrl-C is for the process that asked, which ends this one
     channel.send(function(*arguments))
     channel.close()
 

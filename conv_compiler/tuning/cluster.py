@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from conv_compiler.errors import CompileFailed, ConvError, WorkersUnavailable
+from conv_compiler.tuning import own_group
 from conv_compiler.tuning.processes import Run, attempt
 
 T = TypeVar("T")
@@ -59,7 +60,8 @@ def local_cluster(workers: int) -> Iterator[Run]:
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any port: one may be in use
+            preload=own_group.__name__,
             silence_logs=logging.ERROR,
         ) as made,
         distributed.Client(made, set_as_default=False) as client,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from conv_compiler.errors import ConvError, WorkersUnavailable
+from conv_compiler.tuning.own_group import leave_group
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,7 +53,7 @@ def processes(jobs: int) -> Iterator[Run]:
         return
     # By spawn: a fork would copy the threads' locks of the runtime as they stand.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, initializer=_leave_interrupts)
+    pool = ProcessPoolExecutor(jobs, context, initializer=leave_group)
 
     def run(function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R | ConvError]]:
         numbers: dict[Any, int] = {
@@ -72,8 +72,3 @@ def processes(jobs: int) -> Iterator[Run]:
         yield run
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the process that asked; it ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

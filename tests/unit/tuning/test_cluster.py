@@ -18,7 +18,7 @@ from conv_compiler.cli import main
 from conv_compiler.errors import CompileFailed, ConvError, UnsupportedTarget, WorkersUnavailable
 from conv_compiler.storage.tuning_store import TuningStore
 from conv_compiler.targets import find_target
-from conv_compiler.tuning.cluster import cluster
+from conv_compiler.tuning.cluster import cluster, local_cluster
 from conv_compiler.tuning.task import Plan, identity, plan
 
 distributed = pytest.importorskip("distributed")
@@ -36,7 +36,7 @@ def three_workers(workers_cache: Path) -> Iterator[object]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONV_COMPILER_CACHE", str(workers_cache))
         made = distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
         )
     with made:
         yield made
@@ -120,6 +120,12 @@ def test_tune_goes_on_when_a_worker_is_killed(
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(workers_cache))
     assert main([*words, "--again", "--jobs", "1"]) == 0
     assert json.loads(capfd.readouterr().out) == rows
+
+
+def test_an_interrupt_is_for_the_one_that_asked() -> None:
+    with local_cluster(1) as run:
+        ((_, group),) = run(os.getpgid, [0])
+    assert group != os.getpgid(0)
 
 
 def test_no_scheduler_is_one_line(capfd, tmp_path: Path, monkeypatch) -> None:

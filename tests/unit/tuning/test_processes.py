@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,45 @@ def test_results_and_refusals_by_number(jobs: int) -> None:
     assert isinstance(found[1], UnsupportedTarget)
     assert [found[number].name for number in (0, 2)] == ["gfx942", "gfx1100"]
     assert again[0].name == "gfx950"
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+PARENT = """
+import os, sys
+from conv_compiler.tuning.processes import processes
+if __name__ == "__main__":
+    with processes(2) as run:
+        ((_, group),) = run(os.getpgid, [0])
+        print(os.getpgid(0), group, flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_an_interrupt_is_for_the_one_that_asked(tmp_path: Path) -> None:
+    """Its processes have groups of their own, and do not outlive it however it ends."""
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        ours, theirs = map(int, parent.stdout.readline().split())
+        assert ours != theirs
+        parent.kill()
+        deadline = time.monotonic() + 20
+        while not _gone(theirs) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert _gone(theirs)
 
 
 def test_a_process_that_is_killed_is_told() -> None:
