@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from conv_compiler.errors import TuningStoreRefused
 from conv_compiler.storage.cache import Cache, compiler_version, source_digest
@@ -194,6 +193,7 @@ class TuningStore:
     @contextmanager
     def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
         import sqlite3
+        from urllib.parse import quote
 
         if os.path.isdir(self.path):
             raise self._refused("is a folder")
