@@ -57,11 +57,11 @@ PACKAGES = $(BIN)/python -c 'import sys, tomllib; \
 	$(PACKAGES) docs | xargs $(INSTALL)
 	touch $@
 
-# PyTorch, JAX and matplotlib, whose tests are skipped where they are not installed.
+# PyTorch, JAX, matplotlib and Dask, whose tests are skipped where they are not installed.
 extras: .venv/.extras
 
 .venv/.extras: .venv/.test
-	$(PACKAGES) torch jax plot | xargs $(INSTALL)
+	$(PACKAGES) torch jax plot cluster | xargs $(INSTALL)
 	touch $@
 
 # What builds and checks the files of a release.

@@ -26,8 +26,11 @@ COMMANDS = MappingProxyType(
         "bench": "time problems beside PyTorch, IREE, ckProfiler and MIOpen",
         "sweep": "time every strategy and split of a problem, and verify the fastest",
         "roofline": "model problems' kernels beside what the chip can do at most",
+        "tune": "find the fastest kernels of many problems, for compile to take",
+        "tuning": "list, export or import what was tuned",
         "inspect": "print the stages of a problem and the facts of its kernels",
         "list": "list targets, layouts, types, elementwise ops or strategies",
+        "doctor": "try a card and write a file about it that can be sent to us",
         "cache": "show or clear the cache of compiled problems",
         "demo": "build, run and verify the layers of ResNet-50",
     }

@@ -94,6 +94,14 @@ class CacheRefused(ConvError):
     """A cache folder, or an entry in it, that others may write or the system does not give."""
 
 
+class TuningStoreRefused(ConvError):
+    """A tuning store, or an entry in it, that is damaged, foreign or not given by the system."""
+
+
+class WorkersUnavailable(ConvError):
+    """Processes or a cluster that were to compile, and are not there, not alike, or died."""
+
+
 class DeviceUnavailable(ConvError):
     """The runtime has no such device."""
 

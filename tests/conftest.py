@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,15 @@ class Together(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
     """Share the tests out among processes; with `-n`, only."""
     return Together(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_tuning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads what the user has tuned: it would meet other kernels on each machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("tuning")
+        patch.setenv("CONV_COMPILER_TUNING", str(folder / "none.sqlite"))
+        yield
 
 
 @pytest.fixture

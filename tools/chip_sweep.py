@@ -69,7 +69,7 @@ def sweep(chip: str, cases: list[tuple[ConvProblem, int]], cache: Cache) -> Tall
     tally, target = Tally(), find_target(chip)
     for problem, split_k in cases:
         try:
-            artifact = compile(problem, chip, split_k=split_k, cache=cache)
+            artifact = compile(problem, chip, split_k=split_k, cache=cache, tuned=False)
         except ConvError as error:
             tally.failed.append(f"{problem.name} split_k={split_k}: {error}")
             print(f"{chip} FAILED {tally.failed[-1]}", flush=True)

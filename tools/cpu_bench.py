@@ -62,7 +62,7 @@ class Kernels:
         """A layer's kernel."""
         if self.folder:
             return Artifact.load(self.folder / f"{name}-{problem.dtype}.vmfb")
-        return compile(problem, self.target)
+        return compile(problem, self.target, tuned=False)
 
     def fma(self, chains: int) -> bytes:
         """The kernel that finds the peak (tools/cpu_peaks.py)."""

@@ -138,7 +138,7 @@ def iree_model(chip: str, operation: ConvProblem | Gemm, counts: str) -> ModuleM
 @cache
 def our_model(chip: str, problem: ConvProblem, counts: str) -> ModuleModel:
     """Our kernels of a problem."""
-    return model(compile(problem, chip, cache=Cache.default()).vmfb, counts)
+    return model(compile(problem, chip, cache=Cache.default(), tuned=False).vmfb, counts)
 
 
 def _side(name: str, make: Callable[[], ModuleModel]) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict
     }
     notes = []
     try:
-        artifact = compile(problem, target.name, cache=cache)
+        artifact = compile(problem, target.name, cache=cache, tuned=False)
         with time_limit(MOST_SECONDS):
             row |= side("ours", model(artifact.vmfb, counts), problem)
         row["strategy"] = artifact.strategy.text

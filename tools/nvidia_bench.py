@@ -81,7 +81,7 @@ def compile_all(folder: Path, chip: str) -> None:
         ours, iree = (folder / f"{number:02}.{side}" for side in ("ours", "iree"))
         for work in (ours, iree):
             work.mkdir(parents=True, exist_ok=True)
-        artifact = compile(problem, chip)
+        artifact = compile(problem, chip, tuned=False)
         artifact.save(ours / "once.vmfb")
         stage_texts(
             resolve(problem, target, artifact.strategy.mma), artifact.strategy, ours, "scheduled"

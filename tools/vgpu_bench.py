@@ -33,7 +33,7 @@ COLUMNS: tuple[Column, ...] = (
 
 def measure(chip: str, runs: int) -> dict[str, object]:
     """One row for a chip."""
-    artifact = compile(PROBLEM, chip)
+    artifact = compile(PROBLEM, chip, tuned=False)
     operands = inputs(PROBLEM)
     plain, checked = load(artifact, "vgpu"), load(artifact, "vgpu-checked")
     with vgpu.counting():

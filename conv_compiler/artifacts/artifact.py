@@ -35,6 +35,8 @@ class Artifact:
             make equal files.
         rejected: The better-ranked candidates whose kernels broke a promise, each with the reason.
         cached: Whether it was found in the cache.
+        tuned: How the tuning store's choice was found, where its strategy came from there; else
+            empty.
         held: The bytes of a module from the cache, which may remove its file.
 
     Example:
@@ -52,6 +54,7 @@ class Artifact:
     seconds: float | None
     rejected: tuple[str, ...] = ()
     cached: bool = False
+    tuned: str = ""
     held: bytes = field(default=b"", repr=False, compare=False)
 
     @property

@@ -79,6 +79,7 @@ def bench(
     data: str = "integers",
     seed: int = 0,
     plan: Plan | None = None,
+    tuned: bool = True,
     clock: Clock = time.perf_counter,
 ) -> Result:
     """Compare results and times of a problem on all sides.
@@ -97,7 +98,8 @@ def bench(
     if through:
         ours: Make = partial(through_side, case)
     else:
-        ours = partial(our_side, case, compile(problem, target.name, strategy, split_k))
+        artifact = compile(problem, target.name, strategy, split_k, tuned=tuned)
+        ours = partial(our_side, case, artifact)
     makers: dict[str, Make] = {OURS: ours}
     makers |= {peer.name: partial(peer.side, case) for peer in peers}
     sides = measure(makers, check_of(case, data), plan, clock)

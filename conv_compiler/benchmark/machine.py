@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import UnsupportedTarget
-from conv_compiler.targets.host import host_cores, host_flags
+from conv_compiler.targets.host import host_cores, host_flags, processor_name
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -35,12 +34,8 @@ def host() -> dict[str, Any]:
 
     from conv_compiler import __version__
 
-    try:
-        names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
-    except OSError:
-        names = []
     return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "processor": processor_name(),
         "processor_flags": sorted(host_flags()),
         "cores": host_cores(),
         "iree": version("iree-base-runtime"),

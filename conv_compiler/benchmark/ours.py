@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.benchmark.sides import CallSide, Case
 from conv_compiler.errors import DeviceUnavailable
-from conv_compiler.runtime.devices import DEVICES, find_device, open_device, reason
+from conv_compiler.runtime.devices import find_device, open_device, own_device, reason
 from conv_compiler.runtime.kernel import load, to_numpy
-from conv_compiler.targets import BACKENDS, Target
+from conv_compiler.targets import Target
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
@@ -40,7 +40,7 @@ def clocked_device(target: Target, asked: str | None) -> str:
                 f"device {asked}: executes on the host and has no clock; {hint}"
             )
         return asked
-    name = device_name(target)
+    name = own_device(target)
     try:
         open_device(name, target.chip)
     except DeviceUnavailable as error:
@@ -49,14 +49,3 @@ def clocked_device(target: Target, asked: str | None) -> str:
             f"device {name}: cannot be opened for {target.name} ({why or error}); {hint}"
         ) from None
     return name
-
-
-def device_name(target: Target) -> str:
-    """The name of a target's own device that is not virtual."""
-    flags = BACKENDS[target.backend].flags
-    fitting = (
-        row.name
-        for row in DEVICES.values()
-        if f"--iree-hal-target-device={row.built_for}" in flags and not row.virtual
-    )
-    return next(fitting)

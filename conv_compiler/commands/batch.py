@@ -26,7 +26,7 @@ def rows_of(jobs: Sequence[Job], what: str, do: Callable[[Job], Row]) -> list[Ro
             except ConvError as error:
                 if len(jobs) == 1:
                     raise
-                rows.append(_refused(job, error))
+                rows.append(refused_row(job, error))
     return rows
 
 
@@ -39,7 +39,8 @@ def say_split(asked: int | str, made: int) -> None:
         )
 
 
-def _refused(job: Job, error: ConvError) -> Row:
+def refused_row(job: Job, error: ConvError) -> Row:
+    """The row of a job that was refused."""
     return {
         "name": job.name,
         "problem": job.problem.to_json(),

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.commands.arguments import Job, add_problems, jobs, read_files
-from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
+from conv_compiler.commands.options import (
+    add_build,
+    add_device,
+    add_output,
+    add_untuned,
+    output,
+    wanted,
+)
 from conv_compiler.commands.report import (
     Output,
     left,
@@ -71,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="ours as an op of PyTorch: f32, bf16, NCHW, NHWC",
     )
     add_build(parser)
+    add_untuned(parser)
     parser.add_argument(
         "--data",
         choices=("integers", "random"),
@@ -149,19 +157,23 @@ def _measured(
 ) -> tuple[list[Result], list[dict[str, Any]]]:
     """(results, rows of what was refused). A lone job's ConvError is raised."""
     from conv_compiler.benchmark.bench import bench, variants
-    from conv_compiler.benchmark.ours import clocked_device, device_name
+    from conv_compiler.benchmark.ours import clocked_device
     from conv_compiler.benchmark.peers import find_peers
     from conv_compiler.benchmark.threads import clock_of
     from conv_compiler.benchmark.turns import Plan
+    from conv_compiler.runtime.devices import own_device
 
     strategy = wanted(args)
-    if args.through and (strategy.name or strategy.tile or strategy.script or args.split_k):
-        raise UnsupportedStrategy("--through torch: its op takes the best kernel; name no strategy")
+    fixed = strategy.name or strategy.tile or strategy.script or args.split_k or args.untuned
+    if args.through and fixed:
+        raise UnsupportedStrategy(
+            "--through torch: its op takes the best kernel; name no strategy, nor --untuned"
+        )
     against = "torch" if args.through and args.against == "all" else args.against
     if args.through and against != "torch":
         raise UnsupportedProblem(f"--against {against}: --through torch is beside torch alone")
     for job in found:
-        clock = clock_of(args.clock, args.threads, args.device or device_name(job.target))
+        clock = clock_of(args.clock, args.threads, args.device or own_device(job.target))
     devices = {job.target.name: clocked_device(job.target, args.device) for job in found}
     peers = {}
     for device in dict.fromkeys(devices.values()):
@@ -191,6 +203,7 @@ def _measured(
                     strategy=strategy,
                     split_k=job.split_k,
                     through=args.through or "",
+                    tuned=not args.untuned,
                     data=args.data,
                     plan=Plan(rounds=args.rounds),
                     clock=clock,

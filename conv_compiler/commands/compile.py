@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from conv_compiler.artifacts.embedded import VMFB
 from conv_compiler.commands.arguments import Job, add_problems, jobs, read_files
 from conv_compiler.commands.batch import Row, require, rows_of
-from conv_compiler.commands.options import add_build, add_output, output, wanted
+from conv_compiler.commands.options import add_build, add_output, add_untuned, output, wanted
 from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
+from conv_compiler.commands.table_layout import VERBOSE
 from conv_compiler.errors import InvalidOutput, UnsupportedProblem
 from conv_compiler.storage.outputs import check_output
 
@@ -27,6 +28,7 @@ COLUMNS = (
     right("given up", "rejected", lambda rejected: str(len(rejected)), rank=8),
     right("time", "compile_seconds", seconds, rank=7),
     left("cached", "cached", lambda cached: "yes" if cached else "no", rank=7),
+    left("tuned", "tuned", rank=VERBOSE),
 )
 EXAMPLE = "compile -n 2 -k 8 -c 8 --image 9x9 --filter 1x1 -o x.vmfb"
 
@@ -35,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
+    add_untuned(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -54,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     into = _folder(args.output, len(every), read)
 
     def build(job: Job) -> Row:
-        artifact = compile(job.problem, job.target.name, how, job.split_k)
+        artifact = compile(job.problem, job.target.name, how, job.split_k, tuned=not args.untuned)
         if args.output:
             output = into / _file_name(job, artifact) if into else args.output
             check_output(output, VMFB, read)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import add_problems, artifact_path, one
-from conv_compiler.commands.options import add_build, add_output, output, wanted
+from conv_compiler.commands.options import add_build, add_output, add_untuned, output, wanted
 from conv_compiler.commands.report import left, right, show, show_numbered
 from conv_compiler.compiler.stage_names import STAGES
 from conv_compiler.errors import UnsupportedProblem
@@ -54,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
+    add_untuned(parser)
     parser.add_argument(
         "--stage",
         action="append",
@@ -123,7 +124,9 @@ def run(args: argparse.Namespace) -> int:
         job = one(args)
         if args.model:
             chip_facts(job.target)  # refuse before compiling
-        artifact = compile(job.problem, job.target.name, wanted(args), job.split_k)
+        artifact = compile(
+            job.problem, job.target.name, wanted(args), job.split_k, tuned=not args.untuned
+        )
     if args.model:
         return _print_model(args, artifact.vmfb)
     if args.counts:
@@ -179,6 +182,7 @@ def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
     not_used = passed_over(problem, strategy)
     if args.json:
         facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
+        facts["tuned"] = artifact.tuned or None
         facts["needs"] = list(needs.extensions) if needs else []
         facts["replaced"] = list(replaced)
         facts["passed_over"] = list(not_used)
@@ -187,6 +191,8 @@ def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
     print(f"problem   {artifact.problem.name}")
     print(f"target    {artifact.target}")
     print(f"strategy  {strategy.text}")
+    if artifact.tuned:
+        print(f"tuned     {artifact.tuned}")
     if replaced:
         print(f"replaced  {' '.join(f'@{name}' for name in replaced)}")
     print(f"file      {artifact.vmfb}")
@@ -263,4 +269,6 @@ def _stages(args: argparse.Namespace, path: Path | None, last: str) -> dict[str,
     if last == "payload":  # nothing is compiled for it
         chosen = choose(job.problem, job.target, wanted(args), job.split_k)[0]
         return stages_of(job.problem, job.target, chosen, last)
-    return compiled_stages(job.problem, job.target.name, wanted(args), job.split_k, last)
+    return compiled_stages(
+        job.problem, job.target.name, wanted(args), job.split_k, last, tuned=not args.untuned
+    )

@@ -13,12 +13,17 @@ from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS
 
 
-def add_build(parser: argparse.ArgumentParser) -> None:
-    """Where to build for and how."""
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Where to build for."""
     target = parser.add_argument(
         "--target", metavar="T", help="see list targets; several (a,b), or all (cpu)"
     )
     completed(target, lambda: (*TARGETS, "all"))
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """Where to build for and how."""
+    add_target(parser)
     strategy = parser.add_argument(
         "--strategy", metavar="NAME", help="see list strategies (the best that fits)"
     )
@@ -35,6 +40,11 @@ def add_build(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a .mlir whose named sequences replace ours",
     )
+
+
+def add_untuned(parser: argparse.ArgumentParser) -> None:
+    """`--untuned`."""
+    parser.add_argument("--untuned", action="store_true", help="do not read the tuning store")
 
 
 def _strategies() -> tuple[str, ...]:
@@ -64,6 +74,11 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         metavar="D",
         help="cpu, hip, hip://1, vgpu, vgpu-checked, cuda (by target)",
     )
+    completed_device(device)
+
+
+def completed_device(device: argparse.Action) -> None:
+    """Let a shell complete an argument by the names of devices."""
     completed(device, _devices)
 
 

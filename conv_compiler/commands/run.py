@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.commands.arguments import add_problems, artifact_path, one, read_files
-from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
+from conv_compiler.commands.options import (
+    add_build,
+    add_device,
+    add_output,
+    add_untuned,
+    output,
+    wanted,
+)
 from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.errors import InvalidArray
 from conv_compiler.storage.outputs import Kind, check_output, write
@@ -40,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
+    add_untuned(parser)
     for name, what in OPERANDS.items():
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, type=Path, metavar="NPY", help=f"{what}, where it is an operand")
@@ -89,7 +97,7 @@ def _artifact(args: argparse.Namespace) -> Artifact | Path:
     from conv_compiler.compiler.compile import compile
 
     job = one(args)
-    return compile(job.problem, job.target.name, wanted(args), job.split_k)
+    return compile(job.problem, job.target.name, wanted(args), job.split_k, tuned=not args.untuned)
 
 
 def _read(path: Path, dtype: Any) -> Any:

@@ -44,6 +44,7 @@ def artifact_row(artifact: Artifact, label: str = "") -> dict[str, Any]:
         "lds_bytes": main and main.lds_bytes,
         "spills": sum(spills) if spills else None,
         "cached": artifact.cached,
+        "tuned": artifact.tuned or None,
         "vmfb": str(artifact.vmfb),
         **record,
     }

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import Job, add_problems, jobs
 from conv_compiler.commands.batch import Row, require, rows_of
-from conv_compiler.commands.options import add_build, add_device, add_output, output, wanted
+from conv_compiler.commands.options import (
+    add_build,
+    add_device,
+    add_output,
+    add_untuned,
+    output,
+    wanted,
+)
 from conv_compiler.commands.report import left, right, show
 from conv_compiler.commands.speed import NOT_MODELLED, SPEED, measured, modelled
 from conv_compiler.commands.table import PROBLEM, artifact_row
@@ -31,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
+    add_untuned(parser)
     parser.add_argument(
         "--data",
         choices=("integers", "random", "denormal", "special"),
@@ -60,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             device=args.device,
             runs=args.runs,
+            tuned=not args.untuned,
         )
         return report_row(report, job.label)
 

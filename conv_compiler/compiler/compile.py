@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.compiler.dumps import kernel_facts
 from conv_compiler.compiler.proofs import prove
 from conv_compiler.compiler.stages import compiler_flags, stage_texts
+from conv_compiler.compiler.stored_choice import stored_choice
 from conv_compiler.errors import (
     CacheRefused,
     CandidateRejected,
@@ -38,10 +40,12 @@ def compile(
     split_k: int | str = "auto",
     *,
     cache: Cache | None = None,
+    tuned: bool = True,
 ) -> Artifact:
     """Compile a problem for a target, or take it from the cache.
 
-    Where the choice is left open, candidates are compiled in the order of their modelled times. A
+    Where strategy and split are left open, the choice is that of the tuning store, if it has one
+    (`conv-compiler tune`). Else candidates are compiled in the order of their modelled times. A
     candidate is rejected when its kernel spills, uses scratch memory, or lacks the software
     pipeline, the interleaving or the tail masking it was ranked with. The next one takes its place;
     `Artifact.rejected` lists them.
@@ -54,6 +58,8 @@ def compile(
         split_k: The number of parts that gemm_k is cut into, 1 to 1024; `"auto"` for the model's
             choice, `"occupancy"` for Composable Kernel's rule.
         cache: Another cache than the default one (`$CONV_COMPILER_CACHE`).
+        tuned: Whether to read the tuning store (`$CONV_COMPILER_TUNING`). What it has decides which
+            kernel is compiled: the same store gives the same kernel.
 
     Returns:
         The artifact. Its problem names `compute` where that was left to the target. Where the cache
@@ -65,6 +71,7 @@ def compile(
         CompileFailed: iree-compile refused the module, or a file could not be written.
         StrategyNotApplied: No kernel is what its strategy promises.
         CacheRefused: Others may write the folder of the cache.
+        TuningStoreRefused: The tuning store is damaged, or its choice is none of this compiler's.
 
     Example:
         >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
@@ -72,7 +79,7 @@ def compile(
         >>> artifact.strategy.split_k
         2
     """
-    return _compile(problem, target, strategy, split_k, cache or Cache.default())[0]
+    return _compile(problem, target, strategy, split_k, cache or Cache.default(), tuned)[0]
 
 
 def compiled_stages(
@@ -81,13 +88,15 @@ def compiled_stages(
     strategy: Strategy | StrategyRequest | str | None = None,
     split_k: int | str = "auto",
     last: str = "isa",
+    *,
+    tuned: bool = True,
 ) -> dict[str, str]:
     """Text by stage, up to `last` or further, of what `compile` gives; raises what that raises.
 
     What `compile` has to compile leaves its texts. What it finds in the cache runs the stages once
     more, no further than `last`.
     """
-    artifact, texts = _compile(problem, target, strategy, split_k, Cache.default())
+    artifact, texts = _compile(problem, target, strategy, split_k, Cache.default(), tuned)
     return texts or stages_of(problem, find_target(target), artifact.strategy, last)
 
 
@@ -105,13 +114,28 @@ def _compile(
     strategy: Strategy | StrategyRequest | str | None,
     split_k: int | str,
     cache: Cache,
+    tuned: bool,
 ) -> tuple[Artifact, dict[str, str]]:
     """What `compile` returns, with the text of its stages where it was not in the cache."""
     row = find_target(target)
-    key = compilation_key(problem.for_kind(row.has_fnuz), row, strategy, split_k)
+    stated = problem.for_kind(row.has_fnuz)
+    key = compilation_key(stated, row, strategy, split_k)
+    stored = stored_choice(key, strategy, split_k) if tuned else None
+    if stored:
+        strategy = stored.strategy
+        key = compilation_key(stated, row, strategy, split_k)
+    origin = stored.text if stored else ""
     if found := _find(cache, key):
-        return found, {}
-    choice = decide(resolve(problem, row), strategy, split_k)
+        return replace(found, tuned=origin), {}
+    resolved = resolve(problem, row)
+    if stored:
+        stored.check(resolved)
+    artifact, texts = _built(decide(resolved, strategy, split_k), key, cache)
+    return replace(artifact, tuned=origin), texts
+
+
+def _built(choice: Choice, key: str, cache: Cache) -> tuple[Artifact, dict[str, str]]:
+    """The first candidate that is as promised, in the cache under a key, with its stages' text."""
     try:
         with cache.lock(key), scratch(work_folder(), WORK) as folder:
             if found := _found(cache, key):  # another process compiled it while we waited
@@ -123,6 +147,23 @@ def _compile(
             f"file {error.filename or tempfile.tempdir}: {error.strerror or error}; see that it "
             "may be written and has room, or name another folder for temporary files by TMPDIR"
         ) from error
+
+
+def adopt(problem: ConvProblem, record: dict[str, Any], module: bytes) -> Artifact:
+    """What another process compiled for a whole strategy, put into the cache of this one.
+
+    `problem` is as it was stated, `record` the `to_json` of the artifact, `module` the bytes of its
+    `.vmfb`. Raises InvalidArtifact for a record that is none.
+    """
+    with scratch(work_folder(), WORK) as folder:
+        vmfb = folder / "module.vmfb"
+        vmfb.write_bytes(module)
+        artifact = Artifact.from_record(vmfb, record, cached=False)
+        row = find_target(artifact.target)
+        key = compilation_key(problem.for_kind(row.has_fnuz), row, artifact.strategy, "auto")
+        if found := _found(Cache.default(), key):
+            return found
+        return Artifact.of_entry(_keep(Cache.default(), key, artifact), cached=False)
 
 
 def _find(cache: Cache, key: str) -> Artifact | None:

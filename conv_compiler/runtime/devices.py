@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import iree.runtime as iree
 
@@ -16,6 +16,9 @@ from conv_compiler.errors import DeviceUnavailable, did_you_mean
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.cuda_context import enter_context
 from conv_compiler.runtime.dlpack import Memory
+
+if TYPE_CHECKING:
+    from conv_compiler.targets import Target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +128,30 @@ def find_device(name: str) -> Device:
         form = f"{base} or {base}://0" if row.numbered else base
         raise DeviceUnavailable(f"device {name}: no such number; write {form}")
     return row
+
+
+def own_device(target: Target) -> str:
+    """The name of a target's own device, the one that is not virtual."""
+    from conv_compiler.targets import BACKENDS
+
+    flags = BACKENDS[target.backend].flags
+    fitting = (
+        row.name
+        for row in DEVICES.values()
+        if f"--iree-hal-target-device={row.built_for}" in flags and not row.virtual
+    )
+    return next(fitting)
+
+
+def device_text(name: str) -> str:
+    """What a device is, for a person: its card's name, or the processor's and the cores."""
+    from conv_compiler.targets.host import host_cores, processor_name
+
+    row = find_device(name)
+    if row.built_for == "local":
+        return f"{processor_name()}, {host_cores()} cores"
+    cards = iree.get_driver(row.built_for).query_available_devices()
+    return str(cards[number_of(name)]["name"])
 
 
 def number_of(name: str) -> int:

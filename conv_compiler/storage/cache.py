@@ -35,7 +35,7 @@ LOCK_SECONDS = 600.0
 _BESIDE = frozenset(
     {
         *("vgpu", "frontends", "commands", "runtime", "verification", "tuning", "torch"),
-        "benchmark",
+        *("benchmark", "doctor", "pictures"),
     }
 )
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -160,6 +161,19 @@ def _chosen(
     for one in found:
         _check_script(one, problem.target)
     return tuple(one.with_split_k(_split_k(problem, one, split_k, asked)) for one in found)
+
+
+def is_candidate(problem: Resolved, strategy: Strategy) -> bool:
+    """Whether a strategy, with its split-K factor, is one that this compiler tries for a problem.
+
+    One that a user wrote is taken as it is; this is for strategies from files.
+    """
+    wanted = StrategyRequest(name=strategy.name, tile=strategy.tile)
+    for split_k in (strategy.split_k, "auto"):
+        with suppress(UnsupportedStrategy, UnsupportedTarget):
+            if strategy in decide(problem, wanted, split_k).strategies:
+                return True
+    return False
 
 
 def _check_script(one: Strategy, target: Target) -> None:

@@ -202,6 +202,7 @@ def verify(
     device: str | None = None,
     runs: int = 2,
     budget: float = 0.2,
+    tuned: bool = True,
 ) -> Report:
     """Compile a problem, run it on known data and compare it with the reference.
 
@@ -210,7 +211,7 @@ def verify(
 
     Args:
         problem: What to compute.
-        target, strategy, split_k: As in `compile`.
+        target, strategy, split_k, tuned: As in `compile`.
         data: The kind of inputs: `integers`, `random`, `special` (NaN, infinities, large numbers)
             or `denormal`.
         seed: The seed of the inputs.
@@ -234,5 +235,5 @@ def verify(
     from conv_compiler.compiler.compile import compile
 
     check_size(problem, runs)  # before it is compiled
-    artifact = compile(problem, target, strategy, split_k)
+    artifact = compile(problem, target, strategy, split_k, tuned=tuned)
     return verify_artifact(artifact, data, seed, device, runs, budget)

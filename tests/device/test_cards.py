@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
-from conv_compiler.errors import DeviceUnavailable
+from conv_compiler.errors import DeviceUnavailable, InvalidArtifact
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.devices import open_device
+from conv_compiler.storage.tuning_store import TuningStore
 from conv_compiler.targets import TARGETS
+from conv_compiler.tuning.processes import here
+from conv_compiler.tuning.tune import question, tune
 from conv_compiler.verification.verify import verify, verify_artifact
 
 pytestmark = pytest.mark.device
@@ -29,3 +34,19 @@ def test_a_card_is_right(problem, target):
         pytest.skip(str(error))
     report = verify(problem, target.name, split_k=3, device=device).require()
     verify_artifact(report.artifact, "random", device=device).require()
+
+
+@pytest.mark.parametrize("target", [row for row in TARGETS.values() if row.is_gpu])
+def test_a_card_measures_what_is_tuned(target, tmp_path):
+    store = TuningStore(tmp_path / "tuning.sqlite")
+    try:
+        open_device(DEVICE_OF[target.backend], target.chip)
+    except DeviceUnavailable as error:
+        pytest.skip(str(error))
+    asked = question(PROBLEMS[0], target, (), None)
+    ((_, entry),) = tune([asked], here, store, lambda _: nullcontext(print))
+    if isinstance(entry, InvalidArtifact):
+        pytest.skip(str(entry))  # a card of another chip
+    assert entry.measured
+    assert entry.seconds > 0
+    assert store.entries() == [entry]

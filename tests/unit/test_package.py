@@ -62,6 +62,19 @@ def test_importing_the_package_touches_neither_numpy_nor_iree() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_command_and_its_rooms_import_no_extra() -> None:
+    """Dask, PyTorch and matplotlib are imported when they are asked for, sqlite3 for a store."""
+    code = (
+        "import sys, conv_compiler.cli, conv_compiler.compiler.compile, conv_compiler.tuning.tune\n"
+        "import conv_compiler.tuning.cluster, conv_compiler.commands.tune\n"
+        "import conv_compiler.commands.tuning, conv_compiler.doctor.examine\n"
+        "extras = {'dask', 'distributed', 'torch', 'matplotlib', 'sqlite3'}\n"
+        "found = {name.partition('.')[0] for name in sys.modules} & extras\n"
+        "assert not found, found"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 SUFFIXES = (".py", ".cpp", ".h", ".mlir", ".pipeline")
 
 

@@ -64,7 +64,18 @@ OTHER_WORDS = {
 # Pages that name these words in order to replace them, or quote messages of others.
 NAMES_THEM = ("glossary.md",)
 # Files that users have, or that commands make.
-THEIRS = ("mine.mlir", "my_program_that_uses_iree_runtime.py")
+THEIRS = (
+    *("layers.txt", "mine.mlir", "my_program_that_uses_iree_runtime.py"),
+    # What `inspect --reproduce` writes.
+    *(
+        "payload.mlir",
+        "normalised.mlir",
+        "schedule.mlir",
+        "module.mlir",
+        "configured.mlir",
+        "dump/",
+    ),
+)
 SUFFIXES = "py|md|mlir|pipeline|cpp|h|txt|toml|yml|cff"
 PATH = re.compile(rf"(?:[\w.*{{}},-]+/)*[\w.*{{}},-]+\.(?:{SUFFIXES})|(?:[\w.-]+/)+")
 LINK = re.compile(r"\[[^\]]+\]\(([^)]+)\)")

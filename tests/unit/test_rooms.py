@@ -40,6 +40,7 @@ FLOORS = (
     "torch",
     "frontends",
     "benchmark",
+    "doctor",
     "commands",
     "cli",
     "opt",
