@@ -13,7 +13,7 @@ import torch
 from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS
-from conv_compiler.torch.layouts import as_it_lies, as_named, dense, layout
+from conv_compiler.torch.layouts import as_it_lies, as_named, layout
 
 DTYPES = MappingProxyType(
     {
@@ -81,8 +81,8 @@ class Call(NamedTuple):
         second_last = self.data_last if self.direction == "bwd_weight" else self.weight_last
         kernel = kernel_of(self)
         operands = (
-            as_it_lies(dense(first.detach(), self.data_last), self.data_last),
-            as_it_lies(dense(second.detach(), second_last), second_last),
+            as_it_lies(first.detach(), self.data_last),
+            as_it_lies(second.detach(), second_last),
         )
         if self.device.type == "cpu":
             result = kernel(*operands)

@@ -27,8 +27,8 @@ def dense(tensor: torch.Tensor, last: bool) -> torch.Tensor:
 
 
 def as_it_lies(tensor: torch.Tensor, last: bool) -> torch.Tensor:
-    """A view with the axes in the order of memory."""
-    return tensor.movedim(1, -1) if last else tensor
+    """The tensor in this order, its axes in the order of memory; a view where it lies so."""
+    return (tensor.movedim(1, -1) if last else tensor).contiguous()
 
 
 def as_named(tensor: torch.Tensor, last: bool) -> torch.Tensor:
