@@ -367,6 +367,9 @@ transform.named_sequence @entry_reads(%func: !transform.any_op {transform.readon
 transform.named_sequence @entry_skip_taps(%func: !transform.any_op {transform.readonly}) {
   transform.yield
 }
+transform.named_sequence @entry_load_to_lds(%func: !transform.any_op {transform.readonly}) {
+  transform.yield
+}
 
 // 7. Where the operations of an iteration will be put in order (passes/interleave.py), behind the
 //    software pipelining: the loop holds two iterations, so that loads refill registers that the

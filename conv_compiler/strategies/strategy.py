@@ -41,6 +41,7 @@ class GpuTiling:
     taps_outside: bool = False
     taps_in_rows: bool = False
     merged_groups: int = 1
+    lds_buffers: int = 0
 
     def __hash__(self) -> int:
         # Of what tells most tilings apart: a choice looks them up thousands of times.

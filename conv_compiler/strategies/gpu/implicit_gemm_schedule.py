@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
@@ -142,9 +142,12 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
     )
-    interleaved = tiling.stages == INTERLEAVED_STAGES
+    to_lds = tiling.lds_buffers > 0
+    interleaved = tiling.stages == INTERLEAVED_STAGES and not to_lds
     padding = LDS_ROW_PADDING
-    if entries.transposed:
+    if to_lds:
+        padding = 0
+    elif entries.transposed:
         padding = transposed_padding(entries.mma.m * operand_bytes(problem, target))
     checked = is_checked(problem, tiling, strategy)
     table = None if strategy.script else tap_table(problem, tiling, strategy.split_k)
@@ -160,6 +163,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "rows-stored": (entries.stores or masks) and has_rows_innermost(problem),
             "along-k": any(entries.along_k),
             "phases": table is not None,
+            "lds-loads": to_lds,
+            "through-registers": not to_lds,
         },
         stages=tiling.stages,
         lds_padding_bits=8 * padding,
@@ -181,7 +186,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         strategy.script,
         fixed=(LOOP_CHECK,) * checked,
     )
-    options = {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
+    options: dict[str, dict[str, Any]] = {"load-to-lds": {"buffers": tiling.lds_buffers}}
+    options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     behind = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)
     return Schedule(
         roles=roles_of(problem, target, strategy, info),
