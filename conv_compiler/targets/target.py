@@ -43,6 +43,7 @@ class Isa:
     vgpr_encoding: int = 8
     packed_ids: bool = True
     transposed_read_bits: tuple[int, ...] = ()
+    lds_load_bytes: int = 0
     dots: tuple[str, ...] = ()
     not_executed: str = ""
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.dialects import affine
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.main_loop.loop_ops import (
@@ -33,6 +32,16 @@ class Piece(NamedTuple):
     tests: tuple[ir.Value, ...]
     tile: ir.Value
     at: tuple[ir.Value | int, ...]
+
+    @property
+    def indices(self) -> list[ir.Value]:
+        """The place in the operand that it is read from."""
+        return list(self.read.operands)[1:-1]
+
+    @property
+    def needs(self) -> tuple[ir.Value, ...]:
+        """What an iteration computes for it."""
+        return *self.indices, *self.tests
 
 
 def pieces_of(ops: Sequence[ir.Operation]) -> list[Piece]:
@@ -106,25 +115,6 @@ def _place(write: ir.Operation) -> tuple[ir.Value, tuple[ir.Value | int, ...]]:
 
 
 _DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()
-
-
-def linear(at: Sequence[ir.Value | int], shape: Sequence[int]) -> ir.Value:
-    """The number of an element among those of an array without holes."""
-    stride, terms = 1, list[tuple[ir.Value | int, int]]()
-    for index, size in reversed(list(zip(at, shape, strict=True))):
-        terms.append((index, stride))
-        stride *= size
-    total, values = ir.AffineConstantExpr.get(0), list[ir.Value]()
-    for index, step in terms:
-        if isinstance(index, int):
-            total = total + index * step
-        else:
-            total = total + ir.AffineDimExpr.get(len(values)) * step
-            values.append(index)
-    found: ir.Value = affine.AffineApplyOp(
-        ir.AffineMap.get(len(values), 0, [total]), values
-    ).result
-    return found
 
 
 def _number(value: ir.Value) -> int | None:

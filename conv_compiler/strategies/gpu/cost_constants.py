@@ -48,6 +48,8 @@ class LoopInstructions:
     # each row of the image), and taps in the rows.
     column_taps_instructions: float = 24
     column_taps_row_instructions: float = 1
+    # For each load straight to LDS that may bring no pixel, in place of zeros in registers.
+    tested_load_instructions: float = 2
     row_taps_instructions: float = 14
     # Of an iteration besides.
     iteration_valu_instructions: float = 8
@@ -89,6 +91,8 @@ class LoadDistance:
     )
 
     interleaved_iterations: float = 1.4
+    # Of loads straight to LDS: so many fewer than there are buffers.
+    behind_buffers_iterations: float = 1.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +227,8 @@ class LdsCopies:
     # What a load of one element brings from memory: a part of a cache line that its neighbours may
     # not use.
     least_load_bytes: int = 16
+    # Buffers in LDS of each operand, where loads write to them.
+    buffers: tuple[int, ...] = (4, 3, 2)
 
 
 @dataclass(frozen=True, kw_only=True)

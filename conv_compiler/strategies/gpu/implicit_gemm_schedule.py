@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING, transposed_padding
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
+from conv_compiler.strategies.gpu.loop_order import along_gemm_k, is_interleaved
 from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import (
@@ -142,12 +142,9 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
     )
-    to_lds = tiling.lds_buffers > 0
-    interleaved = tiling.stages == INTERLEAVED_STAGES and not to_lds
-    padding = LDS_ROW_PADDING
-    if to_lds:
-        padding = 0
-    elif entries.transposed:
+    interleaved, to_lds = is_interleaved(tiling), tiling.loads_to_lds
+    padding = 0 if to_lds else LDS_ROW_PADDING
+    if entries.transposed and not to_lds:
         padding = transposed_padding(entries.mma.m * operand_bytes(problem, target))
     checked = is_checked(problem, tiling, strategy)
     table = None if strategy.script else tap_table(problem, tiling, strategy.split_k)
@@ -186,7 +183,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         strategy.script,
         fixed=(LOOP_CHECK,) * checked,
     )
-    options: dict[str, dict[str, Any]] = {"load-to-lds": {"buffers": tiling.lds_buffers}}
+    options: dict[str, dict[str, Any]] = {"load-to-lds": {"buffers": tiling.stages}}
     options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     behind = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)
     return Schedule(

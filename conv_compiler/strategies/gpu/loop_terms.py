@@ -29,10 +29,7 @@ from conv_compiler.strategies.gpu.lds_copies import (
     transposed_padding,
     width_class,
 )
-from conv_compiler.strategies.gpu.loop_order import (
-    INTERLEAVED_STAGES,
-    along_gemm_k,
-)
+from conv_compiler.strategies.gpu.loop_order import along_gemm_k, runs_ahead
 from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
 from conv_compiler.strategies.gpu.tilings import (
@@ -191,7 +188,12 @@ class LoopTerms:
         return {f"lds_reads_{width_class(fragment)}": fragments * self._steps / fragment}
 
     def lds_writes(self) -> Counts:
-        """LDS writes of both copies by their width, and the cycles of all lanes' conflicts."""
+        """LDS writes of both copies by their width, and the cycles of all lanes' conflicts.
+
+        Loads straight to LDS write as wide as they are, and need no second barrier.
+        """
+        if self.tiling.loads_to_lds:
+            return counted(lds_writes_16=self.a.loads + self.b.loads)
         writes = {4: 0, 8: 0, 16: 0}
         for copy in (self.a, self.b):
             writes[copy.write_bytes] += copy.writes
@@ -226,7 +228,7 @@ class LoopTerms:
         each = address_costs(self.problem, loops, tiling.taps_in_rows, costs)
         found = a.rows * each.a + b.rows * each.b
         is_counted = tiling.inside == ("n",) and tiling.merged_groups == 1
-        if tiling.stages >= INTERLEAVED_STAGES and is_counted:
+        if runs_ahead(tiling) and is_counted:
             found -= costs.interleaved_saved_instructions
             found -= costs.interleaved_saved_row_instructions * (a.rows + b.rows)
         return found
@@ -251,13 +253,19 @@ class LoopTerms:
         problem = self.problem
         leaves = any((*problem.pad_low, *problem.pad_high))
         flat_tail = tail.is_masked and not self.tiling.outside
-        return self.image.dwords if leaves or flat_tail else 0.0
+        return self._zeros(self.image) if leaves or flat_tail else 0.0
+
+    def _zeros(self, copy: Copy) -> float:
+        """Vector instructions that put zeros where there are no pixels."""
+        if self.tiling.loads_to_lds:
+            return copy.loads * LOOP.tested_load_instructions
+        return copy.dwords
 
     def tail_zeros(self, tail: Tail) -> float:
         """Registers of the operand that gets zeros where there are no pixels."""
         if not tail.is_masked:
             return 0.0
-        return {"a": self.b, "b": self.a}.get(tail.unmasked, self.gradient).dwords
+        return self._zeros({"a": self.b, "b": self.a}.get(tail.unmasked, self.gradient))
 
     def tail_tests(self, tail: Tail, costs: LoopInstructions) -> float:
         """Rows of both operands x the test whether there is a pixel."""
@@ -284,4 +292,4 @@ class LoopTerms:
         channels = self.problem.k * tiling.merged_groups
         if tiling.taps_in_rows or channels % tiling.workgroup[0] == 0:
             return 0.0
-        return self.gradient.dwords + costs.tail_row_instructions * self.gradient.rows
+        return self._zeros(self.gradient) + costs.tail_row_instructions * self.gradient.rows
