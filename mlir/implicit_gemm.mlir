@@ -34,6 +34,8 @@
 //           software pipeline
 //   @entry_skip_taps
 //     passes/skip_taps.py, where tiles of rows meet different places of the window
+//   @entry_load_to_lds
+//     passes/load_to_lds.py, where loads write to LDS: it makes the software pipeline
 //   @entry_iterations
 //     7. @unroll_pipelined
 //        -- gpu_buffers.pipeline: addresses; then passes/interleave.py orders the main loop
@@ -363,7 +365,7 @@ transform.named_sequence @entry_reads(%func: !transform.any_op {transform.readon
   transform.yield
 }
 
-// A place in the pipeline, at which a pass of ours runs (compiler/kernel_passes.py).
+// Places in the pipeline, at which passes of ours run (compiler/kernel_passes.py).
 transform.named_sequence @entry_skip_taps(%func: !transform.any_op {transform.readonly}) {
   transform.yield
 }
