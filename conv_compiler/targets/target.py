@@ -32,9 +32,9 @@ class Isa:
     counts as one. `packed_ids` tells whether a lane's x, y and z in its workgroup start in one
     register. `transposed_read_bits` are the sizes of elements that lanes can read from LDS
     transposed. `lds_load_bytes` is what a lane's load that writes to LDS brings, 0 where there is
-    none as wide as a vector. `dots` are the types of which a lane multiplies 32 bits by 32 bits and adds the
-    products to a sum in one vector instruction. `not_executed` says why the virtual GPU does not
-    run such code; it is empty where it does.
+    none as wide as a vector. `dots` are the types of which a lane multiplies 32 bits by 32 bits and
+    adds the products to a sum in one vector instruction. `not_executed` says why the virtual GPU
+    does not run such code; it is empty where it does.
     """
 
     name: str

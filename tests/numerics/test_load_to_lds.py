@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu.cost_constants import COPIES
+from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS
 from conv_compiler.strategies.gpu.implicit_gemm_schedule import mma_schedule
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.loop_order import iterations
@@ -59,13 +59,13 @@ def to_lds(problem, chip, split_k, buffers, wanted=None):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_problems(name, chip):
     problem, split_k = PROBLEMS[name]
-    buffers = COPIES.buffers[list(PROBLEMS).index(name) % len(COPIES.buffers)]
+    buffers = LDS_LOADS.buffered_tiles[list(PROBLEMS).index(name) % len(LDS_LOADS.buffered_tiles)]
     strategy = to_lds(problem, chip, split_k, buffers)
     assert verify(problem, chip, strategy, device="vgpu-checked").passed
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize(("more", "buffers"), in_turn([5, 1, 0], list(COPIES.buffers)))
+@pytest.mark.parametrize(("more", "buffers"), in_turn([5, 1, 0], list(LDS_LOADS.buffered_tiles)))
 def test_iterations(more, buffers, chip):
     """As many as there are buffers, which leaves no loop; one more; a round or two and a rest."""
     problem = ConvProblem(n=32, k=72, c=64, image=(1, buffers + more), filter=(1, 1))

@@ -48,8 +48,6 @@ class LoopInstructions:
     # each row of the image), and taps in the rows.
     column_taps_instructions: float = 24
     column_taps_row_instructions: float = 1
-    # For each load straight to LDS that may bring no pixel, in place of zeros in registers.
-    tested_load_instructions: float = 2
     row_taps_instructions: float = 14
     # Of an iteration besides.
     iteration_valu_instructions: float = 8
@@ -91,8 +89,6 @@ class LoadDistance:
     )
 
     interleaved_iterations: float = 1.4
-    # Of loads straight to LDS: so many fewer than there are buffers.
-    behind_buffers_iterations: float = 1.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,8 +223,23 @@ class LdsCopies:
     # What a load of one element brings from memory: a part of a cache line that its neighbours may
     # not use.
     least_load_bytes: int = 16
-    # Buffers in LDS of each operand, where loads write to them.
-    buffers: tuple[int, ...] = (4, 3, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LdsLoads:
+    """Main loops whose loads write to LDS."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN,
+        text="machine code for gfx950, f16, 128x128x32 with four waves: two to four buffers",
+    )
+
+    # Tiles of each operand in LDS, a buffer each.
+    buffered_tiles: tuple[int, ...] = (4, 3, 2)
+    # A load is waited for so many iterations less behind it than there are buffers.
+    early_wait_iterations: float = 1.5
+    # Vector instructions of a load that may bring no pixel, in place of zeros in registers.
+    tested_load_instructions: float = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,6 +408,7 @@ SPLITS = SplitSearch()
 SEARCH = TilingSearch()
 TILES = Tiles()
 COPIES = LdsCopies()
+LDS_LOADS = LdsLoads()
 REDUCTION = Reduction()
 DEPTHWISE = DepthwiseInstructions()
 DEPTHWISE_SEARCH = DepthwiseSearch()
@@ -416,6 +428,7 @@ GROUPS = (
     SEARCH,
     TILES,
     COPIES,
+    LDS_LOADS,
     REDUCTION,
     DEPTHWISE,
     DEPTHWISE_SEARCH,

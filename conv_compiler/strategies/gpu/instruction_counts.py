@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.address_costs import address_costs
-from conv_compiler.strategies.gpu.cost_constants import LOAD_DISTANCE, LOOP, OUTSIDE, REGISTERS
+from conv_compiler.strategies.gpu.cost_constants import (
+    LDS_LOADS,
+    LOAD_DISTANCE,
+    LOOP,
+    OUTSIDE,
+    REGISTERS,
+)
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.loop_order import (
     INTERLEAVED_STAGES,
@@ -78,7 +84,7 @@ def _outside(
 def _distance(problem: ConvProblem, target: Target, tiling: GpuTiling, loop: Iteration) -> float:
     """Iterations between a load and the wait for it."""
     if tiling.loads_to_lds:
-        return tiling.stages - LOAD_DISTANCE.behind_buffers_iterations
+        return tiling.stages - LDS_LOADS.early_wait_iterations
     if tiling.stages >= INTERLEAVED_STAGES:
         return LOAD_DISTANCE.interleaved_iterations
     if _is_held_to_code(problem, target):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import Counts, counted
 from conv_compiler.strategies.gpu.address_costs import address_costs
-from conv_compiler.strategies.gpu.cost_constants import LOOP, LoopInstructions
+from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, LOOP, LoopInstructions
 from conv_compiler.strategies.gpu.lds_copies import (
     DWORD,
     TRANSPOSED_READ_BYTES,
@@ -258,7 +258,7 @@ class LoopTerms:
     def _zeros(self, copy: Copy) -> float:
         """Vector instructions that put zeros where there are no pixels."""
         if self.tiling.loads_to_lds:
-            return copy.loads * LOOP.tested_load_instructions
+            return copy.loads * LDS_LOADS.tested_load_instructions
         return copy.dwords
 
     def tail_zeros(self, tail: Tail) -> float:

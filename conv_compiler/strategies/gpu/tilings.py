@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.facts import rank_facts
-from conv_compiler.strategies.gpu.cost_constants import COPIES, TILES
+from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, TILES
 from conv_compiler.strategies.gpu.lds_copies import (
     Item,
     Share,
@@ -125,7 +125,7 @@ def other_copies(
         one = replace(tiling, copy_a=copy_a, copy_b=copy_b)
         yield one
         if can_load_to_lds(target, mma, one, item) and reads_transposed(problem, target, mma, one):
-            for buffers in COPIES.buffers:
+            for buffers in LDS_LOADS.buffered_tiles:
                 ahead = replace(one, stages=buffers, loads_to_lds=True)
                 if tiling_lds_bytes(mma, ahead, size) <= target.lds_bytes:
                     yield ahead
