@@ -24,6 +24,12 @@
 // RUN: %filecheck --input-file %t --check-prefix=LDS
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target gfx950 --strategy implicit_gemm --tile 128x128x128 --dtype f8E4M3FN \
+// RUN:   -n 32 -k 128 -c 128 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN: %filecheck --input-file %t --check-prefix=F8
+// RUN: %filecheck --input-file %t --check-prefix=NONE
+
 // CHOSEN: main_dispatch_0{{.*}}:
 // CHOSEN-NOT: v_perm_b32
 // CHOSEN: buffer_load_dwordx4
@@ -61,6 +67,10 @@
 // ROUND: ds_read{{2?(st64)?}}_b64
 // ROUND: v_mfma_f32_{{16x16x32|32x32x16|16x16x16}}_f16
 // ROUND: s_endpgm
+
+// F8: main_dispatch_0{{.*}}:
+// F8: v_mfma_f32_{{16x16x128|32x32x64}}_f8f6f4
+// F8: s_endpgm
 
 // ODD: main_dispatch_0{{.*}}:
 // ODD: ds_read{{2?(st64)?}}_b64

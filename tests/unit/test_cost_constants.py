@@ -39,6 +39,7 @@ STRUCTURAL = {
         "LDS_BANKS": "the ISA's",
         "LDS_STEP_BYTES": "a multiple of all banks, and no measure",
         "TRANSPOSED_READ_BYTES": "the ISA's",
+        "WIDEST_READ_BYTES": "the ISA's",
         "LDS_LANES": "the ISA's",
         "DWORD": "bytes of a register of a lane",
         "LINE_BYTES": "a cache line of the chips",

@@ -26,6 +26,8 @@ Pair: TypeAlias = tuple[int, int]
 LDS_ROW_PADDING = 8
 # What a lane has of one transposed read.
 TRANSPOSED_READ_BYTES = 8
+# The widest read.
+WIDEST_READ_BYTES = 16
 # The ISA's: banks of a dword, and the lanes of a wave-instruction that writes (docs/vgpu.md).
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
 # More than a tile's k step has of LDS, and a multiple of all banks.

@@ -20,6 +20,7 @@ from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, LOOP, LoopIns
 from conv_compiler.strategies.gpu.lds_copies import (
     DWORD,
     TRANSPOSED_READ_BYTES,
+    WIDEST_READ_BYTES,
     Copy,
     Item,
     LdsRow,
@@ -182,7 +183,7 @@ class LoopTerms:
         mma, (own_m, own_n) = self.mma, self._instructions
         a_lane = mma.k * self.size / self.lanes
         fragments = (own_m * mma.m + own_n * mma.n) * a_lane
-        fragment = min(mma.m, mma.n) * a_lane
+        fragment = min(min(mma.m, mma.n) * a_lane, WIDEST_READ_BYTES)
         if self.transposed:
             fragment = TRANSPOSED_READ_BYTES
         return {f"lds_reads_{width_class(fragment)}": fragments * self._steps / fragment}
