@@ -39,6 +39,8 @@ from conv_compiler.passes.main_loop.copied_pieces import pieces_of
 from conv_compiler.passes.main_loop.lds_buffers import Buffers, barrier, fence, mark, wait
 from conv_compiler.passes.main_loop.loop_ops import kind, main_loops, operation
 from conv_compiler.passes.main_loop.row_tiles import constant, written
+from conv_compiler.passes.main_loop.split_reads import split_reads
+from conv_compiler.passes.main_loop.turned_rows import turn_reads, turned_threads
 
 # Part of an iteration's products that comes before its barrier: what is read behind it has the
 # others' time to arrive.
@@ -48,9 +50,10 @@ FIRST = 1 / 4
 @dataclass(frozen=True, kw_only=True)
 class LoadToLds:
     """`buffers` of LDS for each operand, two or more: tiles that are loaded or multiplied at a
-    time."""
+    time. With `turned`, the pieces of a row of LDS change places (`turned_rows.py`)."""
 
     buffers: int
+    turned: bool = False
 
     name: ClassVar[str] = "load-to-lds"
 
@@ -61,7 +64,10 @@ class LoadToLds:
         """
         with module.context, ir.Location.unknown():
             for loop in list(main_loops(module.operation)):
-                _Loop(loop, self.buffers).rewrite()
+                if self.turned:
+                    split_reads(loop)
+                    turn_reads(loop)
+                _Loop(loop, self.buffers, turned=self.turned).rewrite()
 
 
 class _State(NamedTuple):
@@ -74,7 +80,7 @@ class _State(NamedTuple):
 class _Loop:
     """A main loop, and what its iterations load, read and multiply."""
 
-    def __init__(self, loop: ir.Operation, buffers: int) -> None:
+    def __init__(self, loop: ir.Operation, buffers: int, *, turned: bool) -> None:
         self.loop, self.count = loop, buffers
         block = loop.regions[0].blocks[0]
         *ops, self.end = (one.operation for one in block.operations)
@@ -90,6 +96,7 @@ class _Loop:
         )
         self.reads = self._behind(self.fragments)
         self._check(behind)
+        self.moved = turned_threads(loop, self.pieces) if turned else {}
 
     def _bounds(self) -> tuple[int, int, int]:
         """The first number, the step, and the iterations."""
@@ -213,7 +220,7 @@ class _Loop:
 
     def _loads(self, number: ir.Value, tile: int) -> list[Callable[[], None]]:
         """The steps that load the tile of an iteration to its buffer: addresses, and loads."""
-        made: dict[ir.Value, ir.Value] = {self.number: number}
+        made: dict[ir.Value, ir.Value] = {**self.moved, self.number: number}
         steps: list[Callable[[], None]] = []
         planned: set[ir.Operation] = set()
 

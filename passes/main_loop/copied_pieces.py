@@ -58,7 +58,7 @@ def _piece(ops: Sequence[ir.Operation], place: int) -> Piece:
     value, tests = write.operands[0], list[ir.Value]()
     while isinstance(value.owner, ir.OpView | ir.Operation):
         op = operation(value.owner)
-        if op.name in _SAME_ELEMENTS and _elements(op.operands[0]) == _elements(value):
+        if _keeps_order(op):
             value = op.operands[0]
         elif op.name == "arith.select" and _is_zero(op.operands[2]):
             tests.append(op.operands[0])
@@ -129,6 +129,14 @@ def _elements(value: ir.Value) -> int:
     for size in ir.VectorType(value.type).shape:
         count *= size
     return count
+
+
+def _keeps_order(op: ir.Operation) -> bool:
+    """Whether a vector has the elements of another one, in the same order."""
+    if op.name == "vector.transpose":  # of one axis, beside those of one element
+        value = op.results[0]
+        return bool(max(ir.VectorType(value.type).shape) == _elements(value))
+    return op.name in _SAME_ELEMENTS and _elements(op.operands[0]) == _elements(op.results[0])
 
 
 def _bits(value: ir.Value) -> int:

@@ -45,6 +45,7 @@ STRUCTURAL = {
         "LINE_BYTES": "a cache line of the chips",
         "PIECE_SIDES": "the powers of two up to the widest access",
     },
+    "gpu/lds_loads.py": {"TURNED_PIECES": "what divides all banks"},
     "gpu/pixel_products.py": {
         "ROWS": "the ISA's",
         "SHAPES": "the lanes of matrix instructions, the ISA's",

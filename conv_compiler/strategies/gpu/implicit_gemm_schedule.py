@@ -183,7 +183,9 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         strategy.script,
         fixed=(LOOP_CHECK,) * checked,
     )
-    options: dict[str, dict[str, Any]] = {"load-to-lds": {"buffers": tiling.stages}}
+    options: dict[str, dict[str, Any]] = {
+        "load-to-lds": {"buffers": tiling.stages, "turned": not entries.transposed}
+    }
     options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     behind = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)
     return Schedule(
@@ -219,9 +221,10 @@ def mma_sequence(mma: Mma) -> str:
 def copied_along_k(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[bool, bool]:
     """Whether adjacent threads copy operands a and b along all k steps of a tile.
 
-    They do where the operand is contiguous along gemm_k and there are several k steps.
+    They do where the operand is contiguous along gemm_k and there are several k steps, but not
+    where loads write to LDS, in its order.
     """
-    has_steps = tiling.workgroup[2] > mma_of(target, tiling).k
+    has_steps = tiling.workgroup[2] > mma_of(target, tiling).k and not tiling.loads_to_lds
     along_a, along_b = along_gemm_k(problem, target)
     return has_steps and along_a > 1, has_steps and along_b > 1
 

@@ -124,7 +124,9 @@ class LoopTerms:
                 piece,
                 memory,
                 threads,
-                LdsRow.of(in_row, item, (side, k), memory.adjacent),
+                LdsRow.of(in_row, item, (side, k), memory.adjacent)
+                if not tiling.loads_to_lds
+                else LdsRow(in_row, item, padding=0),
             )
             for side, _, piece, memory in sides
         )

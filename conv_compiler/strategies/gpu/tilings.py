@@ -11,15 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.facts import rank_facts
-from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, TILES
-from conv_compiler.strategies.gpu.lds_copies import (
-    Item,
-    Share,
-    copy_pieces,
-    lds_bytes,
-    tiling_lds_bytes,
-    transposed_padding,
-)
+from conv_compiler.strategies.gpu.cost_constants import TILES
+from conv_compiler.strategies.gpu.lds_copies import Item, Share, copy_pieces, lds_bytes
+from conv_compiler.strategies.gpu.lds_loads import loading_to_lds
 from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES, along_gemm_k
 from conv_compiler.strategies.strategy import GpuTiling
 from conv_compiler.targets.f8 import multiplied, operand_bytes
@@ -122,13 +116,8 @@ def other_copies(
         a, b = (copy_pieces(share, item, single=True)[-1] for share in shares)
         pairs.append((a, b))
     for copy_a, copy_b in dict.fromkeys(pairs):
-        one = replace(tiling, copy_a=copy_a, copy_b=copy_b)
-        yield one
-        if can_load_to_lds(target, mma, one, item) and reads_transposed(problem, target, mma, one):
-            for buffers in LDS_LOADS.buffered_tiles:
-                ahead = replace(one, stages=buffers, loads_to_lds=True)
-                if tiling_lds_bytes(mma, ahead, size) <= target.lds_bytes:
-                    yield ahead
+        yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
+    yield from loading_to_lds(target, mma, tiling, shares, size)
 
 
 def counts_halves(target: Target) -> bool:
@@ -160,18 +149,6 @@ def can_read_transposed(problem: ConvProblem, target: Target, mma: Mma) -> bool:
     plain = all(mma.unit(extent) == extent for extent in (mma.m, mma.n, mma.k))
     has_instructions = target.isa is not None and bits in target.isa.transposed_read_bits
     return has_instructions and plain and max(along_gemm_k(problem, target)) == 1
-
-
-def can_load_to_lds(target: Target, mma: Mma, tiling: GpuTiling, item: Item) -> bool:
-    """Whether loads can write both operands to LDS by themselves, as lanes then read it.
-
-    It takes pieces of one pixel as wide as such a load of the chip, and rows that need no padding:
-    a wave writes without holes.
-    """
-    width = target.isa.lds_load_bytes if target.isa else 0
-    pieces = {tiling.copy_a, tiling.copy_b}
-    padded = any(transposed_padding(side * item.bytes) for side in (mma.m, mma.n))
-    return pieces == {(width // item.bytes, 1)} and not padded
 
 
 def reads_transposed(problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling) -> bool:
