@@ -52,6 +52,7 @@ def mma_counts(
         outside=_outside(problem, target, tiling, loop, stored_bytes),
         load_distance=_distance(problem, target, tiling, loop),
         interleaved=interleaved,
+        reads_ahead=tiling.loads_to_lds,
         source="predicted",
     )
 

@@ -89,7 +89,6 @@ class LoopTerms:
         problem, tiling = self.problem, self.tiling
         m, n, k = tiling.workgroup
         threads = math.prod(tiling.subgroups) * self.lanes, self.lanes
-        item, in_row = Item(self.size, counts_halves(self.target)), self.mma.unit(self.mma.k)
         channels = adjacent_channels(problem, tiling.merged_groups)
         along_a, along_b = along_gemm_k(problem, self.target)
         pitch = pitches(problem)
@@ -112,25 +111,27 @@ class LoopTerms:
             (m, self.mma.m, tiling.copy_a, memory_a),
             (n, self.mma.n, tiling.copy_b, memory_b),
         )
-        if self.transposed:
-            a, b = (
-                self._transposed_copy(unit, piece, memory, (side, k), threads)
-                for side, unit, piece, memory in sides
-            )
-            return a, b
         a, b = (
-            copy_of(
-                (side, k),
-                piece,
-                memory,
-                threads,
-                LdsRow.of(in_row, item, (side, k), memory.adjacent)
-                if not tiling.loads_to_lds
-                else LdsRow(in_row, item, padding=0),
-            )
-            for side, _, piece, memory in sides
+            self._transposed_copy(unit, piece, memory, (side, k), threads)
+            if self.transposed
+            else self._plain_copy(piece, memory, (side, k), threads)
+            for side, unit, piece, memory in sides
         )
         return a, b
+
+    def _plain_copy(self, piece: Pair, memory: Memory, tile: Pair, threads: Pair) -> Copy:
+        """The copy of an operand that lanes read as it is.
+
+        A load that writes to LDS reads one k step of rows, as a transposed one does of rows.
+        """
+        item, in_row = Item(self.size, counts_halves(self.target)), self.mma.unit(self.mma.k)
+        whole = copy_of(
+            tile, piece, memory, threads, LdsRow.of(in_row, item, tile, memory.adjacent)
+        )
+        if not self.tiling.loads_to_lds:
+            return whole
+        found = copy_of(tile, piece, memory, threads, LdsRow(in_row, item, padding=0))
+        return replace(found, line_bytes=whole.line_bytes)
 
     def _transposed_copy(
         self, unit: int, piece: Pair, memory: Memory, tile: Pair, threads: Pair
