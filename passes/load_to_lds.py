@@ -37,7 +37,7 @@ from iree.compiler.dialects import arith, scf
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.main_loop.copied_pieces import pieces_of
 from conv_compiler.passes.main_loop.lds_buffers import Buffers, barrier, fence, mark, wait
-from conv_compiler.passes.main_loop.loop_ops import kind, main_loops, operation
+from conv_compiler.passes.main_loop.loop_ops import TRANSPOSED, kind, main_loops, operation, root
 from conv_compiler.passes.main_loop.row_tiles import constant, written
 from conv_compiler.passes.main_loop.split_reads import split_reads
 from conv_compiler.passes.main_loop.turned_rows import turn_reads, turned_threads
@@ -50,7 +50,8 @@ FIRST = 1 / 4
 @dataclass(frozen=True, kw_only=True)
 class LoadToLds:
     """`buffers` of LDS for each operand, two or more: tiles that are loaded or multiplied at a
-    time. With `turned`, the pieces of a row of LDS change places (`turned_rows.py`)."""
+    time. With `turned`, the pieces of a row of LDS change places (`turned_rows.py`), but in tiles
+    that are read transposed."""
 
     buffers: int
     turned: bool = False
@@ -96,7 +97,11 @@ class _Loop:
         )
         self.reads = self._behind(self.fragments)
         self._check(behind)
-        self.moved = turned_threads(loop, self.pieces) if turned else {}
+        reads = [op for op in self.reads if kind(op) == "read" and op.name != TRANSPOSED]
+        straight = {root(op.operands[0]) for op in reads}
+        self.turned = [turned and piece.tile in straight for piece in self.pieces]
+        moved = [piece for piece, one in zip(self.pieces, self.turned, strict=True) if one]
+        self.moved = turned_threads(loop, moved) if moved else {}
 
     def _bounds(self) -> tuple[int, int, int]:
         """The first number, the step, and the iterations."""
@@ -220,19 +225,19 @@ class _Loop:
 
     def _loads(self, number: ir.Value, tile: int) -> list[Callable[[], None]]:
         """The steps that load the tile of an iteration to its buffer: addresses, and loads."""
-        made: dict[ir.Value, ir.Value] = {**self.moved, self.number: number}
+        ways = [{**known, self.number: number} for known in ({}, self.moved)]
         steps: list[Callable[[], None]] = []
-        planned: set[ir.Operation] = set()
+        planned: set[tuple[ir.Operation, bool]] = set()
 
-        def load(place: int) -> None:
+        def load(place: int, made: Mapping[ir.Value, ir.Value]) -> None:
             self.buffers.load(place, tile, made)
             fence()
 
-        for place, piece in enumerate(self.pieces):
-            new = [op for op in self._behind(piece.needs) if op not in planned]
-            planned.update(new)
-            steps += [partial(_copy, op, made) for op in new]
-            steps.append(partial(load, place))
+        for place, (piece, turned) in enumerate(zip(self.pieces, self.turned, strict=True)):
+            new = [op for op in self._behind(piece.needs) if (op, turned) not in planned]
+            planned.update((op, turned) for op in new)
+            steps += [partial(_copy, op, ways[turned]) for op in new]
+            steps.append(partial(load, place, ways[turned]))
         return [*steps, mark]
 
 

@@ -21,7 +21,7 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.main_loop.copied_pieces import LOAD_BYTES, Piece
-from conv_compiler.passes.main_loop.loop_ops import kind, operation
+from conv_compiler.passes.main_loop.loop_ops import TRANSPOSED, kind, operation
 from conv_compiler.passes.main_loop.row_tiles import constant
 
 # Pieces that all banks hold.
@@ -30,12 +30,12 @@ _THREAD, _LANE = "gpu.thread_id", "gpu.lane_id"
 
 
 def turn_reads(loop: ir.Operation) -> None:
-    """Have the reads of LDS in a loop find pieces in their places.
+    """Have the reads of LDS in a loop find pieces in their places, but for transposed ones.
 
     Raises UnsupportedStrategy for reads of more than one piece.
     """
     for op in [one.operation for one in loop.regions[0].blocks[0].operations]:
-        if kind(op) == "read":
+        if kind(op) == "read" and op.name != TRANSPOSED:
             _find(op, *_row(ir.MemRefType(op.operands[0].type)))
 
 

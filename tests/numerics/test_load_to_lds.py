@@ -56,10 +56,26 @@ PROBLEMS = {
             k=32,
             c=64,
             image=(9, 8),
-            filter=(1, 3),
+            filter=(2, 3),
             dtype="bf16",
             direction="fwd",
             dilation=(1, 2),
+        ),
+        1,
+    ),
+    "data": (
+        ConvProblem(n=3, k=104, c=120, image=(5, 7), filter=(3, 2), direction="bwd_data", **PADS),
+        1,
+    ),
+    "data_phases": (
+        ConvProblem(
+            n=3, k=40, c=72, image=(7, 9), filter=(3, 3), stride=(2, 1), direction="bwd_data"
+        ),
+        1,
+    ),
+    "data_pointwise": (
+        ConvProblem(
+            n=5, k=136, c=128, image=(9, 7), filter=(1, 1), direction="bwd_data", dtype="bf16"
         ),
         1,
     ),

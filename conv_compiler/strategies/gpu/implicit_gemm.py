@@ -22,7 +22,7 @@ from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
     other_copies,
-    reads_transposed,
+    transposed_sides,
 )
 from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, Promises
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -117,7 +117,7 @@ class ImplicitGemm(GemmKind):
             keeps_loop=target.backend == "rocm",
             keeps_tail=not masked,
             reads_transposed=not one.script
-            and reads_transposed(wgrad, target, mma_of(target, tiling), tiling),
+            and any(transposed_sides(wgrad, target, mma_of(target, tiling), tiling)),
             loads_to_lds=tiling.loads_to_lds,
         )
 

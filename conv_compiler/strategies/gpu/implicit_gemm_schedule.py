@@ -23,7 +23,7 @@ from conv_compiler.strategies.gpu.stored_sums import (
     stores_result,
 )
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tilings import reads_transposed
+from conv_compiler.strategies.gpu.tilings import transposed_sides
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -55,9 +55,9 @@ class Entries:
     """The entries of one kernel: which steps of the script run, with which sizes.
 
     `stores` tells whether an op of its own stores the sums, as the result or in its order.
-    `along_k` tells whether threads copy operands a and b along gemm_k. With `transposed` lanes read
-    both from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind the
-    last pixel, or empty.
+    `along_k` tells whether threads copy operands a and b along gemm_k, `transposed` whether lanes
+    read them from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind
+    the last pixel, or empty.
     """
 
     mma: Mma
@@ -66,7 +66,7 @@ class Entries:
     stores: bool
     masks: bool
     along_k: tuple[bool, bool]
-    transposed: bool
+    transposed: tuple[bool, bool]
     unmasked: str
 
     def workgroup(self, s: Sequence) -> None:
@@ -88,8 +88,9 @@ class Entries:
         (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
         if store:
             s.include(store_pack_sequence(self.mma), *store, results=PACKED)
-        if self.transposed:
-            (packed,) = s.include("rows_innermost", packed, results=PACKED)
+        for side, transposed in zip("ab", self.transposed, strict=True):
+            if transposed:
+                (packed,) = s.include(f"rows_innermost_{side}", packed, results=PACKED)
         (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
         k_steps = self.tiling.workgroup[2] // self.mma.k
         s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
@@ -101,10 +102,11 @@ class Entries:
         copies = s.include("operand_copies", results=2 * ANY_OP)
         sides = ((self.mma.m, self.tiling.copy_a), (self.mma.n, self.tiling.copy_b))
         loops: list[ir.Value] = []
-        for copy, (side, piece), along_k in zip(copies, sides, self.along_k, strict=True):
+        ways = zip(self.along_k, self.transposed, strict=True)
+        for copy, (side, piece), (along_k, transposed) in zip(copies, sides, ways, strict=True):
             name = (
                 transposed_threads_sequence(with_pixel=pixel)
-                if self.transposed
+                if transposed
                 else threads_sequence(self.mma, side, with_pixel=pixel, along_k=along_k)
             )
             loops += s.include(name, copy, *piece, results=ANY_OP)
@@ -139,12 +141,12 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         stores=(direct and not (masks and is_sum))
         or stores_parts_in_order(problem, target, tiling, strategy.split_k),
         along_k=copied_along_k(problem, target, tiling),
-        transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
+        transposed=transposed_sides(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
     )
     interleaved, to_lds = is_interleaved(tiling), tiling.loads_to_lds
     padding = 0 if to_lds else LDS_ROW_PADDING
-    if entries.transposed and not to_lds:
+    if all(entries.transposed) and not to_lds:
         padding = transposed_padding(entries.mma.m * operand_bytes(problem, target))
     checked = is_checked(problem, tiling, strategy)
     table = None if strategy.script else tap_table(problem, tiling, strategy.split_k)
@@ -184,7 +186,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         fixed=(LOOP_CHECK,) * checked,
     )
     options: dict[str, dict[str, Any]] = {
-        "load-to-lds": {"buffers": tiling.stages, "turned": not entries.transposed}
+        "load-to-lds": {"buffers": tiling.stages, "turned": not all(entries.transposed)}
     }
     options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     behind = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)

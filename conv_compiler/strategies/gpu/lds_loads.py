@@ -25,41 +25,43 @@ TURNED_PIECES = (1, 2, 4, 8)
 
 
 def loading_to_lds(
-    target: Target, mma: Mma, tiling: GpuTiling, shares: tuple[Share, ...], size: int
+    target: Target, mma: Mma, tiling: GpuTiling, shares: tuple[Share, Share], size: int
 ) -> Iterator[GpuTiling]:
     """A tiling with loads that write elements of `size` bytes to LDS, in so many buffers as are
     tried; none where such loads cannot bring both operands as lanes read them.
 
-    `shares` are those of operands a and b, which must both lie along gemm_k in memory, or neither:
-    lanes read the ones as they are, the others transposed.
+    `shares` are those of operands a and b. What lies along gemm_k in memory lanes read as it is,
+    the other transposed.
     """
     width = target.isa.lds_load_bytes if target.isa else 0
-    along = [share.adjacent[1] > 1 for share in shares]
-    if not width or any(along) != all(along):
+    if not width:
         return
-    piece = _piece(width // size, along_k=all(along))
-    fragments = {side * mma.k * size // target.subgroup_size for side in (mma.m, mma.n)}
-    if all(along):
-        # A lane's fragment is a piece, which a read finds by its row.
-        fits = fragments == {width} and mma.unit(mma.k) * size // width in TURNED_PIECES
-    else:
-        bits = target.isa.transposed_read_bits if target.isa else ()
-        # Rows that need no padding: a wave writes without holes.
-        padded = any(transposed_padding(side * size) for side in (mma.m, mma.n))
-        fits = 8 * size in bits and not padded
-    if not fits or not all(_divides(piece, share) for share in shares):
-        return
+    pieces = [
+        (1, width // size) if share.adjacent[1] > 1 else (width // size, 1) for share in shares
+    ]
+    for piece, share, side in zip(pieces, shares, (mma.m, mma.n), strict=True):
+        if not _fits(piece, share) or not _can_be_read(target, mma, side, piece, size):
+            return
+    a, b = pieces
     for buffers in LDS_LOADS.buffered_tiles:
-        found = replace(tiling, copy_a=piece, copy_b=piece, stages=buffers, loads_to_lds=True)
+        found = replace(tiling, copy_a=a, copy_b=b, stages=buffers, loads_to_lds=True)
         if tiling_lds_bytes(mma, found, size) <= target.lds_bytes:
             yield found
 
 
-def _piece(elements: int, *, along_k: bool) -> Pair:
-    return (1, elements) if along_k else (elements, 1)
+def _can_be_read(target: Target, mma: Mma, side: int, piece: Pair, size: int) -> bool:
+    """Whether lanes can read an operand of this `side` from rows of LDS without padding."""
+    if piece[0] > 1:
+        bits = target.isa.transposed_read_bits if target.isa else ()
+        plain = mma.unit(side) == side and mma.unit(mma.k) == mma.k
+        return plain and 8 * size in bits and not transposed_padding(side * size)
+    # A lane's fragment is a piece, which a read finds by its row.
+    width = piece[1] * size
+    is_piece = side * mma.k * size == width * target.subgroup_size
+    return is_piece and mma.unit(mma.k) * size // width in TURNED_PIECES
 
 
-def _divides(piece: Pair, share: Share) -> bool:
+def _fits(piece: Pair, share: Share) -> bool:
     """Whether pieces divide what is adjacent in memory, an instruction's operand, and the work of
     the threads."""
     axis, elements = int(piece[1] > 1), math.prod(piece)

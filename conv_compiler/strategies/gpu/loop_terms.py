@@ -35,7 +35,7 @@ from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitch
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
 from conv_compiler.strategies.gpu.tilings import (
     counts_halves,
-    reads_transposed,
+    transposed_sides,
     writes_single_elements,
 )
 from conv_compiler.targets.f8 import operand_bytes
@@ -79,7 +79,7 @@ class LoopTerms:
     def __init__(self, problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> None:
         self.problem, self.target, self.tiling, self.mma = problem, target, tiling, mma
         self.size, self.lanes = operand_bytes(problem, target), target.subgroup_size
-        self.transposed = reads_transposed(problem, target, mma, tiling)
+        self.transposed = transposed_sides(problem, target, mma, tiling)
         self.a, self.b = self._copies()
         self.image = self.a if tiling.taps_in_rows else self.b
         self.gradient = self.b if tiling.taps_in_rows else self.a
@@ -113,9 +113,9 @@ class LoopTerms:
         )
         a, b = (
             self._transposed_copy(unit, piece, memory, (side, k), threads)
-            if self.transposed
+            if transposed
             else self._plain_copy(piece, memory, (side, k), threads)
-            for side, unit, piece, memory in sides
+            for (side, unit, piece, memory), transposed in zip(sides, self.transposed, strict=True)
         )
         return a, b
 
@@ -185,18 +185,17 @@ class LoopTerms:
         """LDS reads: bytes of all fragments of a lane over those of one instruction's smaller."""
         mma, (own_m, own_n) = self.mma, self._instructions
         a_lane = mma.k * self.size / self.lanes
-        fragments = (own_m * mma.m + own_n * mma.n) * a_lane
-        fragment = min(min(mma.m, mma.n) * a_lane, WIDEST_READ_BYTES)
-        if self.transposed:
-            fragment = TRANSPOSED_READ_BYTES
-        return {f"lds_reads_{width_class(fragment)}": fragments * self._steps / fragment}
+        whole = min(min(mma.m, mma.n) * a_lane, WIDEST_READ_BYTES)
+        found: dict[str, float] = {}
+        for rows, transposed in zip((own_m * mma.m, own_n * mma.n), self.transposed, strict=True):
+            width = TRANSPOSED_READ_BYTES if transposed else whole
+            name = f"lds_reads_{width_class(width)}"
+            found[name] = found.get(name, 0.0) + rows * a_lane * self._steps / width
+        return found
 
     def lds_writes(self) -> Counts:
-        """LDS writes of both copies by their width, and the cycles of all lanes' conflicts.
-
-        Loads straight to LDS write as wide as they are, and need no second barrier.
-        """
-        if self.tiling.loads_to_lds:
+        """LDS writes of both copies by their width, and the cycles of all lanes' conflicts."""
+        if self.tiling.loads_to_lds:  # as wide as they are, and without a second barrier
             return counted(lds_writes_16=self.a.loads + self.b.loads)
         writes = {4: 0, 8: 0, 16: 0}
         for copy in (self.a, self.b):
