@@ -75,7 +75,7 @@ PROBLEMS = {
     ),
     "data_pointwise": (
         ConvProblem(
-            n=5, k=136, c=128, image=(9, 7), filter=(1, 1), direction="bwd_data", dtype="bf16"
+            n=5, k=264, c=128, image=(9, 7), filter=(1, 1), direction="bwd_data", dtype="bf16"
         ),
         1,
     ),

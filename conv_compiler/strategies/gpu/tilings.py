@@ -118,7 +118,7 @@ def other_copies(
     for copy_a, copy_b in dict.fromkeys(pairs):
         yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
     # A tile of gemm_k of several pixels is read in other pieces than it has along gemm_k.
-    one_pixel = tiling.inside == ("n",) or problem.is_pointwise
+    one_pixel = tiling.inside == ("n",) or math.prod(problem.out_image) == 1
     if one_pixel or max(share.adjacent[1] for share in shares) == 1:
         yield from loading_to_lds(target, mma, tiling, shares, size)
 
