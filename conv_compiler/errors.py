@@ -78,6 +78,10 @@ class NotReadTransposed(CandidateRejected):
     """Fragments are read from LDS by elements, where an instruction was to transpose them."""
 
 
+class NotLoadedToLds(CandidateRejected):
+    """Operands go to LDS through registers, where loads were to write it by themselves."""
+
+
 class MiscompiledByDriver(CandidateRejected):
     """The PTX is right, and a driver is known to make wrong machine code of it."""
 

@@ -34,6 +34,8 @@
 //           software pipeline
 //   @entry_skip_taps
 //     passes/skip_taps.py, where tiles of rows meet different places of the window
+//   @entry_load_to_lds
+//     passes/load_to_lds.py, where loads write to LDS: it makes the software pipeline
 //   @entry_iterations
 //     7. @unroll_pipelined
 //        -- gpu_buffers.pipeline: addresses; then passes/interleave.py orders the main loop
@@ -190,27 +192,33 @@ transform.named_sequence @operands_into_grid(
 // 2a. The loops are packed to the instruction's shape: @pack_<m>x<n>x<k>, or @pack_<m>x<n>xqx<k>
 //     where q is a loop of its own. A store is packed as the sums are (@pack_<m>x<n>), so that it
 //     takes them as they come. One sequence a shape, in matrix_instructions.mlir. For transposed
-//     reads of LDS, @rows_innermost exchanges the last two axes of the operands' tiles.
+//     reads of LDS, @rows_innermost_a and _b exchange the last two axes of an operand's tile.
 // 2b. The packed contraction becomes matrix instructions: @to_<instruction>, one sequence each, in
 //     matrix_instructions.mlir.
 //
-transform.named_sequence @rows_innermost(
+transform.named_sequence @rows_innermost_a(
     %func: !transform.any_op {transform.readonly},
     %packed: !transform.op<"linalg.generic"> {transform.consumed})
     -> !transform.op<"linalg.generic"> {
-  %a = transform.get_producer_of_operand %packed[0]
+  %operand = transform.get_producer_of_operand %packed[0]
       : (!transform.op<"linalg.generic">) -> !transform.op<"linalg.pack">
-  %packed_1, %a_1, %none = transform.structured.pack_transpose %a with_compute_op(%packed)
-      inner_perm = [1, 0]
+  %packed_1, %operand_1, %none = transform.structured.pack_transpose %operand
+      with_compute_op(%packed) inner_perm = [1, 0]
       : (!transform.op<"linalg.pack">, !transform.op<"linalg.generic">)
       -> (!transform.op<"linalg.generic">, !transform.op<"linalg.pack">, !transform.any_op)
-  %b = transform.get_producer_of_operand %packed_1[1]
+  transform.yield %packed_1 : !transform.op<"linalg.generic">
+}
+transform.named_sequence @rows_innermost_b(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.consumed})
+    -> !transform.op<"linalg.generic"> {
+  %operand = transform.get_producer_of_operand %packed[1]
       : (!transform.op<"linalg.generic">) -> !transform.op<"linalg.pack">
-  %packed_2, %b_1, %none_1 = transform.structured.pack_transpose %b with_compute_op(%packed_1)
-      inner_perm = [1, 0]
+  %packed_1, %operand_1, %none = transform.structured.pack_transpose %operand
+      with_compute_op(%packed) inner_perm = [1, 0]
       : (!transform.op<"linalg.pack">, !transform.op<"linalg.generic">)
       -> (!transform.op<"linalg.generic">, !transform.op<"linalg.pack">, !transform.any_op)
-  transform.yield %packed_2 : !transform.op<"linalg.generic">
+  transform.yield %packed_1 : !transform.op<"linalg.generic">
 }
 
 // 2c. The loop over gemm_k: `k_steps` instructions deep, operand packs inside.
@@ -363,8 +371,11 @@ transform.named_sequence @entry_reads(%func: !transform.any_op {transform.readon
   transform.yield
 }
 
-// A place in the pipeline, at which a pass of ours runs (compiler/kernel_passes.py).
+// Places in the pipeline, at which passes of ours run (compiler/kernel_passes.py).
 transform.named_sequence @entry_skip_taps(%func: !transform.any_op {transform.readonly}) {
+  transform.yield
+}
+transform.named_sequence @entry_load_to_lds(%func: !transform.any_op {transform.readonly}) {
   transform.yield
 }
 

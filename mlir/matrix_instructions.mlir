@@ -79,6 +79,20 @@ transform.named_sequence @pack_16x16xqx64(
       : (!transform.any_op) -> !transform.op<"linalg.generic">
   transform.yield %packed : !transform.op<"linalg.generic">
 }
+transform.named_sequence @pack_16x16x128(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [16, 16, 128]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
+transform.named_sequence @pack_16x16xqx128(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [16, 16, 0, 128]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
 transform.named_sequence @pack_16x16x8(
     %func: !transform.any_op {transform.readonly},
     %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
@@ -132,6 +146,20 @@ transform.named_sequence @pack_32x32xqx16(
     %func: !transform.any_op {transform.readonly},
     %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
   %packed = transform.structured.pack %op packed_sizes = [32, 32, 0, 16]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
+transform.named_sequence @pack_32x32x64(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [32, 32, 64]
+      : (!transform.any_op) -> !transform.op<"linalg.generic">
+  transform.yield %packed : !transform.op<"linalg.generic">
+}
+transform.named_sequence @pack_32x32xqx64(
+    %func: !transform.any_op {transform.readonly},
+    %op: !transform.any_op {transform.consumed}) -> !transform.op<"linalg.generic"> {
+  %packed = transform.structured.pack %op packed_sizes = [32, 32, 0, 64]
       : (!transform.any_op) -> !transform.op<"linalg.generic">
   transform.yield %packed : !transform.op<"linalg.generic">
 }
@@ -391,6 +419,70 @@ transform.named_sequence @to_mfma_f32_32x32x16_f8e5m2(
     %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
   %mma = transform.iree.convert_to_multi_mma %packed,
       kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E5M2>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x128_f8e4m3fn(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E4M3FN>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e4m3fn(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E4M3FN>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x128_f8e4m3fn_f8e5m2(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E4M3FN_F8E5M2>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e4m3fn_f8e5m2(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E4M3FN_F8E5M2>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x128_f8e5m2_f8e4m3fn(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E5M2_F8E4M3FN>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e5m2_f8e4m3fn(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E5M2_F8E4M3FN>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x128_f8e5m2(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E5M2>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e5m2(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E5M2>)
       : (!transform.op<"linalg.generic">) -> !transform.any_op
   transform.yield %mma : !transform.any_op
 }

@@ -32,6 +32,7 @@ PASSES = MappingProxyType(
         "im2col": ("im2col", "Im2col"),
         "interleave": ("interleave", "Interleave"),
         "join-stores": ("join_stores", "JoinStores"),
+        "load-to-lds": ("load_to_lds", "LoadToLds"),
         "order-loops": ("order_loops", "OrderLoops"),
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),

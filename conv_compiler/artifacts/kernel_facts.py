@@ -22,6 +22,7 @@ _MMA = re.compile(
     re.MULTILINE,
 )
 _TRANSPOSED_READ = re.compile(r"^\s+ds_read_b64_tr_b\d+ ", re.MULTILINE)
+_LOAD_TO_LDS = re.compile(r"^\s+buffer_load_dword\w* .* lds$", re.MULTILINE)
 _LABEL = re.compile(r"^(\w+):", re.MULTILINE)
 _LOCAL_LABEL = re.compile(r"^(\.L\w+):", re.MULTILINE)
 _BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)", re.MULTILINE)
@@ -41,7 +42,8 @@ class KernelFacts:
     Register counts are per lane, LDS and scratch in bytes (scratch per lane), `spills` counts
     spilled vector and scalar registers; `mma` counts matrix instructions by mnemonic in the
     kernel's text. `pipelined` tells whether the loop they are in is software pipelined, None where
-    they are in none. `reads_transposed` tells whether an instruction reads LDS transposed. `marks`
+    they are in none. `reads_transposed` tells whether an instruction reads LDS transposed,
+    `loads_to_lds` whether a load writes to it. `marks`
     are what steps of a schedule say that they did (`schedule.MARK`).
     Fields the target's object does not state are None.
     """
@@ -51,6 +53,7 @@ class KernelFacts:
     mma: dict[str, int] = field(default_factory=dict)
     pipelined: bool | None = None
     reads_transposed: bool = False
+    loads_to_lds: bool = False
     marks: dict[str, str] = field(default_factory=dict)
     vgprs: int | None = None
     agprs: int | None = None
@@ -124,6 +127,7 @@ def amd_facts(
             mma=mma.get(record.name, {}),
             pipelined=is_pipelined(texts.get(record.name, "")),
             reads_transposed=_TRANSPOSED_READ.search(texts.get(record.name, "")) is not None,
+            loads_to_lds=_LOAD_TO_LDS.search(texts.get(record.name, "")) is not None,
             marks=marks.get(record.name, {}),
             vgprs=record.vgpr_count,
             agprs=record.agpr_count,

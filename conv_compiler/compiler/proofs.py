@@ -10,6 +10,7 @@ from conv_compiler.artifacts.kernel_facts import DRIVER_FAULT, KernelFacts
 from conv_compiler.errors import (
     MiscompiledByDriver,
     NotInterleaved,
+    NotLoadedToLds,
     NotPipelined,
     NotReadTransposed,
     OutOfRegisters,
@@ -47,8 +48,9 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
     OutOfRegisters is raised for spills and scratch memory. Of a main loop, NotPipelined says that
     it has no software pipeline, NotInterleaved that its operations are not in order, and
     TailMaskKept that it has zeros that were to go. NotReadTransposed is raised for elements that
-    an instruction was to transpose. MiscompiledByDriver is raised for PTX that a
-    driver gets wrong. Each is a CandidateRejected: another tile would do.
+    an instruction was to transpose, NotLoadedToLds for operands that go through registers, and
+    MiscompiledByDriver for PTX that a driver gets wrong. Each is a CandidateRejected: another tile
+    would do.
     """
     kernels = list(kernels)
     for kernel in kernels:
@@ -69,6 +71,11 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
         if promises.reads_transposed and not kernel.reads_transposed:
             raise NotReadTransposed(
                 f"kernel {kernel.name}: no instruction reads LDS transposed; use another tile than "
+                f"{strategy.text}"
+            )
+        if promises.loads_to_lds and not kernel.loads_to_lds:
+            raise NotLoadedToLds(
+                f"kernel {kernel.name}: no load writes to LDS; use another tile than "
                 f"{strategy.text}"
             )
         if promises.keeps_tail and LAST_PIXEL not in kernel.marks:

@@ -77,7 +77,8 @@ def _vector(one: Instruction, lanes: int) -> Counts:
 def _memory(one: Instruction, lanes: int) -> Counts:
     moved, dwords = one.width * lanes, max(1.0, one.width / 4)
     if "_load" in one.name:
-        return Counts(loads=1, load_dwords=dwords, load_bytes=moved, line_bytes=moved)
+        loaded = Counts(loads=1, load_dwords=dwords, load_bytes=moved, line_bytes=moved)
+        return loaded + _lds("writes", one.width) if one.to_lds else loaded
     if "_store" in one.name or "_atomic" in one.name:
         return Counts(stores=1, store_dwords=dwords, store_bytes=moved, line_bytes=moved)
     return Counts(waits=1)  # cache control

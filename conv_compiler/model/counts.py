@@ -111,7 +111,8 @@ class KernelCounts:
     `iterations` how often it runs, `outside` everything else. `load_distance` is the number of
     iterations between a load from memory and the wait for it: 0 when it is waited for at once,
     `stages - 1` of a software pipeline. `interleaved` tells of a prediction that instructions of
-    different pipes alternate. `source` says where the numbers are from: "static" (machine code),
+    different pipes alternate, `reads_ahead` that fragments of two iterations have registers.
+    `source` says where the numbers are from: "static" (machine code),
     "virtual" (counted on the virtual GPU) or "predicted" (a tiling).
     """
 
@@ -120,6 +121,7 @@ class KernelCounts:
     outside: Counts = Counts()
     load_distance: float = 0
     interleaved: bool = False
+    reads_ahead: bool = False
     source: str
 
     @cached_property

@@ -92,16 +92,18 @@ def serial_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
     return max(pipes["matrix"] + vector + pipes["LDS"], *pipes.values())
 
 
-def interleaved_cycles(counts: Counts, launch: Launch, chip: ChipFacts) -> float:
+def interleaved_cycles(
+    counts: Counts, launch: Launch, chip: ChipFacts, *, reads_ahead: bool = False
+) -> float:
     """Cycles of a workgroup alone whose loop is interleaved, so that pipes work at the same time.
 
     Added to the busiest pipe is what does not hide: vector instructions in long runs, and LDS reads
-    behind the last product.
+    behind the last product, where it has such.
     """
     vector = -(-launch.waves // chip.simds) * chip.valu_cycles * counts.valu_slots
     fragments = counts.lds_reads_4 + 2 * counts.lds_reads_8 + 4 * counts.lds_reads_16
     late = 0.0
-    if fragments > min(MOST_FRAGMENTS, counts.matrix):
+    if fragments > min(MOST_FRAGMENTS, counts.matrix) and not reads_ahead:
         reads = replace(
             counts, lds_writes_4=0, lds_writes_8=0, lds_writes_16=0, lds_conflict_cycles=0
         )
@@ -124,7 +126,10 @@ def chain_cycles(counts: KernelCounts, launch: Launch, chip: ChipFacts) -> float
     """
     serial = serial_cycles(counts.iteration, launch, chip)
     iteration = (
-        min(serial, interleaved_cycles(counts.iteration, launch, chip))
+        min(
+            serial,
+            interleaved_cycles(counts.iteration, launch, chip, reads_ahead=counts.reads_ahead),
+        )
         if counts.interleaved
         else serial
     )

@@ -25,7 +25,7 @@ class Instruction:
     """One wave-instruction at `address`.
 
     `target` is the address a branch goes to; `dual` marks the second half of a dual-issue pair,
-    which takes no issue slot of its own.
+    which takes no issue slot of its own, `to_lds` a load that writes to LDS.
     """
 
     address: int
@@ -33,6 +33,7 @@ class Instruction:
     operands: tuple[str, ...] = ()
     target: int | None = None
     dual: bool = False
+    to_lds: bool = False
 
     @property
     def width(self) -> int:
@@ -52,7 +53,7 @@ class Instruction:
 def from_records(records: Iterable[Record], base: int) -> tuple[Instruction, ...]:
     """Decoded machine code of a section that starts at address `base`."""
     from conv_compiler.vgpu.disasm import operand_text
-    from conv_compiler.vgpu.program import ABSENT
+    from conv_compiler.vgpu.program import ABSENT, LDS
 
     found = []
     for r in records:
@@ -71,6 +72,7 @@ def from_records(records: Iterable[Record], base: int) -> tuple[Instruction, ...
                 operands=tuple(_addk(r.name, operands)),
                 target=target,
                 dual=r.part > 0,
+                to_lds="_lds_" in r.name or (r.name.startswith("buffer_") and bool(r.flags & LDS)),
             )
         )
     return tuple(found)
@@ -104,6 +106,7 @@ def from_text(assembly: str) -> tuple[Instruction, ...]:
             name=name,
             operands=operands,
             target=labels[operands[0]] if name.startswith(("s_branch", "s_cbranch")) else None,
+            to_lds="_lds_" in name or (bool(operands) and operands[-1].split()[-1] == "lds"),
         )
         for i, (name, operands) in enumerate(lines)
     )

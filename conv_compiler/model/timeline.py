@@ -119,7 +119,8 @@ class Pipes:
                     self.now = self.matrix_free - step.issue
             if step.lds:
                 self.lds_free = max(self.now, self.lds_free) + step.lds
-                self.lds.append(self.lds_free + chip.lds_latency_cycles)
+                if not step.loads:  # a load that writes to LDS is waited for as a load
+                    self.lds.append(self.lds_free + chip.lds_latency_cycles)
             if step.memory:
                 self.memory_free = max(self.now, self.memory_free) + step.memory
                 if step.loads:

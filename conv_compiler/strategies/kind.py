@@ -38,7 +38,8 @@ class Promises:
     else is promised. `iterations` counts those of the main loop. `is_pipelined` and
     `is_interleaved` tell of its software pipeline and of the order of its operations, `keeps_loop`
     that some loop must be left. `keeps_tail` tells that one operand is not masked behind the last
-    pixel, `reads_transposed` that instructions read LDS transposed.
+    pixel, `reads_transposed` that instructions read LDS transposed, and `loads_to_lds` that loads
+    write to it.
     """
 
     instruction: str = ""
@@ -48,6 +49,7 @@ class Promises:
     keeps_loop: bool = False
     keeps_tail: bool = False
     reads_transposed: bool = False
+    loads_to_lds: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

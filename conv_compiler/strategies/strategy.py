@@ -19,7 +19,8 @@ class GpuTiling:
     `subgroups` counts the subgroups that share its m and its n. `mma` is the matrix instruction in
     IREE's name, empty for vector code. `copy_a` and `copy_b` are the elements (along m or n, along
     gemm_k) of an operand that one thread brings to LDS at a time. `piece` is the m and n that one
-    thread of vector code computes. `stages` is the depth of the software pipeline.
+    thread of vector code computes. `stages` is the depth of the software pipeline. With
+    `loads_to_lds` loads write to LDS by themselves, to `stages` buffers in turn.
 
     `outside` and `inside` name the summed loops, outermost first, that run around a workgroup's
     gemm_k tile and in it; both empty stand for all of them inside. `no` runs over chunks of the
@@ -41,6 +42,7 @@ class GpuTiling:
     taps_outside: bool = False
     taps_in_rows: bool = False
     merged_groups: int = 1
+    loads_to_lds: bool = False
 
     def __hash__(self) -> int:
         # Of what tells most tilings apart: a choice looks them up thousands of times.
@@ -165,6 +167,8 @@ class Strategy:
             words.append("taps in rows")
         if (merged := getattr(self.tiling, "merged_groups", 1)) > 1:
             words.append(f"{merged} groups merged")
+        if getattr(self.tiling, "loads_to_lds", False):
+            words.append("loads to LDS")
         if self.script:
             words.append(f"script {hashlib.sha256(self.script.encode()).hexdigest()[:8]}")
         return " ".join([*filter(None, words), f"split_k={self.split_k}"])

@@ -51,6 +51,7 @@ CDNA4 = Isa(
     generation=9,
     cdna=4,
     transposed_read_bits=(16,),
+    lds_load_bytes=16,
     dots=DOTS_BF16,
 )
 RDNA3 = Isa(name="RDNA3", encoding="rdna3", generation=11, cdna=0, dots=DOTS_BF16)

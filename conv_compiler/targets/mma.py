@@ -42,6 +42,7 @@ class Mma:
     one instruction keeps a SIMD's matrix unit. IREE lays an operand side longer than `side` out as
     (side / `side`, `side`); 0 leaves every side whole. `dtype` is A's, and B's unless `dtype_b` is.
     `unlisted` rows IREE compiles for the chip, though its own list of the chip lacks them.
+    `spelling` is how assembly spells the types, where that is not A's name.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Mma:
     side: int = 0
     dtype_b: str = ""
     unlisted: bool = False
+    spelling: str = ""
 
     def __hash__(self) -> int:
         return hash(self.name)  # a choice looks rows up thousands of times
@@ -66,7 +68,7 @@ class Mma:
     @property
     def assembly_type(self) -> str:
         """A's type as AMD's assembly spells it: a key of Cycles."""
-        return _ASSEMBLY_TYPES[self.dtype]
+        return self.spelling or _ASSEMBLY_TYPES[self.dtype]
 
     def unit(self, extent: int) -> int:
         """The innermost part of a side of the operand tile."""
@@ -90,6 +92,9 @@ _BLOCKS = ((4, 16, 8), (16, 4, 32), (32, 2, 64))
 _SLOW = ((16, 1, 32), (32, 1, 64), *_BLOCKS)
 _FAST = ((16, 1, 16), (32, 1, 32), *_BLOCKS)
 _F64 = ((16, 1, 32), (4, 4, 16))
+_F8F6F4 = ((16, 1, 32), (32, 1, 64))
+# How CDNA4's assembly spells both types where fields of an instruction tell them.
+_ANY_F8 = "f8f6f4"
 _WMMA_32, _WMMA_16, _WMMA_8 = ((16, 1, 32),), ((16, 1, 16),), ((16, 1, 8),)
 
 
@@ -100,11 +105,12 @@ def _cycles(rows: tuple[tuple[int, int, int], ...], *kinds: str) -> Cycles:
 # R: as CDNA2, whose bf16 instructions of its own have twice the products.
 CDNA1_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32")
 CDNA2_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32") + _cycles(_F64, "f64")
-# The published peaks of CDNA4 follow from longer instructions of the same cycles.
+# The published peaks of CDNA4 follow from longer instructions of the same cycles, and of 8-bit
+# floats from those of twice the cycles that multiply four times as much.
 CDNA3_CYCLES = (
     _cycles(_FAST, "f16", "bf16", "i8", "fp8", "bf8") + _cycles(_SLOW, "f32") + _cycles(_F64, "f64")
 )
-CDNA4_CYCLES = CDNA3_CYCLES
+CDNA4_CYCLES = CDNA3_CYCLES + _cycles(_F8F6F4, _ANY_F8)
 RDNA3_CYCLES = _cycles(_WMMA_32, "f16", "bf16", "i8")
 # i8 and 8-bit floats at twice the rate of f16, as the published peaks say (389 TOP/s of i8).
 RDNA4_CYCLES = _cycles(_WMMA_16, "f16", "bf16") + _cycles(_WMMA_8, "i8", "fp8", "bf8")
@@ -144,13 +150,17 @@ def _rows(
     pairs: tuple[_Pair, ...],
     *shapes: tuple[int, int, int],
     unlisted: bool = False,
+    spelling: str = "",
 ) -> tuple[Mma, ...]:
-    """Every shape (m, n, k) for every pair of types; `prefix` is MFMA, WMMAR3 or WMMAR4."""
+    """Every shape (m, n, k) for every pair of types; `prefix` is MFMA, WMMAR3 or WMMAR4.
+
+    `spelling` is that of types in assembly, where A's does not tell it.
+    """
     found = []
     for a, b, iree in pairs:
         accumulator = "I32" if a == "i8" else "F32"
         for m, n, k in shapes:
-            busy = cycles_of(cycles, _ASSEMBLY_TYPES[a], m)
+            busy = cycles_of(cycles, spelling or _ASSEMBLY_TYPES[a], m)
             if busy is None:
                 raise ValueError(f"{prefix} of {a} with {m} rows: its cycles are in no table")
             mnemonic = f"v_{prefix[:4].lower()}_{accumulator.lower()}_{m}x{n}x{k}"
@@ -165,6 +175,7 @@ def _rows(
                     instruction=mnemonic,
                     subgroup_cycles=busy,
                     unlisted=unlisted,
+                    spelling=spelling,
                 )
             )
     return tuple(found)
@@ -222,6 +233,7 @@ CDNA4_MMA = (
     *_rows(CDNA4_CYCLES, "MFMA", _same("f32"), (16, 16, 4)),
     *_rows(CDNA4_CYCLES, "MFMA", _same("i8"), (16, 16, 64), (16, 16, 32)),
     *_rows(CDNA4_CYCLES, "MFMA", _F8_OCP, (16, 16, 32), (32, 32, 16)),
+    *_rows(CDNA4_CYCLES, "MFMA", _F8_OCP, (16, 16, 128), (32, 32, 64), spelling=_ANY_F8),
 )
 RDNA3_MMA = _rows(RDNA3_CYCLES, "WMMAR3", _same("f16", "bf16", "i8"), (16, 16, 16))
 RDNA4_MMA = _rows(RDNA4_CYCLES, "WMMAR4", (*_same("f16", "bf16", "i8"), *_F8_OCP), (16, 16, 16))

@@ -31,9 +31,10 @@ class Isa:
     of the matrix instructions, 0 on RDNA. `vgpr_encoding` is how many registers a kernel descriptor
     counts as one. `packed_ids` tells whether a lane's x, y and z in its workgroup start in one
     register. `transposed_read_bits` are the sizes of elements that lanes can read from LDS
-    transposed. `dots` are the types of which a lane multiplies 32 bits by 32 bits and adds the
-    products to a sum in one vector instruction. `not_executed` says why the virtual GPU does not
-    run such code; it is empty where it does.
+    transposed. `lds_load_bytes` is what a lane's load that writes to LDS brings, 0 where there is
+    none as wide as a vector. `dots` are the types of which a lane multiplies 32 bits by 32 bits and
+    adds the products to a sum in one vector instruction. `not_executed` says why the virtual GPU
+    does not run such code; it is empty where it does.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Isa:
     vgpr_encoding: int = 8
     packed_ids: bool = True
     transposed_read_bits: tuple[int, ...] = ()
+    lds_load_bytes: int = 0
     dots: tuple[str, ...] = ()
     not_executed: str = ""
 

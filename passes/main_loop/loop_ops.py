@@ -16,8 +16,9 @@ _VIEWS = (
 )
 # What may be moved: values of other values, and the memory operations named below.
 _MOVABLE = ("arith.", "affine.", "vector.", "index.")
+TRANSPOSED = "amdgpu.transpose_load"
 _READS = (
-    "amdgpu.transpose_load",
+    TRANSPOSED,
     "vector.transfer_read",
     "vector.load",
     "memref.load",

@@ -12,6 +12,8 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.dtypes import DTYPES as DTYPE_ROWS
 from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 from conv_compiler.targets.processors import host_processor
 from conv_compiler.verification.verify import verify
@@ -100,3 +102,30 @@ def test_composable_kernels_compute(target, words):
 def test_nvidia_takes_bf16(target):
     problem = ConvProblem(n=16, k=64, c=64, image=(8, 8), filter=(3, 3), dtype="f8E4M3FN")
     assert "bf16" in " ".join(compile(problem, target).main_kernel.mma)
+
+
+@pytest.mark.parametrize(
+    ("types", "instruction"),
+    in_turn(
+        [
+            {"dtype": "f8E4M3FN"},
+            {"dtype": "f8E5M2"},
+            {"dtype": "f16", "compute": "f8E5M2,f8E4M3FN"},
+            {"dtype": "bf16", "compute": "f8E4M3FN,f8E5M2"},
+        ],
+        ["16x16x128", "32x32x64"],
+    ),
+)
+def test_the_long_instructions_of_gfx950(types, instruction):
+    """Exact sums, with rests of tiles and windows: fields of the instruction tell both types."""
+    problem = ConvProblem(
+        n=8, k=60, c=72, image=(9, 8), filter=(3, 3), pad_low=(1, 1), stride=(2, 1), **types
+    )
+    wanted = StrategyRequest(name="implicit_gemm", tile=(64, 64, 128))
+    strategy = next(
+        one
+        for one in choose(problem, find_target("gfx950"), wanted, 2)
+        if f"_{instruction}_" in one.mma
+    )
+    report = verify(problem, "gfx950", strategy, device="vgpu-checked").require()
+    assert list(report.artifact.main_kernel.mma) == [f"v_mfma_f32_{instruction}_f8f6f4"]

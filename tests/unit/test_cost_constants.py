@@ -39,11 +39,13 @@ STRUCTURAL = {
         "LDS_BANKS": "the ISA's",
         "LDS_STEP_BYTES": "a multiple of all banks, and no measure",
         "TRANSPOSED_READ_BYTES": "the ISA's",
+        "WIDEST_READ_BYTES": "the ISA's",
         "LDS_LANES": "the ISA's",
         "DWORD": "bytes of a register of a lane",
         "LINE_BYTES": "a cache line of the chips",
         "PIECE_SIDES": "the powers of two up to the widest access",
     },
+    "gpu/lds_loads.py": {"TURNED_PIECES": "what divides all banks"},
     "gpu/pixel_products.py": {
         "ROWS": "the ISA's",
         "SHAPES": "the lanes of matrix instructions, the ISA's",

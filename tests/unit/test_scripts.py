@@ -27,6 +27,8 @@ CONDITIONS = {
     "pipelined",
     "interleaved",
     "lds-rows",
+    "lds-loads",
+    "through-registers",
     "along-k",
     "phases",
     "rows-stored",
@@ -127,7 +129,7 @@ def test_a_line_is_taken_where_its_conditions_hold():
     )
     assert set(plain.steps) < set(whole.steps)
     assert "iree-llvmgpu-prefetch-shared-memory{num-stages=3}" in whole.steps
-    ours = ("skip-taps", "join-stores", "pad-k-steps", "interleave", "shorten-loop")
+    ours = ("skip-taps", "load-to-lds", "join-stores", "pad-k-steps", "interleave", "shorten-loop")
     assert whole.ours == ours
     before, behind = whole.steps.index("@entry_skip_taps"), whole.steps.index("@entry_iterations")
     assert any("prefetch" in step for step in whole.steps[before:behind])
@@ -136,9 +138,10 @@ def test_a_line_is_taken_where_its_conditions_hold():
         "entry_threads",
         "entry_reads",
         "entry_skip_taps",
+        "entry_load_to_lds",
         "entry_iterations",
     )
     cuda = read_pipeline("gpu_matrix", {"cuda": True, "pipelined": True}, stages=2)
     assert not [step for step in cuda.steps if "rocdl" in step or "prefetch" in step]
     with pytest.raises(KeyError, match="stages"):
-        read_pipeline("gpu_matrix", {"rocm": True, "pipelined": True})
+        read_pipeline("gpu_matrix", {"rocm": True, "pipelined": True, "through-registers": True})

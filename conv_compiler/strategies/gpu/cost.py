@@ -18,7 +18,7 @@ from conv_compiler.strategies.gpu.instruction_counts import (
     saves_a_kernel,
     vector_counts,
 )
-from conv_compiler.strategies.gpu.lds_copies import DWORD, lds_bytes
+from conv_compiler.strategies.gpu.lds_copies import DWORD, tiling_lds_bytes
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_seconds, sums_of_tiling
 from conv_compiler.strategies.gpu.tilings import tiles, vector_threads
 from conv_compiler.targets.f8 import operand_bytes
@@ -80,7 +80,7 @@ def _matrix_kernel(
         workgroups=tiles(problem, tiling) * split_k,
         waves=math.prod(tiling.subgroups),
         vgprs=mma_vgprs(problem, target, tiling, mma),
-        lds_bytes=lds_bytes(mma, tiling.workgroup, operand_bytes(problem, target)),
+        lds_bytes=tiling_lds_bytes(mma, tiling, operand_bytes(problem, target)),
         dies=_dies(chip, split_k),
     )
 

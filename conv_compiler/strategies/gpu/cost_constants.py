@@ -226,6 +226,23 @@ class LdsCopies:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LdsLoads:
+    """Main loops whose loads write to LDS."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.CHOSEN,
+        text="machine code for gfx950, f16, 128x128x32 with four waves: two to four buffers",
+    )
+
+    # Tiles of each operand in LDS, a buffer each.
+    buffered_tiles: tuple[int, ...] = (4, 3, 2)
+    # A load is waited for so many iterations less behind it than there are buffers.
+    early_wait_iterations: float = 1.5
+    # Vector instructions of a load that may bring no pixel, in place of zeros in registers.
+    tested_load_instructions: float = 2
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reduction:
     """How the kernel that adds partial sums is cut."""
 
@@ -391,6 +408,7 @@ SPLITS = SplitSearch()
 SEARCH = TilingSearch()
 TILES = Tiles()
 COPIES = LdsCopies()
+LDS_LOADS = LdsLoads()
 REDUCTION = Reduction()
 DEPTHWISE = DepthwiseInstructions()
 DEPTHWISE_SEARCH = DepthwiseSearch()
@@ -410,6 +428,7 @@ GROUPS = (
     SEARCH,
     TILES,
     COPIES,
+    LDS_LOADS,
     REDUCTION,
     DEPTHWISE,
     DEPTHWISE_SEARCH,

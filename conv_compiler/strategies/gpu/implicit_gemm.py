@@ -13,7 +13,7 @@ from conv_compiler.strategies.gpu.cost_constants import SEARCH, SPLITS
 from conv_compiler.strategies.gpu.gemm_kind import GemmKind, gpu_tiling
 from conv_compiler.strategies.gpu.implicit_gemm_schedule import mma_schedule
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, filled_parts, iterations
+from conv_compiler.strategies.gpu.loop_order import filled_parts, is_interleaved, iterations
 from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.search import Rough, full_splits, rough_cycles
@@ -22,7 +22,7 @@ from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
     other_copies,
-    reads_transposed,
+    transposed_sides,
 )
 from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, Promises
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -113,11 +113,12 @@ class ImplicitGemm(GemmKind):
             instruction=mma_of(target, tiling).instruction,
             iterations=count,
             is_pipelined=tiling.stages > 1 and count > tiling.stages,
-            is_interleaved=tiling.stages == INTERLEAVED_STAGES,
+            is_interleaved=is_interleaved(tiling),
             keeps_loop=target.backend == "rocm",
             keeps_tail=not masked,
             reads_transposed=not one.script
-            and reads_transposed(wgrad, target, mma_of(target, tiling), tiling),
+            and any(transposed_sides(wgrad, target, mma_of(target, tiling), tiling)),
+            loads_to_lds=tiling.loads_to_lds,
         )
 
     def prefer(

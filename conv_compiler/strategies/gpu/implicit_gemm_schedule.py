@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING, transposed_padding
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_gemm_k
+from conv_compiler.strategies.gpu.loop_order import along_gemm_k, is_interleaved
 from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import (
@@ -23,7 +23,7 @@ from conv_compiler.strategies.gpu.stored_sums import (
     stores_result,
 )
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
-from conv_compiler.strategies.gpu.tilings import reads_transposed
+from conv_compiler.strategies.gpu.tilings import transposed_sides
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -55,9 +55,9 @@ class Entries:
     """The entries of one kernel: which steps of the script run, with which sizes.
 
     `stores` tells whether an op of its own stores the sums, as the result or in its order.
-    `along_k` tells whether threads copy operands a and b along gemm_k. With `transposed` lanes read
-    both from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind the
-    last pixel, or empty.
+    `along_k` tells whether threads copy operands a and b along gemm_k, `transposed` whether lanes
+    read them from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind
+    the last pixel, or empty.
     """
 
     mma: Mma
@@ -66,7 +66,7 @@ class Entries:
     stores: bool
     masks: bool
     along_k: tuple[bool, bool]
-    transposed: bool
+    transposed: tuple[bool, bool]
     unmasked: str
 
     def workgroup(self, s: Sequence) -> None:
@@ -88,8 +88,9 @@ class Entries:
         (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
         if store:
             s.include(store_pack_sequence(self.mma), *store, results=PACKED)
-        if self.transposed:
-            (packed,) = s.include("rows_innermost", packed, results=PACKED)
+        for side, transposed in zip("ab", self.transposed, strict=True):
+            if transposed:
+                (packed,) = s.include(f"rows_innermost_{side}", packed, results=PACKED)
         (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
         k_steps = self.tiling.workgroup[2] // self.mma.k
         s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
@@ -101,10 +102,11 @@ class Entries:
         copies = s.include("operand_copies", results=2 * ANY_OP)
         sides = ((self.mma.m, self.tiling.copy_a), (self.mma.n, self.tiling.copy_b))
         loops: list[ir.Value] = []
-        for copy, (side, piece), along_k in zip(copies, sides, self.along_k, strict=True):
+        ways = zip(self.along_k, self.transposed, strict=True)
+        for copy, (side, piece), (along_k, transposed) in zip(copies, sides, ways, strict=True):
             name = (
                 transposed_threads_sequence(with_pixel=pixel)
-                if self.transposed
+                if transposed
                 else threads_sequence(self.mma, side, with_pixel=pixel, along_k=along_k)
             )
             loops += s.include(name, copy, *piece, results=ANY_OP)
@@ -139,12 +141,12 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         stores=(direct and not (masks and is_sum))
         or stores_parts_in_order(problem, target, tiling, strategy.split_k),
         along_k=copied_along_k(problem, target, tiling),
-        transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
+        transposed=transposed_sides(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
     )
-    interleaved = tiling.stages == INTERLEAVED_STAGES
-    padding = LDS_ROW_PADDING
-    if entries.transposed:
+    interleaved, to_lds = is_interleaved(tiling), tiling.loads_to_lds
+    padding = 0 if to_lds else LDS_ROW_PADDING
+    if all(entries.transposed) and not to_lds:
         padding = transposed_padding(entries.mma.m * operand_bytes(problem, target))
     checked = is_checked(problem, tiling, strategy)
     table = None if strategy.script else tap_table(problem, tiling, strategy.split_k)
@@ -160,6 +162,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "rows-stored": (entries.stores or masks) and has_rows_innermost(problem),
             "along-k": any(entries.along_k),
             "phases": table is not None,
+            "lds-loads": to_lds,
+            "through-registers": not to_lds,
         },
         stages=tiling.stages,
         lds_padding_bits=8 * padding,
@@ -181,7 +185,10 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         strategy.script,
         fixed=(LOOP_CHECK,) * checked,
     )
-    options = {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
+    options: dict[str, dict[str, Any]] = {
+        "load-to-lds": {"buffers": tiling.stages, "turned": not all(entries.transposed)}
+    }
+    options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     behind = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)
     return Schedule(
         roles=roles_of(problem, target, strategy, info),
@@ -216,9 +223,10 @@ def mma_sequence(mma: Mma) -> str:
 def copied_along_k(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[bool, bool]:
     """Whether adjacent threads copy operands a and b along all k steps of a tile.
 
-    They do where the operand is contiguous along gemm_k and there are several k steps.
+    They do where the operand is contiguous along gemm_k and there are several k steps, but not
+    where loads write to LDS, in its order.
     """
-    has_steps = tiling.workgroup[2] > mma_of(target, tiling).k
+    has_steps = tiling.workgroup[2] > mma_of(target, tiling).k and not tiling.loads_to_lds
     along_a, along_b = along_gemm_k(problem, target)
     return has_steps and along_a > 1, has_steps and along_b > 1
 

@@ -12,13 +12,25 @@ from typing import TYPE_CHECKING
 from conv_compiler.model.counts import Counts, KernelCounts, counted, total
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.address_costs import address_costs
-from conv_compiler.strategies.gpu.cost_constants import LOAD_DISTANCE, LOOP, OUTSIDE, REGISTERS
+from conv_compiler.strategies.gpu.cost_constants import (
+    LDS_LOADS,
+    LOAD_DISTANCE,
+    LOOP,
+    OUTSIDE,
+    REGISTERS,
+)
 from conv_compiler.strategies.gpu.lds_copies import DWORD
-from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, iterations
+from conv_compiler.strategies.gpu.loop_order import (
+    INTERLEAVED_STAGES,
+    is_interleaved,
+    iterations,
+    runs_ahead,
+)
 from conv_compiler.strategies.gpu.loop_terms import Iteration, main_loop
 from conv_compiler.strategies.gpu.phase_taps import mean_iterations
 from conv_compiler.strategies.gpu.stored_sums import stores_result
 from conv_compiler.strategies.gpu.tail_masking import is_cdna, tail_of
+from conv_compiler.strategies.gpu.tilings import transposed_sides
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
@@ -32,7 +44,7 @@ def mma_counts(
 ) -> KernelCounts:
     """What a wave of the matrix kernel executes."""
     loop = main_loop(problem, target, tiling, mma, tail_of(problem, target, tiling, split_k))
-    interleaved = tiling.stages >= INTERLEAVED_STAGES
+    interleaved = runs_ahead(tiling)
     direct = saves_a_kernel(problem, target, tiling, split_k)
     stored_bytes = problem.result_type.bytes if direct else DWORD
     return KernelCounts(
@@ -41,6 +53,8 @@ def mma_counts(
         outside=_outside(problem, target, tiling, loop, stored_bytes),
         load_distance=_distance(problem, target, tiling, loop),
         interleaved=interleaved,
+        # Transposed ones are twice as many, and some of them come late (430 cycles, not 370).
+        reads_ahead=tiling.loads_to_lds and not all(transposed_sides(problem, target, mma, tiling)),
         source="predicted",
     )
 
@@ -58,7 +72,7 @@ def _outside(
     if _is_held_to_code(problem, target):
         valu = OUTSIDE.stored_sum_instructions * sums + OUTSIDE.start_instructions
     # An interleaved loop loads one tile past its last.
-    interleaved = tiling.stages >= INTERLEAVED_STAGES
+    interleaved = is_interleaved(tiling)
     past_end = total((loop.compute, loop.store)).line_bytes if interleaved else 0.0
     return counted(
         valu=valu,
@@ -72,6 +86,8 @@ def _outside(
 
 def _distance(problem: ConvProblem, target: Target, tiling: GpuTiling, loop: Iteration) -> float:
     """Iterations between a load and the wait for it."""
+    if tiling.loads_to_lds:
+        return tiling.stages - LDS_LOADS.early_wait_iterations
     if tiling.stages >= INTERLEAVED_STAGES:
         return LOAD_DISTANCE.interleaved_iterations
     if _is_held_to_code(problem, target):
@@ -114,8 +130,10 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     threads = subgroups_m * subgroups_n * lanes
     fragments = (m // subgroups_m + n // subgroups_n) * mma.k * size / lanes / DWORD
     loads = (m + n) * k * size / threads / DWORD
-    interleaved = tiling.stages >= INTERLEAVED_STAGES
+    interleaved = runs_ahead(tiling)
     steps, held = (k // mma.k, 2) if interleaved else (2, 1)
+    if tiling.loads_to_lds:  # fragments of two iterations, and no loads
+        steps, held = 2 * steps, 0
     sums = m * n / threads
     if rank_facts(target).accumulators_apart:
         others = math.ceil(steps * fragments + held * loads) + REGISTERS.other_registers

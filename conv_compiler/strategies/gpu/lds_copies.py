@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from conv_compiler.strategies.gpu.cost_constants import COPIES
 
 if TYPE_CHECKING:
+    from conv_compiler.strategies.strategy import GpuTiling
     from conv_compiler.targets import Mma
 
 Pair: TypeAlias = tuple[int, int]
@@ -25,6 +26,8 @@ Pair: TypeAlias = tuple[int, int]
 LDS_ROW_PADDING = 8
 # What a lane has of one transposed read.
 TRANSPOSED_READ_BYTES = 8
+# The widest read.
+WIDEST_READ_BYTES = 16
 # The ISA's: banks of a dword, and the lanes of a wave-instruction that writes (docs/vgpu.md).
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
 # More than a tile's k step has of LDS, and a multiple of all banks.
@@ -234,6 +237,14 @@ def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
     row_bytes = mma.unit(mma.k) * size  # of gemm_k side by side
     rows = (tile[0] + tile[1]) * tile[2] * size // row_bytes
     return rows * (row_bytes + LDS_ROW_PADDING)
+
+
+def tiling_lds_bytes(mma: Mma, tiling: GpuTiling, size: int) -> int:
+    """`lds_bytes` of a tiling. Loads that write to LDS need rows without padding, in buffers."""
+    if tiling.loads_to_lds:
+        m, n, k = tiling.workgroup
+        return tiling.stages * (m + n) * k * size
+    return lds_bytes(mma, tiling.workgroup, size)
 
 
 @dataclass(frozen=True, kw_only=True)

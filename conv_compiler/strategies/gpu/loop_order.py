@@ -122,12 +122,23 @@ def filled_parts(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> int:
 
 def with_stages(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> GpuTiling:
     """The tiling with a software pipeline for which a part has enough iterations."""
-    if (
-        tiling.stages < INTERLEAVED_STAGES
-        or iterations(problem, tiling, split_k) >= INTERLEAVED_ITERATIONS
-    ):
+    count = iterations(problem, tiling, split_k)
+    if tiling.loads_to_lds:
+        return replace(tiling, stages=min(tiling.stages, count))
+    if tiling.stages < INTERLEAVED_STAGES or count >= INTERLEAVED_ITERATIONS:
         return tiling
     return replace(tiling, stages=PLAIN_STAGES)
+
+
+def is_interleaved(tiling: GpuTiling) -> bool:
+    """Whether `passes/interleave.py` orders the main loop."""
+    return tiling.stages == INTERLEAVED_STAGES and not tiling.loads_to_lds
+
+
+def runs_ahead(tiling: GpuTiling) -> bool:
+    """Whether the pipes of a workgroup work at the same time in its main loop: it is interleaved,
+    or written by `passes/load_to_lds.py`."""
+    return tiling.stages >= INTERLEAVED_STAGES or tiling.loads_to_lds
 
 
 @lru_cache(maxsize=4096)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import Counts, counted
 from conv_compiler.strategies.gpu.address_costs import address_costs
-from conv_compiler.strategies.gpu.cost_constants import LOOP, LoopInstructions
+from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, LOOP, LoopInstructions
 from conv_compiler.strategies.gpu.lds_copies import (
     DWORD,
     TRANSPOSED_READ_BYTES,
+    WIDEST_READ_BYTES,
     Copy,
     Item,
     LdsRow,
@@ -29,15 +30,12 @@ from conv_compiler.strategies.gpu.lds_copies import (
     transposed_padding,
     width_class,
 )
-from conv_compiler.strategies.gpu.loop_order import (
-    INTERLEAVED_STAGES,
-    along_gemm_k,
-)
+from conv_compiler.strategies.gpu.loop_order import along_gemm_k, runs_ahead
 from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
 from conv_compiler.strategies.gpu.tilings import (
     counts_halves,
-    reads_transposed,
+    transposed_sides,
     writes_single_elements,
 )
 from conv_compiler.targets.f8 import operand_bytes
@@ -81,7 +79,7 @@ class LoopTerms:
     def __init__(self, problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> None:
         self.problem, self.target, self.tiling, self.mma = problem, target, tiling, mma
         self.size, self.lanes = operand_bytes(problem, target), target.subgroup_size
-        self.transposed = reads_transposed(problem, target, mma, tiling)
+        self.transposed = transposed_sides(problem, target, mma, tiling)
         self.a, self.b = self._copies()
         self.image = self.a if tiling.taps_in_rows else self.b
         self.gradient = self.b if tiling.taps_in_rows else self.a
@@ -91,7 +89,6 @@ class LoopTerms:
         problem, tiling = self.problem, self.tiling
         m, n, k = tiling.workgroup
         threads = math.prod(tiling.subgroups) * self.lanes, self.lanes
-        item, in_row = Item(self.size, counts_halves(self.target)), self.mma.unit(self.mma.k)
         channels = adjacent_channels(problem, tiling.merged_groups)
         along_a, along_b = along_gemm_k(problem, self.target)
         pitch = pitches(problem)
@@ -114,23 +111,27 @@ class LoopTerms:
             (m, self.mma.m, tiling.copy_a, memory_a),
             (n, self.mma.n, tiling.copy_b, memory_b),
         )
-        if self.transposed:
-            a, b = (
-                self._transposed_copy(unit, piece, memory, (side, k), threads)
-                for side, unit, piece, memory in sides
-            )
-            return a, b
         a, b = (
-            copy_of(
-                (side, k),
-                piece,
-                memory,
-                threads,
-                LdsRow.of(in_row, item, (side, k), memory.adjacent),
-            )
-            for side, _, piece, memory in sides
+            self._transposed_copy(unit, piece, memory, (side, k), threads)
+            if transposed
+            else self._plain_copy(piece, memory, (side, k), threads)
+            for (side, unit, piece, memory), transposed in zip(sides, self.transposed, strict=True)
         )
         return a, b
+
+    def _plain_copy(self, piece: Pair, memory: Memory, tile: Pair, threads: Pair) -> Copy:
+        """The copy of an operand that lanes read as it is.
+
+        A load that writes to LDS reads one k step of rows, as a transposed one does of rows.
+        """
+        item, in_row = Item(self.size, counts_halves(self.target)), self.mma.unit(self.mma.k)
+        whole = copy_of(
+            tile, piece, memory, threads, LdsRow.of(in_row, item, tile, memory.adjacent)
+        )
+        if not self.tiling.loads_to_lds:
+            return whole
+        found = copy_of(tile, piece, memory, threads, LdsRow(in_row, item, padding=0))
+        return replace(found, line_bytes=whole.line_bytes)
 
     def _transposed_copy(
         self, unit: int, piece: Pair, memory: Memory, tile: Pair, threads: Pair
@@ -184,14 +185,18 @@ class LoopTerms:
         """LDS reads: bytes of all fragments of a lane over those of one instruction's smaller."""
         mma, (own_m, own_n) = self.mma, self._instructions
         a_lane = mma.k * self.size / self.lanes
-        fragments = (own_m * mma.m + own_n * mma.n) * a_lane
-        fragment = min(mma.m, mma.n) * a_lane
-        if self.transposed:
-            fragment = TRANSPOSED_READ_BYTES
-        return {f"lds_reads_{width_class(fragment)}": fragments * self._steps / fragment}
+        whole = min(min(mma.m, mma.n) * a_lane, WIDEST_READ_BYTES)
+        found: dict[str, float] = {}
+        for rows, transposed in zip((own_m * mma.m, own_n * mma.n), self.transposed, strict=True):
+            width = TRANSPOSED_READ_BYTES if transposed else whole
+            name = f"lds_reads_{width_class(width)}"
+            found[name] = found.get(name, 0.0) + rows * a_lane * self._steps / width
+        return found
 
     def lds_writes(self) -> Counts:
         """LDS writes of both copies by their width, and the cycles of all lanes' conflicts."""
+        if self.tiling.loads_to_lds:  # as wide as they are, and without a second barrier
+            return counted(lds_writes_16=self.a.loads + self.b.loads)
         writes = {4: 0, 8: 0, 16: 0}
         for copy in (self.a, self.b):
             writes[copy.write_bytes] += copy.writes
@@ -226,7 +231,7 @@ class LoopTerms:
         each = address_costs(self.problem, loops, tiling.taps_in_rows, costs)
         found = a.rows * each.a + b.rows * each.b
         is_counted = tiling.inside == ("n",) and tiling.merged_groups == 1
-        if tiling.stages >= INTERLEAVED_STAGES and is_counted:
+        if runs_ahead(tiling) and is_counted:
             found -= costs.interleaved_saved_instructions
             found -= costs.interleaved_saved_row_instructions * (a.rows + b.rows)
         return found
@@ -251,13 +256,19 @@ class LoopTerms:
         problem = self.problem
         leaves = any((*problem.pad_low, *problem.pad_high))
         flat_tail = tail.is_masked and not self.tiling.outside
-        return self.image.dwords if leaves or flat_tail else 0.0
+        return self._zeros(self.image) if leaves or flat_tail else 0.0
+
+    def _zeros(self, copy: Copy) -> float:
+        """Vector instructions that put zeros where there are no pixels."""
+        if self.tiling.loads_to_lds:
+            return copy.loads * LDS_LOADS.tested_load_instructions
+        return copy.dwords
 
     def tail_zeros(self, tail: Tail) -> float:
         """Registers of the operand that gets zeros where there are no pixels."""
         if not tail.is_masked:
             return 0.0
-        return {"a": self.b, "b": self.a}.get(tail.unmasked, self.gradient).dwords
+        return self._zeros({"a": self.b, "b": self.a}.get(tail.unmasked, self.gradient))
 
     def tail_tests(self, tail: Tail, costs: LoopInstructions) -> float:
         """Rows of both operands x the test whether there is a pixel."""
@@ -284,4 +295,4 @@ class LoopTerms:
         channels = self.problem.k * tiling.merged_groups
         if tiling.taps_in_rows or channels % tiling.workgroup[0] == 0:
             return 0.0
-        return self.gradient.dwords + costs.tail_row_instructions * self.gradient.rows
+        return self._zeros(self.gradient) + costs.tail_row_instructions * self.gradient.rows

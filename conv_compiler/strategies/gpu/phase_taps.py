@@ -35,6 +35,8 @@ def tap_table(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> TapTable
     """
     if split_k > 1 or tiling.merged_groups > 1 or tiling.taps_in_rows or not tiling.mma:
         return None
+    if tiling.loads_to_lds:  # its loop has all iterations
+        return None
     if not isinstance(problem, EquivalentWgrad) or problem.of.direction != "bwd_data":
         return None
     outside = tuple(loop for loop in tiling.outside if loop != BATCH_CHUNKS)

@@ -16,9 +16,8 @@ from conv_compiler.model.launch import Launch, resident
 from conv_compiler.strategies.gpu.address_costs import Addresses, address_costs
 from conv_compiler.strategies.gpu.cost_constants import SPLITS
 from conv_compiler.strategies.gpu.instruction_counts import mma_vgprs
-from conv_compiler.strategies.gpu.lds_copies import lds_bytes
+from conv_compiler.strategies.gpu.lds_copies import tiling_lds_bytes
 from conv_compiler.strategies.gpu.loop_order import (
-    INTERLEAVED_STAGES,
     ReductionLoops,
     along_gemm_k,
     chip_forms,
@@ -26,6 +25,7 @@ from conv_compiler.strategies.gpu.loop_order import (
     filled_parts,
     form_iterations,
     gemm_k,
+    runs_ahead,
     summed_length,
 )
 from conv_compiler.strategies.gpu.loop_terms import main_loop
@@ -81,7 +81,7 @@ def rough_cycles(
     cycles = busy + max(0, alone - busy) / residents.
     """
     chip = rank_facts(target)
-    interleaved = tiling.stages >= INTERLEAVED_STAGES
+    interleaved = runs_ahead(tiling)
     shared, waves = _shared(problem, target, tiling, mma), math.prod(tiling.subgroups)
     per_simd = -(-waves // chip.simds)
     rows_a, rows_b = _rows(problem, target, tiling)
@@ -109,7 +109,7 @@ def _shared(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -
         workgroups=1,
         waves=waves,
         vgprs=mma_vgprs(problem, target, tiling, mma),
-        lds_bytes=lds_bytes(mma, tiling.workgroup, operand_bytes(problem, target)),
+        lds_bytes=tiling_lds_bytes(mma, tiling, operand_bytes(problem, target)),
     )
     # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
     pipes = unit_cycles(one.compute, chip.simds, launch, chip)
@@ -117,7 +117,7 @@ def _shared(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -
     vector = pipes.pop("VALU")
     per_simd = -(-waves // chip.simds)
     serial = 0.0
-    if tiling.stages < INTERLEAVED_STAGES:
+    if not runs_ahead(tiling):
         valu = chip.valu_cycles * one.compute.valu_slots
         serial = per_simd * (one.compute.matrix_cycles + valu)
         serial += pipes["LDS"] / chip.simds
@@ -165,7 +165,7 @@ def full_splits(
     """
     choices = split_choices(problem, target, tiling, most)
     one_each = rank_facts(target).units / tiles(problem, tiling)
-    interleaved = tiling.stages >= INTERLEAVED_STAGES
+    interleaved = runs_ahead(tiling)
     wanted = (SPLITS.full_workgroups, 1) if interleaved else (SPLITS.full_workgroups,)
     near = (min(choices, key=lambda split_k: abs(split_k - n * one_each)) for n in wanted)
     return tuple(dict.fromkeys(near))
@@ -186,7 +186,7 @@ def split_choices(problem: ConvProblem, target: Target, tiling: GpuTiling, most:
         length = -(-gemm_k(problem, tiling.taps_in_rows) // tiling.workgroup[2])
     wanted = {1}
     tried = SPLITS.tried_workgroups
-    if tiling.stages >= INTERLEAVED_STAGES:
+    if runs_ahead(tiling):
         tried += SPLITS.interleaved_tried_workgroups
     for workgroups in tried:
         split_k = max(1, min(most, chip.units * workgroups // grid, length // 2))

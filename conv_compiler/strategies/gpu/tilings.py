@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.cost_constants import TILES
 from conv_compiler.strategies.gpu.lds_copies import Item, Share, copy_pieces, lds_bytes
+from conv_compiler.strategies.gpu.lds_loads import loading_to_lds
 from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES, along_gemm_k
 from conv_compiler.strategies.strategy import GpuTiling
 from conv_compiler.targets.f8 import multiplied, operand_bytes
@@ -116,6 +117,10 @@ def other_copies(
         pairs.append((a, b))
     for copy_a, copy_b in dict.fromkeys(pairs):
         yield replace(tiling, copy_a=copy_a, copy_b=copy_b)
+    # A tile of gemm_k of several pixels is read in other pieces than it has along gemm_k.
+    one_pixel = tiling.inside == ("n",) or math.prod(problem.out_image) == 1
+    if one_pixel or max(share.adjacent[1] for share in shares) == 1:
+        yield from loading_to_lds(target, mma, tiling, shares, size)
 
 
 def counts_halves(target: Target) -> bool:
@@ -154,6 +159,18 @@ def reads_transposed(problem: ConvProblem, target: Target, mma: Mma, tiling: Gpu
     each."""
     along_k = {tiling.copy_a[1], tiling.copy_b[1]}
     return along_k == {1} and can_read_transposed(problem, target, mma)
+
+
+def transposed_sides(
+    problem: ConvProblem, target: Target, mma: Mma, tiling: GpuTiling
+) -> tuple[bool, bool]:
+    """Whether lanes read operands a and b from LDS transposed; each by itself where loads write
+    to LDS."""
+    if tiling.loads_to_lds:
+        a, b = (along == 1 for along in along_gemm_k(problem, target))
+        return a, b
+    both = reads_transposed(problem, target, mma, tiling)
+    return both, both
 
 
 def can_have_taps_in_rows(problem: ConvProblem, target: Target) -> bool:

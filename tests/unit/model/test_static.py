@@ -382,3 +382,14 @@ def test_waits(name, operand, lanes, left):
 )
 def test_waits_for_lds(name, operand, lanes, left):
     assert lds_in_flight(Instruction(address=0, name=name, operands=(operand,)), lanes) == left
+
+
+def test_a_load_that_writes_to_lds_counts_as_both():
+    loads = from_text(
+        "buffer_load_dwordx4 v1, s[0:3], 0 offen lds\nglobal_load_lds_dword v[0:1], off"
+    )
+    wide, narrow = (classify(one, "gfx950", 64) for one in loads)
+    assert (wide.loads, wide.lds_writes_16, wide.load_dwords) == (1, 1, 4)
+    assert (narrow.loads, narrow.lds_writes_4) == (1, 1)
+    plain = classify(from_text("buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen")[0], "gfx950", 64)
+    assert (plain.loads, plain.lds_writes) == (1, 0)
