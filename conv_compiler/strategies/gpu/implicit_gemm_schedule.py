@@ -17,8 +17,8 @@ from conv_compiler.strategies.gpu.loop_order import INTERLEAVED_STAGES, along_ge
 from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import (
+    has_lines,
     has_rest,
-    has_rows_innermost,
     stores_parts_in_order,
     stores_result,
 )
@@ -57,7 +57,7 @@ class Entries:
     `stores` tells whether an op of its own stores the sums, as the result or in its order.
     `along_k` tells whether threads copy operands a and b along gemm_k. With `transposed` lanes read
     both from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind the
-    last pixel, or empty.
+    last pixel, or empty. With `columns` a lane's sums are adjacent columns, not rows.
     """
 
     mma: Mma
@@ -68,6 +68,7 @@ class Entries:
     along_k: tuple[bool, bool]
     transposed: bool
     unmasked: str
+    columns: bool
 
     def workgroup(self, s: Sequence) -> None:
         """Tile the grid; operands and, under a store, the contraction move into it."""
@@ -90,7 +91,7 @@ class Entries:
             s.include(store_pack_sequence(self.mma), *store, results=PACKED)
         if self.transposed:
             (packed,) = s.include("rows_innermost", packed, results=PACKED)
-        (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
+        (mma,) = s.include(mma_sequence(self.mma, columns=self.columns), packed, results=ANY_OP)
         k_steps = self.tiling.workgroup[2] // self.mma.k
         s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
 
@@ -141,6 +142,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         along_k=copied_along_k(problem, target, tiling),
         transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
+        columns=tiling.channels_outside and mma_of(target, tiling).has_adjacent_rows,
     )
     interleaved = tiling.stages == INTERLEAVED_STAGES
     padding = LDS_ROW_PADDING
@@ -157,7 +159,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "unmasked": bool(entries.unmasked),
             "pipelined": tiling.stages > 1,
             "interleaved": interleaved,
-            "rows-stored": (entries.stores or masks) and has_rows_innermost(problem),
+            "rows-stored": (entries.stores or masks) and has_lines(problem, tiling),
             "along-k": any(entries.along_k),
             "phases": table is not None,
         },
@@ -194,7 +196,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
 
 def workgroups_sequence(target: Target, tiling: GpuTiling) -> str:
     """The sequence that makes the grid: its axes, and parts first where the L2 is divided."""
-    axes = "sgmtn" if tiling.taps_outside else "sgmn"
+    axes = "sgmtn" if tiling.taps_outside or tiling.channels_outside else "sgmn"
     return f"workgroups_{axes}" + "_parts_first" * (rank_facts(target).l2_parts > 1)
 
 
@@ -208,9 +210,10 @@ def store_pack_sequence(mma: Mma) -> str:
     return f"pack_{mma.m}x{mma.n}"
 
 
-def mma_sequence(mma: Mma) -> str:
-    """The sequence that makes instructions of the packed contraction."""
-    return f"to_{mma.name.lower()}"
+def mma_sequence(mma: Mma, *, columns: bool = False) -> str:
+    """The sequence that makes instructions of the packed contraction; with `columns` a lane has
+    adjacent columns of a row."""
+    return f"to_{mma.name.lower()}" + "_columns" * columns
 
 
 def copied_along_k(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[bool, bool]:

@@ -34,6 +34,17 @@ def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
     )
 
 
+def has_columns_apart(problem: ConvProblem, target: Target) -> bool:
+    """Whether taps are the result's innermost axis, and channels lie elsewhere in it.
+
+    They are result pixels and images, of `fwd` and `bwd_data` with a result that is channels first
+    and an image that is not. A tile of the pixels of one image is then stored in whole lines.
+    """
+    letters = problem.layout_row.grouped.weight
+    is_apart = letters.endswith("*") and not letters.endswith("C*")
+    return is_apart and math.prod(problem.filter) > 1 and along_gemm_k(problem, target)[1] > 1
+
+
 @lru_cache(maxsize=256)
 def summed_forms(problem: ConvProblem, taps_in_rows: bool = False) -> tuple[ReductionLoops, ...]:
     """The orders of the summed loops; each outer part has more than one iteration.
