@@ -21,7 +21,7 @@ from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
-from conv_compiler.ir.loop_nest import Index, erase_if_dead, find_nests, replace_nest
+from conv_compiler.ir.loop_nest import Index, find_nests, replace_nest
 from conv_compiler.passes.implicit_gemm_parts.contraction import unpadded
 from conv_compiler.passes.implicit_gemm_parts.transposed_copy import CopyShape, transposed_copy
 

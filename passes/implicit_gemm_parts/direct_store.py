@@ -70,7 +70,7 @@ def stored_axes(
         names=names,
         extents=tuple(math.prod(sizes[loop] for loop in loops) for _, loops in runs),
         loops=tuple(tuple(sizes)[first:end] for first, end in cuts),
-        channels_first=channels_outside or len(columns) > 1 and columns[0] == "c",
+        channels_first=channels_outside or (len(columns) > 1 and columns[0] == "c"),
     )
 
 

@@ -99,7 +99,6 @@ def _by_columns(source: Source, columns: _Columns) -> _Roles:
     inner, units = _innermost(source), columns.units
     ones = [pixel for pixel in last_part if pixel is not inner]
     taps = sorted((pixel for pixel in source.pixels if pixel is not inner), key=_axis)
-    windows = [tap.window for tap in taps]
     outside = [pixel for part in outer for pixel in part]
     last = [*(1 for _ in (*ones, *units)), inner.size]
     sizes = [pixel.size for pixel in outside]

@@ -124,6 +124,9 @@ class RankSlack:
 
     serial_share: float = 0.25
     interleaved_share: float = 0.1
+    # Of a kernel that reads single elements along gemm_k, and of the kernel that puts its result in
+    # place: 1.8 to 6.0 times as long as predicted, for 9 layers in a first look.
+    single_elements_factor: float = 3.5
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu import loop_order, ranking, tilings
+from conv_compiler.strategies.gpu.channels_last import copied
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost_constants import SLACK
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -40,7 +42,10 @@ class GemmKind(StrategyKind):
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by the performance model."""
-        return predict(wgrad, target, gpu_tiling(one), one.split_k)
+        seconds = predict(wgrad, target, gpu_tiling(one), one.split_k)
+        if target.backend == "rocm" and copied(wgrad) is not None:
+            seconds *= SLACK.single_elements_factor
+        return seconds
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""

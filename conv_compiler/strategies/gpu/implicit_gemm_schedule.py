@@ -58,6 +58,7 @@ class Entries:
     `along_k` tells whether threads copy operands a and b along gemm_k. With `transposed` lanes read
     both from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind the
     last pixel, or empty. With `columns` a lane's sums are adjacent columns, not rows.
+    `moves_none` tells that a workgroup stores its sums as they are, so that IREE drops the op.
     """
 
     mma: Mma
@@ -69,6 +70,7 @@ class Entries:
     transposed: bool
     unmasked: str
     columns: bool
+    moves_none: bool
 
     def workgroup(self, s: Sequence) -> None:
         """Tile the grid; operands and, under a store, the contraction move into it."""
@@ -85,7 +87,7 @@ class Entries:
     def k_loop(self, s: Sequence) -> None:
         """Pack to the instruction's shape, make instructions, and loop over gemm_k."""
         pixel = "q" if self.tiling.outside else ""
-        contraction, *store = self._ops(s)
+        contraction, *store = self._ops(s, in_grid=True)
         (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
         if store:
             s.include(store_pack_sequence(self.mma), *store, results=PACKED)
@@ -115,9 +117,9 @@ class Entries:
         if self.unmasked:
             s.include(f"mark_source_{self.unmasked}", may_fail=True)
 
-    def _ops(self, s: Sequence) -> list[ir.Value]:
+    def _ops(self, s: Sequence, *, in_grid: bool = False) -> list[ir.Value]:
         """The contraction, and what stores its sums, if the kernel does."""
-        if self.stores:
+        if self.stores and not (in_grid and self.moves_none):
             return s.include("contraction_and_store", results=2 * ANY_OP)
         return s.include("contraction", results=ANY_OP)
 
@@ -143,6 +145,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
         columns=tiling.channels_outside and mma_of(target, tiling).has_adjacent_rows,
+        moves_none=tiling.channels_outside and (not direct or (is_sum and not problem.fused)),
     )
     interleaved = tiling.stages == INTERLEAVED_STAGES
     padding = LDS_ROW_PADDING

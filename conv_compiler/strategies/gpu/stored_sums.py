@@ -64,8 +64,8 @@ def stores_parts_in_order(
 ) -> bool:
     """Whether the matrix kernel stores partial sums in the order of the result's axes.
 
-    It does where a lane's sums are adjacent in the result, as in `fwd` and `bwd_data`: the kernel that
-    adds them would else read or write single elements. Kernels of vector code do not.
+    It does where a lane's sums are adjacent in the result, as in `fwd` and `bwd_data`: the kernel
+    that adds them would else read or write single elements. Kernels of vector code do not.
     """
     is_plain = tiling.mma and not tiling.taps_in_rows and tiling.merged_groups == 1
     # Of one element no slice is read (`PlacedSum.is_extracted`).
