@@ -13,7 +13,6 @@ gradient of `fwd` or `bwd_data`, whose summed batch these channels are (loop `n`
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,13 +22,14 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.loop_nest import Index, find_nests, replace_nest
 from conv_compiler.passes.implicit_gemm_parts.contraction import unpadded
-from conv_compiler.passes.implicit_gemm_parts.transposed_copy import CopyShape, transposed_copy
+from conv_compiler.passes.implicit_gemm_parts.transposed_copy import CopyShape, channels_last
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelsLast:
     """Options: the `CopyShape` of each operand that moves, of the image and of the gradient of the
-    weight gradient: (s, r, lanes, threads). Empty for one that stays."""
+    weight gradient: (s, r, lanes, threads, padded). Empty for one that
+    stays. With more channels than there were the sums have products of zeros more."""
 
     name: ClassVar[str] = "channels-last"
     image: tuple[int, ...] = ()
@@ -58,32 +58,26 @@ class ChannelsLast:
                     )
                 ]
                 (image, of_image), (gradient, of_gradient) = pairs
+                sizes = {**nest.sizes, "n": ops.shape_of(gradient)[_channels(of_gradient)]}
                 replace_nest(
                     nest,
                     loops=nest.loops,
-                    sizes=nest.sizes,
+                    sizes=sizes,
                     operands=(image, gradient),
                     indices=(of_image, of_gradient, nest.indices[2]),
                 )
 
 
+def _channels(index: Index) -> int:
+    """The axis of the summed channels."""
+    return next(axis for axis, loops in enumerate(index) if "n" in loops)
+
+
 def _moved(padded: ir.Value, index: Index, shape: CopyShape, role: str) -> tuple[ir.Value, Index]:
     """An operand with the axis of the summed channels last, and what indexes it."""
-    at = next(axis for axis, loops in enumerate(index) if "n" in loops)
+    at = _channels(index)
     value, low, high = unpadded(padded)
     order = [axis for axis in range(len(index)) if axis != at] + [at]
-    made = _transposed(value, at, shape, role)
+    made = channels_last(value, at, shape, role)
     made = ops.pad(made, [low[axis] for axis in order], [high[axis] for axis in order])
     return made, tuple(index[axis] for axis in order)
-
-
-def _transposed(value: ir.Value, at: int, copy: CopyShape, role: str) -> ir.Value:
-    """The tensor with axis `at` last: a view where it is so in memory, else of a kernel."""
-    shape = ops.shape_of(value)
-    front, behind = shape[:at], shape[at + 1 :]
-    outer, channels, inner = math.prod(front), shape[at], math.prod(behind)
-    flat = ops.reshape(value, [math.prod(shape)], [list(range(len(shape)))])
-    if inner > 1 and channels > 1:
-        source = ops.split_axis(flat, 0, (outer, channels, inner))
-        flat = ops.merge_axes(transposed_copy(source, copy, role), 0, 3)
-    return ops.split_axis(flat, 0, (*front, *behind, channels))

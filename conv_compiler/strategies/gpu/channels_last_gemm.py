@@ -50,7 +50,7 @@ class ChannelsLastGemm(ImplicitGemm):
         size = operand_bytes(wgrad, target)
         copies = sum(
             transposition_seconds(plane, size, target)
-            for plane in found.planes.values()
+            for plane in found.kernels.values()
             if plane.inner > 1
         )
         return super().cost(found.wgrad, target, one) + copies
@@ -97,7 +97,7 @@ class ChannelsLastGemm(ImplicitGemm):
         behind = tuple(step for step in gemm.passes if not isinstance(step, EmulateF8))
         schedule = gemm.schedule
         roles = dict(schedule.roles)
-        for role in found.copied_roles:
+        for role in found.kernels:
             roles[role] = transposition_info(target)
         return Lowering(passes=(*before, copies, *behind), schedule=replace(schedule, roles=roles))
 

@@ -126,7 +126,7 @@ class RankSlack:
     interleaved_share: float = 0.1
     # Of a kernel that reads single elements along gemm_k, and of the kernel that puts its result in
     # place: 1.8 to 6.0 times as long as predicted, for 9 layers in a first look.
-    single_elements_factor: float = 3.5
+    single_element_reads_share: float = 3.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +255,27 @@ class Reduction:
     # Adjacent weights that a lane may take, where the waves left give every unit so many.
     adjacent_weights: tuple[int, ...] = (4, 2)
     least_waves: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperandCopies:
+    """How a kernel that copies an operand channels last is cut."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="code of the copies of 7 layers for gfx942 and gfx1100, modelled with a first look",
+        tool=CHOICES,
+    )
+
+    # Of one load or store; channels that lanes have side by side fill a line of as many vectors.
+    vector_bytes: int = 16
+    line_vectors: int = 8
+    workgroup_threads: int = 256
+    # Fewer channels than these are copied to a whole number of the least vector.
+    few_channels: int = 8
+    least_channels: int = 4
+    # Registers of a lane: what it loads, what it stores, addresses.
+    piece_registers: int = 96
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,6 +416,7 @@ SEARCH = TilingSearch()
 TILES = Tiles()
 COPIES = LdsCopies()
 REDUCTION = Reduction()
+OPERAND_COPIES = OperandCopies()
 DEPTHWISE = DepthwiseInstructions()
 DEPTHWISE_SEARCH = DepthwiseSearch()
 PIXELS = PixelInstructions()
@@ -414,6 +436,7 @@ GROUPS = (
     TILES,
     COPIES,
     REDUCTION,
+    OPERAND_COPIES,
     DEPTHWISE,
     DEPTHWISE_SEARCH,
     PIXELS,

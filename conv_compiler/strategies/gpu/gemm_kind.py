@@ -44,7 +44,7 @@ class GemmKind(StrategyKind):
         """Seconds by the performance model."""
         seconds = predict(wgrad, target, gpu_tiling(one), one.split_k)
         if target.backend == "rocm" and copied(wgrad) is not None:
-            seconds *= SLACK.single_elements_factor
+            seconds *= SLACK.single_element_reads_share
         return seconds
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:

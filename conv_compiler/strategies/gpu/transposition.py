@@ -11,6 +11,8 @@ from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
+from conv_compiler.strategies.gpu.cost_constants import OPERAND_COPIES
+from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo
 
@@ -20,38 +22,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Plane:
-    """What is transposed: [outer, channels, inner] to [outer, inner, channels], in elements."""
+    """What is copied: [outer, channels, inner] to [outer, inner, padded], in elements.
+
+    `padded` channels are the channels and zeros. With `is_last` the source is [inner, channels].
+    """
 
     outer: int
     channels: int
     inner: int
+    padded: int
+    is_last: bool = False
 
-
-# Of one load or store; lanes that lie along channels; threads of a workgroup.
-VECTOR_BYTES, MOST_LANES, THREADS = 16, 8, 256
+    @property
+    def is_view(self) -> bool:
+        """Whether the copy would be the source, element by element."""
+        return self.padded == self.channels and self.is_last
 
 
 class CopyShape(NamedTuple):
     """How a copy is shared (`passes/implicit_gemm_parts/transposed_copy.py`): elements of a thread
-    along the inner axis and along channels, lanes along channels, threads of a workgroup."""
+    along the inner axis and along channels, lanes along channels, threads of a workgroup; and the
+    channels of the copy."""
 
     inner: int
     channels: int
     lanes: int
     threads: int
+    padded: int
 
 
 def copy_shape(plane: Plane, size: int) -> CopyShape:
     """The widest pieces that divide both axes, and lanes that store lines of channels.
 
     Where a piece is narrow along the inner axis, fewer lanes lie along channels, so that those of a
-    load are of few lines.
+    load are of few lines. Few channels are a piece.
     """
-    vector = VECTOR_BYTES // size
+    vector, threads = OPERAND_COPIES.vector_bytes // size, OPERAND_COPIES.workgroup_threads
+    if plane.padded != plane.channels:
+        inner = math.gcd(plane.inner, max(1, vector // plane.padded))
+        return CopyShape(inner, plane.channels, 1, threads, plane.padded)
     inner, channels = math.gcd(plane.inner, vector), math.gcd(plane.channels, vector)
-    most = MOST_LANES if 2 * inner >= vector else MOST_LANES // 2
-    lanes = math.gcd(plane.channels // channels, most)
-    return CopyShape(inner, channels, lanes, THREADS)
+    most = OPERAND_COPIES.line_vectors
+    lanes = math.gcd(plane.channels // channels, most if 2 * inner >= vector else most // 2)
+    return CopyShape(inner, channels, lanes, threads, plane.padded)
 
 
 def transposition_info(target: Target) -> CompilationInfo:
@@ -59,38 +72,41 @@ def transposition_info(target: Target) -> CompilationInfo:
     return CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
         pipeline=read_pipeline("gpu_depthwise", {target.backend: True}).steps,
-        workgroup_size=(THREADS, 1, 1),
+        workgroup_size=(OPERAND_COPIES.workgroup_threads, 1, 1),
         subgroup_size=target.subgroup_size,
     )
 
 
 def transposition_seconds(plane: Plane, size: int, target: Target) -> float:
     """Modelled seconds of the copy of a tensor of elements of `size` bytes."""
-    elements = plane.outer * plane.channels * plane.inner
-    lanes = target.subgroup_size
-    vector = VECTOR_BYTES // size
-    block = vector * vector * lanes
-    moved = vector * VECTOR_BYTES * lanes
+    shape, lanes = copy_shape(plane, size), target.subgroup_size
+    loaded, stored = (shape.inner * n for n in (shape.channels, _stored(plane, shape)))
+    dwords = loaded * size / DWORD, stored * size / DWORD
     counts = KernelCounts(
         body=(
             Counts(
-                loads=vector,
-                load_dwords=vector * VECTOR_BYTES / 4,
-                line_bytes=2 * moved,
-                valu=vector * VECTOR_BYTES,
-                stores=vector,
-                store_dwords=vector * VECTOR_BYTES / 4,
+                loads=1 if plane.is_last else shape.channels,
+                load_dwords=dwords[0],
+                line_bytes=(loaded + stored) * size * lanes,
+                valu=sum(dwords),
+                stores=shape.inner,
+                store_dwords=dwords[1],
             ),
         ),
         iterations=1,
         outside=Counts(),
         source="predicted",
     )
+    elements = plane.outer * plane.inner
     launch = Launch(
-        workgroups=-(-elements // block),
-        waves=1,
-        vgprs=96,
-        read_bytes=elements * size,
-        written_bytes=elements * size,
+        workgroups=-(-elements * plane.channels // (loaded * shape.threads)),
+        waves=shape.threads // lanes,
+        vgprs=OPERAND_COPIES.piece_registers,
+        read_bytes=elements * plane.channels * size,
+        written_bytes=elements * plane.padded * size,
     )
     return estimate(counts, launch, target, rank_facts(target)).seconds
+
+
+def _stored(plane: Plane, shape: CopyShape) -> int:
+    return plane.padded if shape.channels == plane.channels else shape.channels
