@@ -267,9 +267,9 @@ class OperandCopies:
         tool=CHOICES,
     )
 
-    # Of one load or store; channels that lanes have side by side fill a line of as many vectors.
+    # Of one load or store, and of a line of channels that lanes have side by side.
     vector_bytes: int = 16
-    line_vectors: int = 8
+    line_bytes: int = 128
     workgroup_threads: int = 256
     # Fewer channels than these are copied to a whole number of the least vector.
     few_channels: int = 8

@@ -19,6 +19,7 @@ from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import (
     has_lines,
     has_rest,
+    has_rows_innermost,
     stores_parts_in_order,
     stores_result,
 )
@@ -134,6 +135,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     direct = stores_result(problem, target, tiling, strategy.split_k)
     masks = direct and has_rest(problem, tiling)
     is_sum = problem.result_type == problem.accumulator_type
+    columns = tiling.channels_outside and not has_rows_innermost(problem)
     entries = Entries(
         mma=mma_of(target, tiling),
         tiling=tiling,
@@ -144,8 +146,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         along_k=copied_along_k(problem, target, tiling),
         transposed=reads_transposed(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
-        columns=tiling.channels_outside and mma_of(target, tiling).has_adjacent_rows,
-        moves_none=tiling.channels_outside and (not direct or (is_sum and not problem.fused)),
+        columns=columns and mma_of(target, tiling).has_adjacent_rows,
+        moves_none=columns and (not direct or (is_sum and not problem.fused)),
     )
     interleaved = tiling.stages == INTERLEAVED_STAGES
     padding = LDS_ROW_PADDING

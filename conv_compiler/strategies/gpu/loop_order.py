@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS, OUTPUT_LOOPS
+from conv_compiler.strategies.gpu.cost_constants import OPERAND_COPIES
 from conv_compiler.strategies.strategy import GpuTiling
 
 if TYPE_CHECKING:
@@ -34,15 +35,20 @@ def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
     )
 
 
-def has_columns_apart(problem: ConvProblem, target: Target) -> bool:
-    """Whether taps are the result's innermost axis, and channels lie elsewhere in it.
+def has_columns_apart(problem: ConvProblem, target: Target, columns: int) -> bool:
+    """Whether a tile of so many columns is to have the taps of one channel.
 
-    They are result pixels and images, of `fwd` and `bwd_data` with a result that is channels first
-    and an image that is not. A tile of the pixels of one image is then stored in whole lines.
+    They are result pixels of one image, in `fwd` and `bwd_data`. With a result that is channels
+    first, and an image that is not, they are stored in whole lines. With few summed channels their
+    places are simpler than those of pixels of several images, if they fill the tiles.
     """
+    if along_gemm_k(problem, target)[1] == 1 or math.prod(problem.filter) == 1:
+        return False
     letters = problem.layout_row.grouped.weight
-    is_apart = letters.endswith("*") and not letters.endswith("C*")
-    return is_apart and math.prod(problem.filter) > 1 and along_gemm_k(problem, target)[1] > 1
+    if letters.endswith("K"):
+        few = problem.n < OPERAND_COPIES.few_channels
+        return few and "*" in letters and math.prod(problem.filter) % columns == 0
+    return letters.endswith("*") and not letters.endswith("C*")
 
 
 @lru_cache(maxsize=256)

@@ -66,7 +66,7 @@ def mma_tiling(
     if not pieces_a or not pieces_b:
         return None
     in_rows_or_merged = taps_in_rows or arrangement.merged_groups > 1
-    channels_outside = not in_rows_or_merged and has_columns_apart(problem, target)
+    channels_outside = not in_rows_or_merged and has_columns_apart(problem, target, tile[1])
     return GpuTiling(
         workgroup=tile,
         subgroups=subgroups,

@@ -62,7 +62,7 @@ def copy_shape(plane: Plane, size: int) -> CopyShape:
         inner = math.gcd(plane.inner, max(1, vector // plane.padded))
         return CopyShape(inner, plane.channels, 1, threads, plane.padded)
     inner, channels = math.gcd(plane.inner, vector), math.gcd(plane.channels, vector)
-    most = OPERAND_COPIES.line_vectors
+    most = OPERAND_COPIES.line_bytes // OPERAND_COPIES.vector_bytes
     lanes = math.gcd(plane.channels // channels, most if 2 * inner >= vector else most // 2)
     return CopyShape(inner, channels, lanes, threads, plane.padded)
 
