@@ -26,8 +26,8 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
         kind.name: kind
         for kind in (
             IMPLICIT_GEMM,
-            CHANNELS_LAST_GEMM,
             VECTOR_GEMM,
+            CHANNELS_LAST_GEMM,
             DEPTHWISE,
             DEPTHWISE_PIXELS,
             CPU_AMX,

@@ -124,8 +124,9 @@ class RankSlack:
 
     serial_share: float = 0.25
     interleaved_share: float = 0.1
-    # Of a kernel that reads single elements along gemm_k, and of the kernel that puts its result in
-    # place: 1.8 to 6.0 times as long as predicted, for 9 layers in a first look.
+    # Of a kernel of CDNA that reads single elements along gemm_k, and of the kernel that puts its
+    # result in place: 1.8 to 6.0 times as long as predicted, for 9 layers in a first look. On
+    # gfx1100 8 took 0.7 to 0.96 times as long.
     single_element_reads_share: float = 3.5
 
 

@@ -10,6 +10,7 @@ from conv_compiler.strategies.gpu import loop_order, ranking, tilings
 from conv_compiler.strategies.gpu.channels_last import copied
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import SLACK
+from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -43,7 +44,7 @@ class GemmKind(StrategyKind):
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by the performance model."""
         seconds = predict(wgrad, target, gpu_tiling(one), one.split_k)
-        if target.backend == "rocm" and copied(wgrad) is not None:
+        if is_cdna(target) and copied(wgrad) is not None:
             seconds *= SLACK.single_element_reads_share
         return seconds
 
