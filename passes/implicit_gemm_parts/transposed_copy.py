@@ -101,7 +101,7 @@ class _Copy:
                 )
                 return made, [0] * len(extents), extents
 
-            mapping = ["#iree_codegen.workgroup_mapping<y>", "#iree_codegen.workgroup_mapping<x>"]
+            mapping = ["#iree_codegen.workgroup_mapping<x>", "#iree_codegen.workgroup_mapping<y>"]
             made = forall(blocks, out, mapping, workgroup)
             made.owner.operation.attributes[ROLE] = ir.StringAttr.get(role)
             dispatches.dispatch_return(made)
