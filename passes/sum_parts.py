@@ -71,7 +71,9 @@ class SumParts:
 
 
 def _axes(found: PlacedSum, channels_outside: bool) -> StoredAxes:
-    """The axes of P in the order of the result."""
+    """The axes of P in the order of the result; UnsupportedStrategy if it is extracted from P."""
+    if found.extracts:
+        raise unfit()
     taps_outside = found.taps_outside and not channels_outside
     return stored_axes(found.sizes, taps_outside, channels_outside)
 
@@ -98,8 +100,6 @@ def _summed(found: PlacedSum, epilogue: ir.Operation | None, axes: StoredAxes | 
 
 def _parts_as_stored(found: PlacedSum, axes: StoredAxes) -> ir.Value:
     """P with its axes in the order of the result, of the contraction's kernel."""
-    if found.extracts:
-        raise unfit()
     partials = found.partials
     shape = axes.by_name(ops.shape_of(partials))
     type = ir.RankedTensorType.get(shape, ops.element_of(partials))
