@@ -124,9 +124,9 @@ class RankSlack:
 
     serial_share: float = 0.25
     interleaved_share: float = 0.1
-    # Of a kernel of CDNA that reads single elements along gemm_k, and of the kernel that puts its
-    # result in place: 1.8 to 6.0 times as long as predicted, for 9 layers in a first look. On
-    # gfx1100 8 took 0.7 to 0.96 times as long.
+    # Time over prediction of CDNA's kernels that read single elements along gemm_k, with those that
+    # put their results in place. A first look gave 1.8 to 6.0, for 9 layers. On gfx1100 it gave 0.7
+    # to 0.96 for 8.
     single_element_reads_share: float = 3.5
 
 
