@@ -676,4 +676,383 @@ transform.named_sequence @to_wmma_f32_16x16x64_f8e5m2(
       : (!transform.op<"linalg.generic">) -> !transform.any_op
   transform.yield %mma : !transform.any_op
 }
+
+// 2b. The same where a lane is to have adjacent columns of a row: the operands change places in
+//     the instruction.
+transform.named_sequence @to_mfma_f32_16x16x16_f16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x16_F16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x8_f16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x8_F16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x16_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x16_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x8_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x8_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x4_f32_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x4_F32, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_i32_16x16x16_i8_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_I32_16x16x16_I8, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_i32_16x16x32_i8_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_I32_16x16x32_I8, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_i32_32x32x16_i8_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_I32_32x32x16_I8, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e4m3fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E4M3FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e4m3fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E4M3FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e4m3fnuz_f8e5m2fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E4M3FNUZ_F8E5M2FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e4m3fnuz_f8e5m2fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E4M3FNUZ_F8E5M2FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e5m2fnuz_f8e4m3fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E5M2FNUZ_F8E4M3FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e5m2fnuz_f8e4m3fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E5M2FNUZ_F8E4M3FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e5m2fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E5M2FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e5m2fnuz_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E5M2FNUZ, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_i32_16x16x64_i8_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_I32_16x16x64_I8, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e4m3fn_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E4M3FN_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e4m3fn_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E4M3FN_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e5m2_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E5M2_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e5m2_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E5M2_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x32_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x32_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x16_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x16_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmmar4_f32_16x16x16_f16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMAR4_F32_16x16x16_F16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmmar4_f32_16x16x16_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMAR4_F32_16x16x16_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmmar4_i32_16x16x16_i8_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMAR4_I32_16x16x16_I8, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmmar4_f32_16x16x16_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMAR4_F32_16x16x16_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmmar4_f32_16x16x16_f8e4m3fn_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMAR4_F32_16x16x16_F8E4M3FN_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmmar4_f32_16x16x16_f8e5m2_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMAR4_F32_16x16x16_F8E5M2_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmmar4_f32_16x16x16_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMAR4_F32_16x16x16_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x8_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x8_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x4_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x4_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_i32_32x32x8_i8_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_I32_32x32x8_I8, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x32_f16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x32_F16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x32_bf16_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x32_BF16, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x4_f32_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x4_F32, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_i32_16x16x64_i8_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_I32_16x16x64_I8, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e4m3fn_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E4M3FN_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e5m2_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E5M2_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_wmma_f32_16x16x64_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<WMMA_F32_16x16x64_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
 }

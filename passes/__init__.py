@@ -24,6 +24,7 @@ class Pass(Protocol):
 # name -> (module, class): imported on use, as each pass pulls in the MLIR bindings.
 PASSES = MappingProxyType(
     {
+        "channels-last": ("channels_last", "ChannelsLast"),
         "depthwise": ("depthwise", "Depthwise"),
         "depthwise-pixels": ("depthwise_pixels", "DepthwisePixels"),
         "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),

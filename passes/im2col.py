@@ -21,7 +21,8 @@ group's gradient makes of each group's image, and the placement takes the blocks
 gemm_k is (q, r): the summed loops `outside` make q, those `inside` make r, of which a tile is
 brought to LDS at once; with none outside there is no q, and r is all of gemm_k. The columns are
 (t, n): taps and channels where `taps_outside`, else there is no t and n is both. An iteration of a
-workgroup's loop over q has one pixel, and a workgroup one t: arithmetic on them is scalar.
+workgroup's loop over q has one pixel, and a workgroup one t: arithmetic on them is scalar. With
+`channels_outside` t are the channels and n the taps.
 
 Sizes are rounded up to whole tiles; what is added reads as zero and is sliced off P. The output
 gradient is operand 0: IREE 3.13 miscompiles the other order on CUDA (a contraction whose operand 0
@@ -84,6 +85,7 @@ class Im2col:
     outside: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     taps_outside: bool = False
+    channels_outside: bool = False
     taps_in_rows: bool = False
     merged_groups: int = 1
     columns_as_stored: bool = False
@@ -102,6 +104,8 @@ class Im2col:
 
     def _channels_first(self, conv: Contraction) -> bool:
         """Whether the columns are (channels, taps)."""
+        if self.channels_outside:
+            return True
         if not self.columns_as_stored:
             return False
         if self.taps_in_rows or self.merged_groups > 1:
@@ -116,6 +120,8 @@ class Im2col:
     def _columns(self, conv: Contraction) -> list[int]:
         """Extents of t, where there is one, and n."""
         taps = 1 if self.taps_in_rows else math.prod(conv.taps)
+        if self.channels_outside:
+            return [conv.channels, taps]
         return [taps, conv.channels] if self.taps_outside else [taps * conv.channels]
 
     def _summed(self, conv: Contraction) -> tuple[tuple[int, ...], ...]:
@@ -152,7 +158,7 @@ class Im2col:
                 of_image(conv, summed),
                 conv.channels,
                 [conv.groups, *lengths, *columns],
-                taps_outside=self.taps_outside,
+                is_apart=self.taps_outside or self.channels_outside,
                 channels_first=channels_first,
             )
             loops = 2 + len(columns) + len(lengths)

@@ -45,12 +45,13 @@ class SumParts:
 
     `stores_result`: the result, for one part; of a rest of the tiles nothing is stored.
     `parts_as_stored`: P in the order of the result. Both need columns that are side by side in the
-    result, and exclude each other.
+    result, and exclude each other. `channels_outside` tells that P's axis t are channels, not taps.
     """
 
     name: ClassVar[str] = "sum-parts"
     stores_result: bool = False
     parts_as_stored: bool = False
+    channels_outside: bool = False
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the sum; UnsupportedStrategy if no sum of parts is placed in a weight."""
@@ -60,23 +61,32 @@ class SumParts:
             last = epilogue or found.placement
             with ir.InsertionPoint(last):
                 if self.stores_result:
-                    weight = _stored(found, epilogue)
+                    weight = _stored(found, epilogue, self.channels_outside)
                 else:
-                    weight = _summed(found, epilogue, self.parts_as_stored)
+                    axes = _axes(found, self.channels_outside) if self.parts_as_stored else None
+                    weight = _summed(found, epilogue, axes)
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
             found.erase_sum()
 
 
-def _summed(found: PlacedSum, epilogue: ir.Operation | None, as_stored: bool) -> ir.Value:
-    """The weight of a kernel that adds the parts, or a mere view of P."""
+def _axes(found: PlacedSum, channels_outside: bool) -> StoredAxes:
+    """The axes of P in the order of the result; UnsupportedStrategy if it is extracted from P."""
+    if found.extracts:
+        raise unfit()
+    taps_outside = found.taps_outside and not channels_outside
+    return stored_axes(found.sizes, taps_outside, channels_outside)
+
+
+def _summed(found: PlacedSum, epilogue: ir.Operation | None, axes: StoredAxes | None) -> ir.Value:
+    """The weight of a kernel that adds the parts, which lie by `axes`, or a mere view of P."""
     if epilogue is None and found.is_view:
         return ops.merge_axes(found.view_of_parts(), 0, 2)
-    parts = _parts_as_stored(found) if as_stored else None
+    parts = _parts_as_stored(found, axes) if axes else None
     region = dispatches.dispatch_region((epilogue or found.placement).results[0].type)
     with ir.InsertionPoint(region.regions[0].blocks[0]):
-        if parts is not None:
-            weight = _in_order(found, parts)
+        if axes is not None and parts is not None:
+            weight = _in_order(found, axes, parts)
         elif found.is_extracted:
             weight = reduce_extracted(found.partials, found.place, found.shape)
         else:
@@ -88,11 +98,9 @@ def _summed(found: PlacedSum, epilogue: ir.Operation | None, as_stored: bool) ->
     return result
 
 
-def _parts_as_stored(found: PlacedSum) -> ir.Value:
+def _parts_as_stored(found: PlacedSum, axes: StoredAxes) -> ir.Value:
     """P with its axes in the order of the result, of the contraction's kernel."""
-    if found.extracts:
-        raise unfit()
-    axes, partials = stored_axes(found.sizes, found.taps_outside), found.partials
+    partials = found.partials
     shape = axes.by_name(ops.shape_of(partials))
     type = ir.RankedTensorType.get(shape, ops.element_of(partials))
     region = dispatches.retyped(partials.owner, type)
@@ -103,16 +111,16 @@ def _parts_as_stored(found: PlacedSum) -> ir.Value:
     return result
 
 
-def _in_order(found: PlacedSum, parts: ir.Value) -> ir.Value:
+def _in_order(found: PlacedSum, axes: StoredAxes, parts: ir.Value) -> ir.Value:
     """The weight as the sum of parts that have its axes in their order."""
-    axes, sizes = stored_axes(found.sizes, found.taps_outside), found.sizes
+    sizes = found.sizes
     value = ops.leading(parts, [ops.shape_of(parts)[0], *axes.extents])
     for axis, loops in reversed(list(enumerate(axes.loops, start=1))):
         value = ops.split_axis(value, axis, [sizes[loop] for loop in loops])
     return reduce_parts(value, range(len(found.shape)), found.shape)
 
 
-def _stored(found: PlacedSum, epilogue: ir.Operation | None) -> ir.Value:
+def _stored(found: PlacedSum, epilogue: ir.Operation | None, channels_outside: bool) -> ir.Value:
     """The weight of the contraction's own kernel.
 
     Where it leaves a rest out, an op that keeps the sums' type is a kernel behind it, so that what
@@ -121,7 +129,7 @@ def _stored(found: PlacedSum, epilogue: ir.Operation | None) -> ir.Value:
     partials = found.partials
     if found.extracts or ops.shape_of(partials)[0] > 1:
         raise unfit()
-    axes = stored_axes(found.sizes, found.taps_outside)
+    axes = _axes(found, channels_outside)
     store = _store_of(found, epilogue, axes)
     apart = None
     if epilogue and store.has_rest(partials) and _keeps_type(found, epilogue):

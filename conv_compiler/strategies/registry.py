@@ -13,6 +13,7 @@ from conv_compiler.strategies.cpu.cpu_grouped import CPU_GROUPED
 from conv_compiler.strategies.cpu.cpu_lin import CPU_LIN
 from conv_compiler.strategies.cpu.cpu_loops import CPU_LOOPS
 from conv_compiler.strategies.cpu.cpu_packed import CPU_PACKED
+from conv_compiler.strategies.gpu.channels_last_gemm import CHANNELS_LAST_GEMM
 from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
 from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
 from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
@@ -26,6 +27,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
         for kind in (
             IMPLICIT_GEMM,
             VECTOR_GEMM,
+            CHANNELS_LAST_GEMM,
             DEPTHWISE,
             DEPTHWISE_PIXELS,
             CPU_AMX,

@@ -24,10 +24,11 @@ class GpuTiling:
 
     `outside` and `inside` name the summed loops, outermost first, that run around a workgroup's
     gemm_k tile and in it; both empty stand for all of them inside. `no` runs over chunks of the
-    batch, each a tile of gemm_k. `taps_outside` gives every
-    filter tap workgroups of its own. `taps_in_rows` puts the taps beside the output channels:
-    windows of the output gradient meet single image pixels. `merged_groups` neighbouring groups
-    are one to the GEMM, of which only the blocks on the diagonal are kept.
+    batch, each a tile of gemm_k. `taps_outside` gives every filter tap workgroups of its own;
+    `channels_outside` does so with every input channel (an image, of an equivalent weight
+    gradient), and the columns of a tile are taps. `taps_in_rows` puts the taps beside the output
+    channels: windows of the output gradient meet single image pixels. `merged_groups` neighbouring
+    groups are one to the GEMM, of which only the blocks on the diagonal are kept.
     """
 
     workgroup: tuple[int, int, int]
@@ -40,6 +41,7 @@ class GpuTiling:
     outside: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     taps_outside: bool = False
+    channels_outside: bool = False
     taps_in_rows: bool = False
     merged_groups: int = 1
     loads_to_lds: bool = False

@@ -66,6 +66,12 @@ class Mma:
         return self.dtype, self.dtype_b or self.dtype
 
     @property
+    def has_adjacent_rows(self) -> bool:
+        """Whether a lane's sums are adjacent rows of a column: four or eight on AMD, but for gfx11,
+        where they are every other row."""
+        return not self.name.startswith(("WMMAR3", "NV_"))
+
+    @property
     def assembly_type(self) -> str:
         """A's type as AMD's assembly spells it: a key of Cycles."""
         return self.spelling or _ASSEMBLY_TYPES[self.dtype]

@@ -18,6 +18,7 @@
 module attributes { transform.with_named_sequence } {
 
 func.func private @emulate_f8(!transform.any_op, !transform.any_param)
+func.func private @channels_last(!transform.any_op, !transform.any_param)
 func.func private @im2col(
     !transform.any_op,
     !transform.param<i64> {conv_compiler.option = "tile_m"},
@@ -33,6 +34,7 @@ func.func private @sum_parts(!transform.any_op, !transform.any_param)
 transform.named_sequence @normalise(
     %payload: !transform.any_op {transform.readonly},
     %f8: !transform.any_param {transform.readonly},
+    %copies: !transform.any_param {transform.readonly},
     %tile_m: !transform.param<i64> {transform.readonly},
     %tile_n: !transform.param<i64> {transform.readonly},
     %tile_k: !transform.param<i64> {transform.readonly},
@@ -42,6 +44,8 @@ transform.named_sequence @normalise(
     %store: !transform.any_param {transform.readonly}) {
   // Operands of 8-bit floats become bf16, where the kernel's instructions have no such floats.
   func.call @emulate_f8(%payload, %f8) : (!transform.any_op, !transform.any_param) -> ()
+  // Operands of channels-first layouts are copied channels last, where the strategy says so.
+  func.call @channels_last(%payload, %copies) : (!transform.any_op, !transform.any_param) -> ()
   // im2col of both operands, with zeros up to whole tiles: P[g, m, n] = sum over k of A * B, and
   // dW read from its places in P. `loops` says which summed loops lie outside the tile, whether
   // taps are rows, columns or a loop of their own, which groups are merged, and whether columns

@@ -45,15 +45,17 @@ _AXES = ("s", "g", "m", "t", "n")
 _AXES_WITHOUT_TAPS = ("s", "g", "m", "n")
 
 
-def stored_axes(sizes: Mapping[str, int], taps_outside: bool) -> StoredAxes:
+def stored_axes(
+    sizes: Mapping[str, int], taps_outside: bool, channels_outside: bool = False
+) -> StoredAxes:
     """The axes of P in a result whose loops have these `sizes`, in its order.
 
     Raises UnsupportedStrategy where a column is no one axis of the result.
     """
-    kind = {"g": "g", "k": "m", "c": "n"}
-    tap = "t" if taps_outside else "n"
+    kind = {"g": "g", "k": "m", "c": "t" if channels_outside else "n"}
+    tap, apart = "t" if taps_outside else "n", taps_outside or channels_outside
     # Taps of a single element lie wherever it is.
-    order = [x for x in sizes if x in kind or sizes[x] > 1 or taps_outside]
+    order = [x for x in sizes if x in kind or sizes[x] > 1 or apart]
     runs = [(name, list(loops)) for name, loops in groupby(order, lambda x: kind.get(x, tap))]
     names = tuple(name for name, _ in runs)
     if len(set(names)) < len(names):
@@ -68,7 +70,7 @@ def stored_axes(sizes: Mapping[str, int], taps_outside: bool) -> StoredAxes:
         names=names,
         extents=tuple(math.prod(sizes[loop] for loop in loops) for _, loops in runs),
         loops=tuple(tuple(sizes)[first:end] for first, end in cuts),
-        channels_first=len(columns) > 1 and columns[0] == "c",
+        channels_first=channels_outside or (len(columns) > 1 and columns[0] == "c"),
     )
 
 

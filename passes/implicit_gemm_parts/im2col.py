@@ -28,11 +28,11 @@ _SEGMENTS = "operandSegmentSizes"
 @dataclass(frozen=True, kw_only=True)
 class _Columns:
     """What an operand's columns are made of: channels, the tensor's unit axes that nothing else
-    names, and the taps: on an axis of their own, or inside the channels."""
+    names, and the taps: on an axis of their own (`is_apart`), or beside the channels."""
 
     channels: int
     units: tuple[int, ...]
-    taps_outside: bool
+    is_apart: bool
     channels_first: bool
 
 
@@ -85,7 +85,7 @@ def _by_pixels(source: Source, columns: _Columns) -> _Roles:
         pixels=source.pixels,
         m_sizes=[[pixel.size for pixel in part] for part in source.summed],
         k_axes=(source.channel_axis, *units),
-        k_sizes=sizes if columns.taps_outside else [[*sizes[0], *sizes[1]]],
+        k_sizes=sizes if columns.is_apart else [[*sizes[0], *sizes[1]]],
         k_order=tuple(order),
     )
 
@@ -99,7 +99,6 @@ def _by_columns(source: Source, columns: _Columns) -> _Roles:
     inner, units = _innermost(source), columns.units
     ones = [pixel for pixel in last_part if pixel is not inner]
     taps = sorted((pixel for pixel in source.pixels if pixel is not inner), key=_axis)
-    windows = [tap.window for tap in taps]
     outside = [pixel for part in outer for pixel in part]
     last = [*(1 for _ in (*ones, *units)), inner.size]
     sizes = [pixel.size for pixel in outside]
@@ -121,7 +120,7 @@ def _by_columns(source: Source, columns: _Columns) -> _Roles:
     extents = [axis.size for axis in walked]
     return _Roles(
         pixels=tuple(walked),
-        m_sizes=[windows, [columns.channels]] if columns.taps_outside else [extents],
+        m_sizes=_parted(extents, columns) if columns.is_apart else [extents],
         k_axes=(*units, inner.axis),
         k_sizes=[[*sizes, 1], last] if outside else [[1, *last]],
         k_order=(
@@ -135,26 +134,32 @@ def _by_columns(source: Source, columns: _Columns) -> _Roles:
     )
 
 
+def _parted(extents: list[int], columns: _Columns) -> list[list[int]]:
+    """The extents of taps and of channels apart, in their order."""
+    cut = 1 if columns.channels_first else len(extents) - 1
+    return [extents[:cut], extents[cut:]]
+
+
 def im2col(
     operand: str,
     source: Source,
     channels: int,
     shape: Sequence[int],
     *,
-    taps_outside: bool = False,
+    is_apart: bool = False,
     channels_first: bool = False,
 ) -> ir.Value:
     """The operand of `shape`, zero where the source has nothing.
 
     It is tagged `conv_compiler.operand`, by which the scripts tell the two apart. Its columns are
-    (taps, channels), taps in the order of the tensor's axes, on two axes where `taps_outside`; or
+    (taps, channels), taps in the order of the tensor's axes, on two axes where `is_apart`; or
     (channels, taps), for an operand that is read along gemm_k.
     """
     used = {source.group_axis, source.channel_axis, *(pixel.axis for pixel in source.pixels)}
     units = tuple(axis for axis in range(source.rank) if axis not in used)
     form = _by_columns if is_summed_innermost(source) else _by_pixels
     columns = _Columns(
-        channels=channels, units=units, taps_outside=taps_outside, channels_first=channels_first
+        channels=channels, units=units, is_apart=is_apart, channels_first=channels_first
     )
     roles = form(source, columns)
     axes = _output_axes(source, roles, shape)

@@ -43,11 +43,19 @@ def defined(script: str, prefix: str) -> set[str]:
 
 
 def test_each_instruction_of_the_tables_has_its_sequence_and_no_other_has():
-    assert defined("matrix_instructions", "to_") == {mma_sequence(row) for row in INSTRUCTIONS}
+    assert defined("matrix_instructions", "to_") == {
+        mma_sequence(row, columns=columns)
+        for row in INSTRUCTIONS
+        for columns in {False, row.has_adjacent_rows}
+    }
     text = (SCRIPTS / "matrix_instructions.mlir").read_text()
     for row in INSTRUCTIONS:
         body = text.partition(f"@{mma_sequence(row)}(")[2].partition("transform.yield")[0]
         assert f"kind(#iree_gpu.mma_layout<{row.name}>)" in body
+        if row.has_adjacent_rows:
+            name = mma_sequence(row, columns=True)
+            body = text.partition(f"@{name}(")[2].partition("transform.yield")[0]
+            assert f"kind(#iree_gpu.mma_layout<{row.name}, col_major = true>)" in body
 
 
 def test_each_shape_of_the_tables_has_its_packs_and_no_other_has():
@@ -79,10 +87,10 @@ def test_each_layout_of_operands_has_its_share_of_threads_and_no_other_has():
 
 
 @pytest.mark.parametrize("chip", [t for t in TARGETS if TARGETS[t].mma])
-@pytest.mark.parametrize("taps", [False, True])
-def test_each_chip_has_its_grid(chip, taps):
+@pytest.mark.parametrize(("taps", "channels"), [(False, False), (True, False), (False, True)])
+def test_each_chip_has_its_grid(chip, taps, channels):
     class Tiling:
-        taps_outside = taps
+        taps_outside, channels_outside = taps, channels
 
     assert workgroups_sequence(TARGETS[chip], Tiling) in defined("implicit_gemm", "workgroups_")
 

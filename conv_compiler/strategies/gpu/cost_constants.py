@@ -124,6 +124,11 @@ class RankSlack:
 
     serial_share: float = 0.25
     interleaved_share: float = 0.1
+    # Time over prediction of kernels that read single elements along gemm_k, with those that put
+    # their results in place. A first look gave 1.8 to 6.0 for 9 layers on gfx942, and 0.7 to 0.96
+    # for 8 on gfx1100.
+    single_element_reads_share_cdna: float = 3.5
+    single_element_reads_share: float = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +277,27 @@ class Reduction:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OperandCopies:
+    """How a kernel that copies an operand channels last is cut."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="code of the copies of 7 layers for gfx942 and gfx1100, modelled with a first look",
+        tool=CHOICES,
+    )
+
+    # Of one load or store, and of a line of channels that lanes have side by side.
+    vector_bytes: int = 16
+    line_bytes: int = 128
+    workgroup_threads: int = 256
+    # Fewer channels than these are copied to a whole number of the least vector.
+    few_channels: int = 8
+    least_channels: int = 4
+    # Registers of a lane: what it loads, what it stores, addresses.
+    piece_registers: int = 96
+
+
+@dataclass(frozen=True, kw_only=True)
 class DepthwiseInstructions:
     """Vector instructions of the depthwise kernel beyond its products."""
 
@@ -410,6 +436,7 @@ TILES = Tiles()
 COPIES = LdsCopies()
 LDS_LOADS = LdsLoads()
 REDUCTION = Reduction()
+OPERAND_COPIES = OperandCopies()
 DEPTHWISE = DepthwiseInstructions()
 DEPTHWISE_SEARCH = DepthwiseSearch()
 PIXELS = PixelInstructions()
@@ -430,6 +457,7 @@ GROUPS = (
     COPIES,
     LDS_LOADS,
     REDUCTION,
+    OPERAND_COPIES,
     DEPTHWISE,
     DEPTHWISE_SEARCH,
     PIXELS,

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu import loop_order, ranking, tilings
+from conv_compiler.strategies.gpu.channels_last import copied
 from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost_constants import SLACK
+from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -40,7 +43,13 @@ class GemmKind(StrategyKind):
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by the performance model."""
-        return predict(wgrad, target, gpu_tiling(one), one.split_k)
+        seconds = predict(wgrad, target, gpu_tiling(one), one.split_k)
+        if copied(wgrad) is None:
+            return seconds
+        cdna = is_cdna(target)
+        return seconds * (
+            SLACK.single_element_reads_share_cdna if cdna else SLACK.single_element_reads_share
+        )
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""

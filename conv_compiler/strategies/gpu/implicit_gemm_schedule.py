@@ -17,6 +17,7 @@ from conv_compiler.strategies.gpu.loop_order import along_gemm_k, is_interleaved
 from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import (
+    has_lines,
     has_rest,
     has_rows_innermost,
     stores_parts_in_order,
@@ -57,7 +58,8 @@ class Entries:
     `stores` tells whether an op of its own stores the sums, as the result or in its order.
     `along_k` tells whether threads copy operands a and b along gemm_k, `transposed` whether lanes
     read them from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind
-    the last pixel, or empty.
+    the last pixel, or empty. With `columns` a lane's sums are adjacent columns, not rows.
+    `moves_none` tells that a workgroup stores its sums as they are, so that IREE drops the op.
     """
 
     mma: Mma
@@ -68,6 +70,8 @@ class Entries:
     along_k: tuple[bool, bool]
     transposed: tuple[bool, bool]
     unmasked: str
+    columns: bool
+    moves_none: bool
 
     def workgroup(self, s: Sequence) -> None:
         """Tile the grid; operands and, under a store, the contraction move into it."""
@@ -84,14 +88,14 @@ class Entries:
     def k_loop(self, s: Sequence) -> None:
         """Pack to the instruction's shape, make instructions, and loop over gemm_k."""
         pixel = "q" if self.tiling.outside else ""
-        contraction, *store = self._ops(s)
+        contraction, *store = self._ops(s, in_grid=True)
         (packed,) = s.include(pack_sequence(self.mma, pixel), contraction, results=PACKED)
         if store:
             s.include(store_pack_sequence(self.mma), *store, results=PACKED)
         for side, transposed in zip("ab", self.transposed, strict=True):
             if transposed:
                 (packed,) = s.include(f"rows_innermost_{side}", packed, results=PACKED)
-        (mma,) = s.include(mma_sequence(self.mma), packed, results=ANY_OP)
+        (mma,) = s.include(mma_sequence(self.mma, columns=self.columns), packed, results=ANY_OP)
         k_steps = self.tiling.workgroup[2] // self.mma.k
         s.include("pixel_loop" if pixel else "main_loop", mma, k_steps)
 
@@ -116,9 +120,9 @@ class Entries:
         if self.unmasked:
             s.include(f"mark_source_{self.unmasked}", may_fail=True)
 
-    def _ops(self, s: Sequence) -> list[ir.Value]:
+    def _ops(self, s: Sequence, *, in_grid: bool = False) -> list[ir.Value]:
         """The contraction, and what stores its sums, if the kernel does."""
-        if self.stores:
+        if self.stores and not (in_grid and self.moves_none):
             return s.include("contraction_and_store", results=2 * ANY_OP)
         return s.include("contraction", results=ANY_OP)
 
@@ -133,6 +137,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     direct = stores_result(problem, target, tiling, strategy.split_k)
     masks = direct and has_rest(problem, tiling)
     is_sum = problem.result_type == problem.accumulator_type
+    columns = tiling.channels_outside and not has_rows_innermost(problem)
     entries = Entries(
         mma=mma_of(target, tiling),
         tiling=tiling,
@@ -143,6 +148,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         along_k=copied_along_k(problem, target, tiling),
         transposed=transposed_sides(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
+        columns=columns and mma_of(target, tiling).has_adjacent_rows,
+        moves_none=columns and (not direct or (is_sum and not problem.fused)),
     )
     interleaved, to_lds = is_interleaved(tiling), tiling.loads_to_lds
     padding = 0 if to_lds else LDS_ROW_PADDING
@@ -159,7 +166,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "unmasked": bool(entries.unmasked),
             "pipelined": tiling.stages > 1,
             "interleaved": interleaved,
-            "rows-stored": (entries.stores or masks) and has_rows_innermost(problem),
+            "rows-stored": (entries.stores or masks) and has_lines(problem, tiling),
             "along-k": any(entries.along_k),
             "phases": table is not None,
             "lds-loads": to_lds,
@@ -201,7 +208,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
 
 def workgroups_sequence(target: Target, tiling: GpuTiling) -> str:
     """The sequence that makes the grid: its axes, and parts first where the L2 is divided."""
-    axes = "sgmtn" if tiling.taps_outside else "sgmn"
+    axes = "sgmtn" if tiling.taps_outside or tiling.channels_outside else "sgmn"
     return f"workgroups_{axes}" + "_parts_first" * (rank_facts(target).l2_parts > 1)
 
 
@@ -215,9 +222,10 @@ def store_pack_sequence(mma: Mma) -> str:
     return f"pack_{mma.m}x{mma.n}"
 
 
-def mma_sequence(mma: Mma) -> str:
-    """The sequence that makes instructions of the packed contraction."""
-    return f"to_{mma.name.lower()}"
+def mma_sequence(mma: Mma, *, columns: bool = False) -> str:
+    """The sequence that makes instructions of the packed contraction; with `columns` a lane has
+    adjacent columns of a row."""
+    return f"to_{mma.name.lower()}" + "_columns" * columns
 
 
 def copied_along_k(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[bool, bool]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.bwd_weight import BATCH_CHUNKS, OUTPUT_LOOPS
+from conv_compiler.strategies.gpu.cost_constants import OPERAND_COPIES
 from conv_compiler.strategies.strategy import GpuTiling
 
 if TYPE_CHECKING:
@@ -32,6 +33,22 @@ def along_gemm_k(problem: ConvProblem, target: Target) -> tuple[int, int]:
         problem.n if rocm and row.output.endswith("N") else 1,
         problem.n if rocm and row.input.endswith("N") else 1,
     )
+
+
+def has_columns_apart(problem: ConvProblem, target: Target, columns: int) -> bool:
+    """Whether a tile of so many columns is to have the taps of one channel.
+
+    They are result pixels of one image, in `fwd` and `bwd_data`. With a result that is channels
+    first, and an image that is not, they are stored in whole lines. With few summed channels their
+    places are simpler than those of pixels of several images, if they fill the tiles.
+    """
+    if along_gemm_k(problem, target)[1] == 1 or math.prod(problem.filter) == 1:
+        return False
+    letters = problem.layout_row.grouped.weight
+    if letters.endswith("K"):
+        few = problem.n < OPERAND_COPIES.few_channels
+        return few and "*" in letters and math.prod(problem.filter) % columns == 0
+    return letters.endswith("*") and not letters.endswith("C*")
 
 
 @lru_cache(maxsize=256)

@@ -37,10 +37,15 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             outside=tiling.outside,
             inside=tiling.inside,
             taps_outside=tiling.taps_outside,
+            channels_outside=tiling.channels_outside,
             taps_in_rows=tiling.taps_in_rows,
             merged_groups=tiling.merged_groups,
             columns_as_stored=stores or in_order,
         ),
         SplitK(split_k=strategy.split_k, tile_k=tile_k),
-        SumParts(stores_result=stores, parts_as_stored=in_order),
+        SumParts(
+            stores_result=stores,
+            parts_as_stored=in_order,
+            channels_outside=tiling.channels_outside,
+        ),
     )

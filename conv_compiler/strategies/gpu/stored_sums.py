@@ -37,7 +37,8 @@ def stores_result(problem: ConvProblem, target: Target, tiling: GpuTiling, split
 def has_rest(problem: ConvProblem, tiling: GpuTiling) -> bool:
     """Whether rows or columns do not fill the tiles."""
     m, n, _ = tiling.workgroup
-    columns = problem.c * (1 if tiling.taps_outside else math.prod(problem.filter))
+    taps = 1 if tiling.taps_outside else math.prod(problem.filter)
+    columns = taps * (1 if tiling.channels_outside else problem.c)
     return bool(problem.k % m or columns % n)
 
 
@@ -46,10 +47,16 @@ def has_rows_innermost(problem: ConvProblem) -> bool:
     return problem.layout_row.grouped.weight.endswith("K")
 
 
+def has_lines(problem: ConvProblem, tiling: GpuTiling) -> bool:
+    """Whether a lane's sums can be adjacent in the result: rows or, of instructions that are told
+    so, columns are its innermost axis."""
+    return has_rows_innermost(problem) or tiling.channels_outside
+
+
 def _masks(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
     """Whether the kernel can leave out what is no element of the result."""
     is_plain = target.backend == "rocm" and bool(tiling.mma)
-    return is_plain and has_rows_innermost(problem) and math.prod(problem.weight_shape) > 1
+    return is_plain and has_lines(problem, tiling) and math.prod(problem.weight_shape) > 1
 
 
 def stores_parts_in_order(
@@ -57,16 +64,15 @@ def stores_parts_in_order(
 ) -> bool:
     """Whether the matrix kernel stores partial sums in the order of the result's axes.
 
-    It does where rows are the result's innermost axis, as in `fwd` and `bwd_data`: the kernel that
-    adds them would else read or write single elements. Kernels of vector code do not.
+    It does where a lane's sums are adjacent in the result, as in `fwd` and `bwd_data`: the kernel
+    that adds them would else read or write single elements. Kernels of vector code do not.
     """
     is_plain = tiling.mma and not tiling.taps_in_rows and tiling.merged_groups == 1
     # Of one element no slice is read (`PlacedSum.is_extracted`).
     if target.backend != "rocm" or not is_plain or math.prod(problem.weight_shape) == 1:
         return False
-    has_rows_innermost = problem.layout_row.grouped.weight.endswith("K")
     return (
-        has_rows_innermost
+        has_lines(problem, tiling)
         and _is_one_axis(problem, target, tiling)
         and not stores_result(problem, target, tiling, split_k)
     )
@@ -75,6 +81,8 @@ def stores_parts_in_order(
 def _is_one_axis(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
     """Whether the columns lie in the result as one axis, and a tile has several of it adjacent."""
     letters = problem.layout_row.grouped.weight
+    if tiling.channels_outside:
+        return True
     if tiling.taps_outside:
         return not letters.endswith("*")
     if math.prod(problem.filter) == 1 or "*C" in letters:

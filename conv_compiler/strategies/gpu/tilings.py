@@ -14,7 +14,7 @@ from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.cost_constants import TILES
 from conv_compiler.strategies.gpu.lds_copies import Item, Share, copy_pieces, lds_bytes
 from conv_compiler.strategies.gpu.lds_loads import loading_to_lds
-from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES, along_gemm_k
+from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES, along_gemm_k, has_columns_apart
 from conv_compiler.strategies.strategy import GpuTiling
 from conv_compiler.targets.f8 import multiplied, operand_bytes
 from conv_compiler.targets.limits import (
@@ -66,6 +66,8 @@ def mma_tiling(
     )
     if not pieces_a or not pieces_b:
         return None
+    in_rows_or_merged = taps_in_rows or arrangement.merged_groups > 1
+    channels_outside = not in_rows_or_merged and has_columns_apart(problem, target, tile[1])
     return GpuTiling(
         workgroup=tile,
         subgroups=subgroups,
@@ -73,8 +75,11 @@ def mma_tiling(
         copy_a=pieces_a[0],
         copy_b=pieces_b[0],
         taps_outside=(
-            not taps_in_rows and problem.c % tile[1] == 0 and math.prod(problem.filter) > 1
+            not (taps_in_rows or channels_outside)
+            and problem.c % tile[1] == 0
+            and math.prod(problem.filter) > 1
         ),
+        channels_outside=channels_outside,
         taps_in_rows=taps_in_rows,
         merged_groups=arrangement.merged_groups,
         stages=pipeline_stages(target, size),
@@ -258,7 +263,11 @@ def tiles(problem: ConvProblem, tiling: GpuTiling) -> int:
     taps, problem = math.prod(problem.filter), merged(problem, tiling.merged_groups)
     if tiling.taps_in_rows:
         return problem.g * -(-taps * problem.k // m) * -(-problem.c // n)
-    columns = taps * -(-problem.c // n) if tiling.taps_outside else -(-problem.gemm_n // n)
+    columns = -(-problem.gemm_n // n)
+    if tiling.taps_outside:
+        columns = taps * -(-problem.c // n)
+    if tiling.channels_outside:
+        columns = problem.c * -(-taps // n)
     return problem.g * -(-problem.gemm_m // m) * columns
 
 
