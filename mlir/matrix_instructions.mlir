@@ -911,6 +911,70 @@ transform.named_sequence @to_mfma_f32_32x32x16_f8e5m2_columns(
       : (!transform.op<"linalg.generic">) -> !transform.any_op
   transform.yield %mma : !transform.any_op
 }
+transform.named_sequence @to_mfma_f32_16x16x128_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x128_f8e4m3fn_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E4M3FN_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e4m3fn_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E4M3FN_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x128_f8e5m2_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E5M2_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e5m2_f8e4m3fn_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E5M2_F8E4M3FN, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x128_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x128_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_32x32x64_f8e5m2_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_32x32x64_F8E5M2, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
 transform.named_sequence @to_wmmar4_f32_16x16x16_f16_columns(
     %func: !transform.any_op {transform.readonly},
     %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {

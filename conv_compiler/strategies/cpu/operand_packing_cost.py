@@ -147,8 +147,10 @@ def lie_ready(
 
     padded = any((*problem.pad_low, *problem.pad_high))
     taps = "".join(FILTER_LOOPS)
+    # A row of an image holds several output pixels, or its pixels are no part of the sum.
+    several = lengths.get("wo", 1) > 1
     return Direct(
-        image=not padded and ready(layout.input, "gc" + taps),
+        image=not padded and several and ready(layout.input, "gc" + taps),
         gradient=ready(layout.output, "gk"),
     )
 

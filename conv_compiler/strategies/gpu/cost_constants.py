@@ -127,7 +127,7 @@ class RankSlack:
     # Time over prediction of kernels that read single elements along gemm_k, with those that put
     # their results in place. A first look gave 1.8 to 6.0 for 9 layers on gfx942, and 0.7 to 0.96
     # for 8 on gfx1100.
-    single_element_reads_share_cdna: float = 3.5
+    cdna_single_element_reads_share: float = 3.5
     single_element_reads_share: float = 0.75
 
 

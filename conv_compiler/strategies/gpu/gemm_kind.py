@@ -48,7 +48,7 @@ class GemmKind(StrategyKind):
             return seconds
         cdna = is_cdna(target)
         return seconds * (
-            SLACK.single_element_reads_share_cdna if cdna else SLACK.single_element_reads_share
+            SLACK.cdna_single_element_reads_share if cdna else SLACK.single_element_reads_share
         )
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
