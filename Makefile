@@ -24,7 +24,7 @@ test-cold: .venv/.test
 # And what takes long or a GPU.
 test-all: .venv/.test
 	$(BIN)/lit -q tests/lit examples
-	$(BIN)/python -m pytest -q -n auto -m "not timed"
+	$(BIN)/python -m pytest -q -n auto -m "not timed" --hypothesis-profile=explore
 	$(BIN)/python -m pytest -q -m timed
 
 check: .venv/.test

@@ -6,10 +6,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.turns import parameters, part_of
+
+# Examples are the same in every run; `make test-all` draws others (--hypothesis-profile=explore).
+settings.register_profile("same", derandomize=True)
+settings.register_profile("explore", derandomize=False)
+settings.load_profile("same")
 
 GOLDEN = Path(__file__).parent / "golden"
 INSTRUCTIONS = "tests/vgpu/instructions/test_instruction"
