@@ -23,7 +23,7 @@ INSTRUCTIONS = "tests/vgpu/instructions/test_instruction"
 
 # Of the cases of a test in these folders one in so many runs by default: each compiles. Random
 # problems are already as few as draw every feature.
-PART = 3
+PART = 5
 LONG = ("tests/numerics/", "tests/unit/torch/test_ops.py")
 WHOLE = "tests/numerics/test_random.py"
 

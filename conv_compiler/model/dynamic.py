@@ -20,8 +20,8 @@ _CLASSES = {
     "barrier": ("barriers",),
     "wait": ("waits",),
     "lds_read": ("lds_reads_4", "lds_reads_8", "lds_reads_16"),
-    "lds_write": ("lds_writes_4", "lds_writes_8", "lds_writes_16"),
     "global_read": ("loads", "load_dwords"),
+    "lds_write": ("lds_writes_4", "lds_writes_8", "lds_writes_16"),
     "global_write": ("stores", "store_dwords"),
 }
 
@@ -55,7 +55,11 @@ def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCount
     scale: dict[str, float] = {}
     for kind, names in _CLASSES.items():
         if expected := _amount(wave, kind):
-            factor = counters.instructions.get(kind, 0) / waves / expected
+            counted = counters.instructions.get(kind, 0)
+            if kind == "lds_write" and not counted:  # loads write to LDS by themselves
+                factor = scale["loads"]
+            else:
+                factor = counted / waves / expected
             scale |= dict.fromkeys(names, factor)
     loads, stores = max(1.0, wave.loads), max(1.0, wave.stores)
     lds = max(1.0, wave.lds_reads + wave.lds_writes)

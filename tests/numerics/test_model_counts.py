@@ -59,6 +59,8 @@ def test_static_counts_are_those_of_a_run(chip, problem, strategy):
         )
         for kind, name in CLASSES.items():
             expected = row.instructions.get(kind, 0)
+            if kind == "lds_write" and any(load.to_lds for load in one.code.code):
+                expected += row.instructions["global_read"]  # each of these loads writes to LDS
             found = getattr(one.counts.wave, name) * row.waves
             assert found == pytest.approx(expected, rel=TOLERANCE, abs=row.waves), (one, kind)
         assert one.counts.wave.matrix_flops * row.waves == pytest.approx(row.matrix_flops)
@@ -152,7 +154,7 @@ def test_a_first_look_sees_what_a_run_does(chip):
     """Bank conflicts, cache lines and dies of two or three iterations are those of the whole
     loop."""
     problem = ConvProblem(n=64, k=64, c=64, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
-    artifact = compile(problem, chip, split_k=4)
+    artifact = compile(problem, chip, split_k=1)
     static, look, run = (model(artifact.vmfb, one) for one in ("static", "look", "virtual"))
     assert look.main.counts.source == "look"
     assert look.main.counts.iterations == static.main.counts.iterations > LOOK_BARRIERS

@@ -13,8 +13,14 @@ from conv_compiler.cli import main
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FIRST = re.search(r"```\npip install \.\n(conv-compiler .*)\n```", README)
+LONG = ("conv-compiler sweep", "conv-compiler tune")
 SHELL = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
-COMMANDS = [line for line in SHELL if not line.startswith("#")]
+# Those that compile every candidate take long.
+COMMANDS = [
+    pytest.param(line, marks=[pytest.mark.slow] * line.startswith(LONG))
+    for line in SHELL
+    if not line.startswith("#")
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

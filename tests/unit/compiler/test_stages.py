@@ -222,6 +222,7 @@ def test_elements_that_an_instruction_was_to_transpose_are_an_error():
         mma={instruction: 8},
         pipelined=True,
         marks={ORDER: ORDERED, LAST_PIXEL: "kept"},
+        loads_to_lds=True,
     )
     with pytest.raises(NotReadTransposed, match="kernel main: no instruction reads LDS transposed"):
         prove(resolved, strategy, [kernel])

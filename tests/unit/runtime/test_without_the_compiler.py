@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from conv_compiler import ConvProblem, compile
+from conv_compiler.vgpu import library_path
 
 ROOT = Path(__file__).parents[3]
 PROBLEM = ConvProblem(n=1, k=4, c=4, image=(5, 5), filter=(3, 3))
@@ -38,7 +39,22 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 link = folder / part / one.name
                 if one.name not in ("compiler", "iree", "tests") and not link.exists():
                     link.symlink_to(one)
+    _link_package(folder / "conv_compiler")
     return folder
+
+
+def _link_package(link: Path) -> None:
+    """The package of the tree, with the library of the virtual GPU wherever that is installed."""
+    if link.is_symlink():
+        link.unlink()
+    gpu = link / "vgpu"
+    gpu.mkdir(parents=True)
+    for source, folder in ((ROOT / "conv_compiler", link), (ROOT / "conv_compiler/vgpu", gpu)):
+        for one in source.iterdir():
+            if not (folder / one.name).exists():
+                (folder / one.name).symlink_to(one)
+    if not (gpu / "lib").exists():
+        (gpu / "lib").symlink_to(library_path().parent)
 
 
 @pytest.fixture

@@ -22,14 +22,6 @@ EXCEPTIONS = {
     "hazyresearch-hipkittens-blob-f09e9685-analysis-bf16-gemm-mi325x-mi325x-bf16-gemm-json-009": (
         "an MI325X has 1000 W, the facts are of an MI300X with 750 W"
     ),
-    **dict.fromkeys(
-        (
-            "hazyresearch-hipkittens-blob-f09e9685-analysis-fp8-gemm-mi350x-mi355x-fp8-gemm-json-"
-            + number
-            for number in ("006", "008", "009")
-        ),
-        "8-bit forms of K = 128, twice as fast as those of targets/mma.py: the peak is low",
-    ),
 }
 
 
