@@ -205,7 +205,8 @@ def test_a_choice_takes_less_than_a_compile(k):
 
     # The least of several, of problems none of which was seen before: what else the process has to
     # do (collecting garbage of seven thousand tests took a quarter of a second once) is not ours.
-    assert min(seconds(RESNET.n + more) for more in (1, 2, 3)) < 0.2
+    # A compilation takes half a second on the same core.
+    assert min(seconds(RESNET.n + more) for more in (1, 2, 3)) < 0.4
 
 
 @pytest.mark.parametrize(
