@@ -7,12 +7,9 @@ import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.artifacts.artifact import Artifact
-from conv_compiler.compiler.dumps import kernel_facts
-from conv_compiler.compiler.proofs import prove
-from conv_compiler.compiler.stages import compiler_flags, stage_texts
 from conv_compiler.compiler.stored_choice import stored_choice
 from conv_compiler.errors import (
     CacheRefused,
@@ -25,12 +22,14 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.cache import Cache, Entry, key_of, passing_cache
 from conv_compiler.storage.leftovers import WORK, scratch, work_folder
 from conv_compiler.storage.notices import warn_once
-from conv_compiler.strategies.select import Choice, decide
 from conv_compiler.strategies.split_k import split_asked
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
 from conv_compiler.targets.host import host_cores
 from conv_compiler.targets.resolve import resolve
+
+if TYPE_CHECKING:
+    from conv_compiler.strategies.select import Choice
 
 
 def compile(
@@ -104,6 +103,8 @@ def stages_of(
     problem: ConvProblem, target: Target, strategy: Strategy, last: str
 ) -> dict[str, str]:
     """Text by stage, up to `last`, of a problem and a chosen strategy; nothing is kept."""
+    from conv_compiler.compiler.stages import stage_texts
+
     with tempfile.TemporaryDirectory() as folder:
         return stage_texts(resolve(problem, target, strategy.mma), strategy, Path(folder), last)
 
@@ -127,6 +128,9 @@ def _compile(
     origin = stored.text if stored else ""
     if found := _find(cache, key):
         return replace(found, tuned=origin), {}
+    # Not at the top: what is in the cache is found without any strategy.
+    from conv_compiler.strategies.select import decide
+
     resolved = resolve(problem, row)
     if stored:
         stored.check(resolved)
@@ -201,6 +205,10 @@ def _first_proved(choice: Choice, folder: Path) -> tuple[Artifact, dict[str, str
     The last one's error is raised. Where one with a matrix instruction is ranked first, none
     without takes its place.
     """
+    from conv_compiler.compiler.dumps import kernel_facts
+    from conv_compiler.compiler.proofs import prove
+    from conv_compiler.compiler.stages import stage_texts
+
     started = time.perf_counter()
     problem, candidates = choice.problem, choice.strategies
     rejected: list[str] = []
@@ -248,7 +256,7 @@ def compilation_key(
             "target": asdict(target),
             "strategy": asdict(StrategyRequest.of(strategy)),
             "split_k": split_asked(split_k),
-            "flags": compiler_flags(target),
+            "flags": list(target.flags),
             "host": host_cpu() if target.chip == "host" else "",
         }
     )
