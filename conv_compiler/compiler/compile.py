@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,7 @@ from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.compiler.stored_choice import stored_choice
 from conv_compiler.errors import (
     CacheRefused,
-    CandidateRejected,
     CompileFailed,
-    CompilerRefused,
     InvalidArtifact,
 )
 from conv_compiler.problem.conv_problem import ConvProblem
@@ -129,22 +126,24 @@ def _compile(
     if found := _find(cache, key):
         return replace(found, tuned=origin), {}
     # Not at the top: what is in the cache is found without any strategy.
-    from conv_compiler.strategies.select import decide
+    from conv_compiler.compiler import candidates
 
     resolved = resolve(problem, row)
     if stored:
         stored.check(resolved)
-    artifact, texts = _built(decide(resolved, strategy, split_k), key, cache)
+    artifact, texts = _built(candidates.decide(resolved, strategy, split_k), key, cache)
     return replace(artifact, tuned=origin), texts
 
 
 def _built(choice: Choice, key: str, cache: Cache) -> tuple[Artifact, dict[str, str]]:
     """The first candidate that is as promised, in the cache under a key, with its stages' text."""
+    from conv_compiler.compiler import candidates
+
     try:
         with cache.lock(key), scratch(work_folder(), WORK) as folder:
             if found := _found(cache, key):  # another process compiled it while we waited
                 return found, {}
-            artifact, texts = _first_proved(choice, folder)
+            artifact, texts = candidates.first_proved(choice, folder)
             return Artifact.of_entry(_keep(cache, key, artifact), cached=False), texts
     except OSError as error:
         raise CompileFailed(
@@ -192,51 +191,6 @@ def _found(cache: Cache, key: str) -> Artifact | None:
         return Artifact.of_entry(found, cached=True) if (found := cache.get(key)) else None
     except InvalidArtifact:
         return None
-
-
-def _first_proved(choice: Choice, folder: Path) -> tuple[Artifact, dict[str, str]]:
-    """Compile candidates in order until the compiler takes one and it is as promised.
-
-    Returns it with the text of its stages.
-
-    One that needs more registers than there are, or whose main loop is not as promised, is
-    rejected.
-
-    The last one's error is raised. Where one with a matrix instruction is ranked first, none
-    without takes its place.
-    """
-    from conv_compiler.compiler.dumps import kernel_facts
-    from conv_compiler.compiler.proofs import prove
-    from conv_compiler.compiler.stages import stage_texts
-
-    started = time.perf_counter()
-    problem, candidates = choice.problem, choice.strategies
-    rejected: list[str] = []
-    fitting = [one for one in candidates if one.mma or not candidates[0].mma]
-    for number, strategy in enumerate(fitting):
-        work = folder / str(number)
-        work.mkdir()
-        try:
-            texts = stage_texts(problem, strategy, work)
-            kernels = kernel_facts(problem.target, work)
-            prove(problem, strategy, kernels)
-        except (CandidateRejected, CompilerRefused) as broken:
-            if strategy is fitting[-1]:
-                raise
-            named = isinstance(broken, CandidateRejected)
-            rejected.append(str(broken) if named else f"{strategy.text}: {broken}")
-            continue
-        artifact = Artifact(
-            problem=problem.asked,
-            target=problem.target.name,
-            strategy=strategy,
-            vmfb=work / "module.vmfb",
-            kernels=tuple(kernels),
-            seconds=time.perf_counter() - started,
-            rejected=tuple(rejected),
-        )
-        return artifact, texts
-    raise AssertionError("choose() returns at least one candidate")
 
 
 def compilation_key(

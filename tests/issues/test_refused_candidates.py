@@ -14,12 +14,13 @@ from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 
 COMPILE = importlib.import_module("conv_compiler.compiler.compile")
+CANDIDATES = importlib.import_module("conv_compiler.compiler.candidates")
 PROBLEM = ConvProblem(n=2, k=32, c=32, image=(6, 6), filter=(3, 3))
 
 
 def refusing(count, tried):
     """`stage_texts` that refuses the first `count` candidates."""
-    real = COMPILE.stage_texts
+    real = CANDIDATES.stage_texts
 
     def stage_texts(problem, strategy, work, *rest):
         tried.append(strategy)
@@ -32,7 +33,7 @@ def refusing(count, tried):
 
 def test_the_next_one_is_taken_and_the_record_says_why(tmp_path, monkeypatch):
     tried = []
-    monkeypatch.setattr(COMPILE, "stage_texts", refusing(1, tried))
+    monkeypatch.setattr(CANDIDATES, "stage_texts", refusing(1, tried))
     found = COMPILE.compile(PROBLEM, "gfx942", cache=Cache(tmp_path))
     assert tuple(tried) == choose(PROBLEM, find_target("gfx942"))[:2]
     assert found.strategy == tried[1]
@@ -40,7 +41,7 @@ def test_the_next_one_is_taken_and_the_record_says_why(tmp_path, monkeypatch):
 
 
 def test_the_last_ones_error_is_raised(tmp_path, monkeypatch):
-    monkeypatch.setattr(COMPILE, "stage_texts", refusing(100, tried := []))
+    monkeypatch.setattr(CANDIDATES, "stage_texts", refusing(100, tried := []))
     with pytest.raises(CompileFailed, match="expected rank"):
         COMPILE.compile(PROBLEM, "gfx942", "implicit_gemm", cache=Cache(tmp_path))
     assert len(tried) == len(choose(PROBLEM, find_target("gfx942"), "implicit_gemm"))

@@ -91,7 +91,9 @@ def _tiles(monkeypatch, tmp_path):
         return next((row for row in TILE_INSTRUCTIONS.values() if row.dtype == dtype), None)
 
     monkeypatch.setattr(Processor, "tile_instruction", instruction)
-    monkeypatch.setattr(import_module("conv_compiler.compiler.compile"), "prove", lambda *_: None)
+    monkeypatch.setattr(
+        import_module("conv_compiler.compiler.candidates"), "prove", lambda *_: None
+    )
 
 
 def problem_of(dtype, **fields):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import sys
 import tempfile
 import time
 import zipfile
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
@@ -29,7 +29,7 @@ from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import find_target
 
 # The module; the package has the function of that name.
-COMPILE = sys.modules["conv_compiler.compiler.compile"]
+CANDIDATES = import_module("conv_compiler.compiler.candidates")
 PROBLEM = ConvProblem(n=4, k=32, c=16, image=(8, 8), filter=(3, 3), pad_low=(1, 1))
 TARGET = find_target("gfx942")
 STRATEGY = choose(PROBLEM, TARGET, "implicit_gemm", 2)[0]
@@ -178,7 +178,7 @@ def test_keys_follow_what_decides_the_outcome():
 def test_a_cached_artifact_needs_no_choice(tmp_path, monkeypatch):
     cache = Cache(tmp_path)
     compile(PROBLEM, "gfx942", cache=cache)
-    monkeypatch.setattr(sys.modules["conv_compiler.compiler.compile"], "decide", None)
+    monkeypatch.setattr(CANDIDATES, "decide", None)
     assert compile(PROBLEM, "gfx942", cache=cache).cached
 
 
@@ -199,7 +199,7 @@ def test_a_candidate_that_spills_is_rejected(tmp_path, monkeypatch):
         if len(tried) == 1:
             raise OutOfRegisters("kernel main: 12 spills; no kernel of ours may have any")
 
-    monkeypatch.setattr(COMPILE, "prove", fails_once)
+    monkeypatch.setattr(CANDIDATES, "prove", fails_once)
     found = compile(PROBLEM, "gfx942", "implicit_gemm", 2, cache=Cache(tmp_path))
     assert tuple(tried) == choose(PROBLEM, TARGET, "implicit_gemm", 2)[:2]
     assert found.strategy == tried[1]
@@ -214,7 +214,7 @@ def test_a_lost_instruction_gives_way_to_nothing(tmp_path, monkeypatch):
         tried.append(strategy)
         raise StrategyNotApplied("kernel of implicit_gemm: no v_mfma in its text")
 
-    monkeypatch.setattr(COMPILE, "prove", fails)
+    monkeypatch.setattr(CANDIDATES, "prove", fails)
     with pytest.raises(StrategyNotApplied, match="no v_mfma in its text"):
         compile(PROBLEM, "gfx942", cache=Cache(tmp_path))
     assert len(tried) == 1
@@ -228,10 +228,10 @@ def test_vector_code_takes_the_place_of_no_matrix_code(tmp_path, monkeypatch):
         tried.append(strategy)
         raise OutOfRegisters("kernel main: 12 spills")
 
-    monkeypatch.setattr(COMPILE, "prove", fails)
+    monkeypatch.setattr(CANDIDATES, "prove", fails)
     strategies = (matrix[0], *vector, matrix[1])
     monkeypatch.setattr(
-        COMPILE, "decide", lambda problem, *_: Choice(problem=problem, strategies=strategies)
+        CANDIDATES, "decide", lambda problem, *_: Choice(problem=problem, strategies=strategies)
     )
     with pytest.raises(OutOfRegisters, match="12 spills"):
         compile(PROBLEM, "gfx942", cache=Cache(tmp_path))
@@ -251,7 +251,7 @@ def test_a_whole_strategy_does_not_are_rejected(tmp_path, monkeypatch):
     def fails(problem, strategy, kernels):
         raise OutOfRegisters("kernel main: 12 spills")
 
-    monkeypatch.setattr(COMPILE, "prove", fails)
+    monkeypatch.setattr(CANDIDATES, "prove", fails)
     cache = Cache(tmp_path)
     with pytest.raises(StrategyNotApplied, match="12 spills"):
         compile(PROBLEM, "gfx942", STRATEGY, cache=cache)
