@@ -59,7 +59,7 @@ def _waiting(memory: Memory) -> Any:
 
 def is_foreign(array: Any) -> bool:
     """Whether an array is of another library than numpy and IREE, and can be exchanged."""
-    return hasattr(array, "__dlpack_device__") and not isinstance(array, np.ndarray)
+    return not isinstance(array, np.ndarray) and hasattr(array, "__dlpack_device__")
 
 
 def library_of(array: Any) -> Any:

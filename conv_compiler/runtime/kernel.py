@@ -52,7 +52,8 @@ def _read(file: str, _stamp: tuple[int, ...]) -> bytes:
 
 
 @lru_cache(maxsize=_LOADED_KERNELS)
-def _load(path: Path, data: bytes, device: str | None) -> Kernel:
+def _load(file: str, data: bytes, device: str | None) -> Kernel:
+    path = Path(file)  # made here, for every call of `run` comes this way
     module = ModuleFile.of(path, data)
     built_for, chip = module.built_for, module.chip
     fitting = [row.name for row in DEVICES.values() if row.built_for == built_for]
@@ -101,7 +102,7 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     """
     if not isinstance(artifact, str | os.PathLike):
         if artifact.held:
-            return _load(artifact.vmfb, artifact.held, device)
+            return _load(os.fspath(artifact.vmfb), artifact.held, device)
         artifact = artifact.vmfb
     path = os.fspath(artifact)
     try:
@@ -111,7 +112,7 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
     if stat is None or not S_ISREG(stat.st_mode):
         raise InvalidArtifact(f"artifact {path}: no such file; compile it first")
     stamp = (stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size)
-    return _load(Path(path), _read(path, stamp), device)
+    return _load(path, _read(path, stamp), device)
 
 
 def run(

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ class Kernel:
     __slots__ = (
         "_batches",
         "_config",
+        "_enter",
         "_generation",
         "_invoke",
         "_made_of",
@@ -89,8 +91,10 @@ class Kernel:
         self.path, self.device = path, device
         self._made_of, self._generation = (path, data, device, built_for), forks.generation()
         self._config = config = open_device(device, built_for)
-        find_device(device).enter(number_of(device))
-        find_device(device).prepare(data, built_for)
+        row = find_device(device)
+        self._enter = partial(row.enter, number_of(device))
+        self._enter()
+        row.prepare(data, built_for)
         try:
             module = iree.VmModule.copy_buffer(config.vm_instance, data)
             context = iree.VmContext(
@@ -123,8 +127,7 @@ class Kernel:
                 f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
         self._invoke = iree.FunctionInvoker(context, config.device, function)
-        workers = find_device(device).has_workers
-        self._waiting = batch_wait if workers and may_wait_as_batch() else nullcontext
+        self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
 
     @property
     def virtual(self) -> bool:
@@ -233,7 +236,7 @@ class Kernel:
     def _ready(self) -> None:
         """Ready the calling thread, and load the kernel again where this process was forked from
         the one that loaded it."""
-        find_device(self.device).enter(number_of(self.device))
+        self._enter()
         if self._generation != forks.generation():
             Kernel.__init__(self, *self._made_of)
 
