@@ -79,7 +79,8 @@ def build_parser(command: str) -> Parser:
             module = import_module(f"conv_compiler.commands.{name}")
             module.configure(child)
             child.set_defaults(run=module.run)
-            child.epilog = f"example: conv-compiler {module.EXAMPLE}"
+            example = f"example: conv-compiler {module.EXAMPLE}"
+            child.epilog = f"{child.epilog}\n{example}" if child.epilog else example
     return parser
 
 

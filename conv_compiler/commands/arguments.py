@@ -23,7 +23,14 @@ from conv_compiler.frontends import (
     parse_tokens,
     read_file,
 )
-from conv_compiler.frontends.flags import Parser, add_problem_flags, from_values, size, stated
+from conv_compiler.frontends.flags import (
+    NAMED_GROUP,
+    Parser,
+    add_problem_flags,
+    from_values,
+    size,
+    stated,
+)
 from conv_compiler.frontends.request import is_number
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS, Target, find_target
@@ -56,9 +63,9 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
         "problems",
         nargs="*",
         metavar="PROBLEM",
-        help="flags, a line (MIOpenDriver, ckProfiler), JSON, a file, -",
+        help="flags (see --help-problem), a tool's line, JSON, a file, -",
     )
-    parser.add_argument(
+    parser.add_argument_group(NAMED_GROUP).add_argument(
         "--help-problem", action=_HelpProblem, help="print the flags that state a problem"
     )
     add_problem_flags(parser)

@@ -83,19 +83,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--html",
         type=Path,
         metavar="FILE",
-        help="a page of the kernels: pipes, timeline, lanes, banks, code (AMD)",
+        help="a page: pipes, timeline, lanes, LDS banks, code (AMD)",
     )
     parser.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
-        help="the modelled timeline, for Perfetto or chrome://tracing (AMD)",
+        help="the modelled timeline, for Perfetto (AMD)",
     )
     parser.add_argument(
         "--reproduce",
         type=Path,
-        metavar="FOLDER",
-        help="the stages as files, and the iree-compile lines that compile them",
+        metavar="DIR",
+        help="the stages as files, and a script of iree-compile lines",
     )
     add_output(parser)
 

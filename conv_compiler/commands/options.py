@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conv_compiler.commands.report import Output
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.frontends.flags import completed, sizes
+from conv_compiler.frontends.flags import NAMED_GROUP, completed, sizes
 from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS
 
@@ -45,6 +45,10 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 def add_untuned(parser: argparse.ArgumentParser) -> None:
     """`--untuned`."""
     parser.add_argument("--untuned", action="store_true", help="do not read the tuning store")
+
+
+# What the options of `add_output` do, in one line of every help.
+OUTPUT_LINE = "output: --json, --csv; -v, --verbose: all of a table; -q, --quiet: no notes"
 
 
 def _strategies() -> tuple[str, ...]:
@@ -89,16 +93,18 @@ def _devices() -> tuple[str, ...]:
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """`--json`, `--csv`, `-v` and `-q`."""
-    form = parser.add_mutually_exclusive_group()
+    """`--json`, `--csv`, `-v` and `-q`, which the last lines of a help name."""
+    group = parser.add_argument_group(NAMED_GROUP)
+    form = group.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--csv", action="store_true", help="print CSV, the header first")
-    parser.add_argument(
+    group.add_argument(
         "-v", "--verbose", action="store_true", help="tables with all columns and whole names"
     )
-    parser.add_argument(
+    group.add_argument(
         "-q", "--quiet", action="store_true", help="no notes and no progress on stderr"
     )
+    parser.epilog = OUTPUT_LINE
 
 
 def output(args: argparse.Namespace) -> Output:

@@ -14,6 +14,8 @@ from conv_compiler.problem.directions import DIRECTIONS, TENSORS
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
 PROBLEM_GROUP = "problem"
+# Flags that have no line of their own in a help: other lines name them.
+NAMED_GROUP = "named"
 _NEEDED = ("n", "k", "c", "image", "filter")
 
 
@@ -39,9 +41,10 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = self._optionals.title = None  # two lines of every help
 
     def format_help(self) -> str:
-        """The help of a command: without the flags of a problem, which --help-problem prints."""
-        every = self._action_groups
-        self._action_groups = [group for group in every if group.title != PROBLEM_GROUP]
+        """The help of a command, one screen: without the flags of a problem, which --help-problem
+        prints, and those of the output, which other lines name."""
+        every, apart = self._action_groups, (PROBLEM_GROUP, NAMED_GROUP)
+        self._action_groups = [group for group in every if group.title not in apart]
         try:
             return super().format_help()
         finally:
