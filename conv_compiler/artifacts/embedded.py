@@ -63,6 +63,12 @@ def save_with_record(path: Path, module: bytes, record: dict[str, Any]) -> None:
         ) from error
 
 
+def has_record(module: ModuleFile) -> bool:
+    """Whether a `.vmfb` holds a record of ours, whole or damaged; other compilers' hold none."""
+    with zipfile.ZipFile(io.BytesIO(module.data)) as archive:
+        return NAME in archive.NameToInfo
+
+
 def record_of(module: ModuleFile) -> dict[str, Any]:
     """What the record of a `.vmfb` of ours states, by the types of `record.Record`.
 

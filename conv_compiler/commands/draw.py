@@ -8,7 +8,6 @@ from pathlib import Path
 
 from conv_compiler.commands.arguments import one
 from conv_compiler.commands.options import wanted
-from conv_compiler.errors import InvalidArtifact
 
 
 def draw_module(args: argparse.Namespace, path: Path | None) -> int:
@@ -17,6 +16,8 @@ def draw_module(args: argparse.Namespace, path: Path | None) -> int:
     The page needs a first look on the virtual GPU; the trace needs the machine code alone.
     """
     from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.artifacts.embedded import has_record
+    from conv_compiler.binary.module_file import ModuleFile
     from conv_compiler.commands.model_table import count_on_virtual_gpu, model
     from conv_compiler.compiler.compile import compile
     from conv_compiler.model.facts import chip_facts
@@ -33,10 +34,7 @@ def draw_module(args: argparse.Namespace, path: Path | None) -> int:
     artifact: Artifact | None
     if path:
         vmfb = path
-        try:
-            artifact = Artifact.load(path)
-        except InvalidArtifact:  # another compiler's
-            artifact = None
+        artifact = Artifact.load(path) if has_record(ModuleFile.read(path)) else None
     else:
         job = one(args)
         chip_facts(job.target)  # refuse before compiling

@@ -142,6 +142,19 @@ def test_what_cannot_be_drawn_is_refused(words, why, short, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
+def test_a_module_without_a_record_is_another_compilers(short, tmp_path):
+    """A damaged record is refused; without one the page has all but what the record states."""
+    plain, page = tmp_path / "plain.vmfb", tmp_path / "x.html"
+    plain.write_bytes(compile(SHORT, "gfx942", "implicit_gemm", split_k=2).module)
+    assert main(["inspect", str(plain), "--html", str(page)]) == 0
+    assert Tags(page.read_text()).texts["h1"] == [model_module(plain).main.code.name]
+    damaged = bytearray(short.read_bytes())
+    at = damaged.index(b'"strategy"')
+    damaged[at + 1 : at + 3] = b"xx"
+    (tmp_path / "damaged.vmfb").write_bytes(damaged)
+    assert main(["inspect", str(tmp_path / "damaged.vmfb"), "--html", str(page)]) == 2
+
+
 def test_a_cpu_kernel_is_refused(tmp_path, capsys):
     words = [
         "-n",
