@@ -65,6 +65,7 @@ FEATURES: Mapping[str, Sequence[Any]] = MappingProxyType(
         "kind": tuple(dict.fromkeys(KINDS)),
         "operand_op": ("", "", "relu", "scale(-0.5)", "scale(3)", "scale(0.3)"),
         "dynamic": (False, False, True),
+        "result operand": (False, True),
     }
 )
 
@@ -111,6 +112,8 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
     # A kernel for any batch is tried on several: of small ones.
     if chosen["dynamic"] and problem.layout_row.batch_is_outermost(problem.g):
         problem = replace(problem.with_batch(min(problem.n, 5)), dynamic_batch=True)
+    if not problem.dynamic_batch:
+        problem = replace(problem, result_operand=chosen["result operand"])
     most = min(summed_products(problem), MOST_PARTS)
     parts = draw(st.integers(2, most)) if most > 1 else 1
     return Draw(problem, parts if chosen["split"] == "several" else chosen["split"])
@@ -141,6 +144,7 @@ def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
         ("elementwise", problem.elementwise.partition("(")[0].partition(":")[0]),
         ("split", split_k if split_k in ("auto", 1) else "several"),
         ("any batch", problem.dynamic_batch),
+        ("result operand", problem.result_operand),
         ("depthwise", problem.g > 1 and problem.k == problem.c == 1),
         ("groups", problem.g > 1),
         ("one tap", max(problem.filter) == 1),

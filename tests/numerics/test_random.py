@@ -81,7 +81,10 @@ def test_every_feature_is_drawn_in_every_run(target):
         *(features_of(target, drawn(target, number)) for number in range(DRAWS[target]))
     )
     types = (*TYPES, *([("f64", "f64")] if target == "cpu" else []))
-    several = ("any batch", "depthwise", "groups", "one tap", "strides", "dilations", "pads")
+    several = (
+        *("any batch", "result operand"),
+        *("depthwise", "groups", "one tap", "strides", "dilations", "pads"),
+    )
     wanted = {
         *(("direction", name) for name in DIRECTIONS),
         *(("layout", row) for row in LAYOUTS),

@@ -211,7 +211,10 @@ REFUSED = {
     ),
     "ckProfiler grouped_conv_fwd 4 0 1 1 1 0 1 1": ("dtype 4", "8-bit floats as the output"),
     "ckProfiler grouped_conv_fwd 1 1 2 1 1 0 1 1": ("index 2", "use 0 (32-bit), 1 (64-bit)"),
-    "ckProfiler grouped_conv_fwd 1 1 2 --instances": ("--instances", "not an argument"),
+    "ckProfiler grouped_conv_fwd 1 1 2 --instances": (
+        "--instances",
+        "conv-compiler list strategies lists ours",
+    ),
     f"{CK} 1 --target gfx942": ("--target", "before ckProfiler"),
     "example_convnd_bwd_data_xdl 1 1 0 --json": ("--json", "before example_convnd_bwd_data_xdl"),
     "convfp16 -F 4 --target gfx942": ("--target", "before the line"),
