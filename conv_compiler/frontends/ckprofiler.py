@@ -187,8 +187,8 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     words, names = words[1:], operation.head
     if "--instances" in words:
         raise UnsupportedProblem(
-            "--instances: lists the kernels of ckProfiler and states no problem; conv-compiler list "
-            "strategies lists ours, conv-compiler sweep times those of a problem"
+            "--instances: lists ckProfiler's kernels and states no problem; "
+            "conv-compiler list strategies lists ours, conv-compiler sweep times those of a problem"
         )
     refuse_flags(words, "ckProfiler")
     if len(words) < len(names):
