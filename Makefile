@@ -39,12 +39,19 @@ docs: .venv/.docs
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
 
-.venv/.demo: .venv/bin/pip pyproject.toml tools/constraints.txt
-	$(INSTALL) -e .
+# What compiles the virtual GPU. In an environment of pip's own each build would start anew.
+.venv/.build: .venv/bin/pip pyproject.toml tools/constraints.txt
+	$(BIN)/python -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "cmake", "ninja")' \
+	  | xargs $(INSTALL)
 	touch $@
 
-.venv/.test: .venv/bin/pip pyproject.toml tools/constraints.txt
-	$(INSTALL) -e '.[test]'
+.venv/.demo: .venv/.build
+	$(INSTALL) --no-build-isolation -e .
+	touch $@
+
+.venv/.test: .venv/.build
+	$(INSTALL) --no-build-isolation -e '.[test]'
 	touch $@ .venv/.demo
 
 # The packages of an extra alone: installing the extra would compile the package once more.

@@ -21,10 +21,33 @@ GOLDEN = Path(__file__).parent / "golden"
 INSTRUCTIONS = "tests/vgpu/instructions/test_instruction"
 
 
-# Of the cases of a test in these folders one in so many runs by default: each compiles. Random
+# Of the cases of a test in these files one in so many runs by default: each compiles. Random
 # problems are already as few as draw every feature.
 PART = 5
-LONG = ("tests/numerics/", "tests/unit/torch/test_ops.py")
+LONG = (
+    "tests/numerics/",
+    "tests/unit/torch/",
+    "tests/unit/runtime/test_result_operand.py",
+    "tests/vgpu/driver/test_checks.py",
+    "tests/vgpu/driver/test_programs.py",
+    *(
+        f"tests/issues/test_{name}.py"
+        for name in (
+            "batch_of_none",
+            "cuda_operand_roles",
+            "empty_parts",
+            "gfx90a_denormals",
+            "many_chunks",
+            "one_element",
+            "pixels_fewer_than_the_axis",
+            "pixels_that_no_tap_meets",
+            "relu_keeps_nan",
+            "schedule_replaces",
+            "store_addresses",
+            "taps_in_rows_room",
+        )
+    ),
+)
 WHOLE = "tests/numerics/test_random.py"
 
 

@@ -28,9 +28,9 @@ from tests.problems import F8_TYPES, KINDS, TYPES, elementwise_texts, independen
 
 # Those that the virtual GPU executes.
 CHIPS = EXECUTED
-# Draws of a target in every test run: each arithmetic once, on the CPU in each dimension. With the
-# slow tests, blocks of so many draws besides.
-DRAWS = MappingProxyType({"cpu": 51, **dict.fromkeys(CHIPS, 16)})
+# Draws of a target in every test run: each arithmetic once. With the slow tests, blocks of so many
+# draws besides.
+DRAWS = MappingProxyType({"cpu": 17, **dict.fromkeys(CHIPS, 16)})
 BLOCK = 50
 SLOW_BLOCKS = MappingProxyType({"cpu": 30, **dict.fromkeys(CHIPS, 8)})
 MOST_PARTS = 12

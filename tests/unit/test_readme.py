@@ -13,9 +13,11 @@ from conv_compiler.cli import main
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FIRST = re.search(r"```\npip install \.\n(conv-compiler .*)\n```", README)
-LONG = ("conv-compiler sweep", "conv-compiler tune")
+# These compile dozens of kernels.
+LONG = tuple(
+    f"conv-compiler {words}" for words in ("sweep", "tune", "doctor", "list targets --check")
+)
 SHELL = re.search(r"```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
-# Those that compile every candidate take long.
 COMMANDS = [
     pytest.param(line, marks=[pytest.mark.slow] * line.startswith(LONG))
     for line in SHELL

@@ -62,7 +62,7 @@ def test_modelled_times_where_there_is_no_card(capfd):
 
 
 def test_measured_times_on_the_cpu(capfd):
-    assert main(["sweep", *WORDS, "--split-k", "1,3", "--json"]) == 0
+    assert main(["sweep", *WORDS, "--strategy", "cpu_lin", "--split-k", "1,3", "--json"]) == 0
     rows = json.loads(capfd.readouterr().out)
     assert {row["time"] for row in rows} == {"measured"}
     assert all(row["passed"] for row in rows)

@@ -7,7 +7,10 @@ namespace VGPU_ISA {
 
 namespace {
 
-template <class Op, class A, class B, bool kExecToo>
+// The parameter of an entry: whether the mask goes into EXEC too. A template for it would double the build.
+enum Into : u32 { kMaskAlone, kExecToo };
+
+template <class Op, class A, class B>
 void compare(Wave& w, const Inst& i) {
   Fetched<A> a(w, i, i.a);
   Fetched<B> b(w, i, i.b);
@@ -15,7 +18,7 @@ void compare(Wave& w, const Inst& i) {
   VGPU_LANES(w, l) out[l] = Op::f(a[l], b[l]) ? ~0u : 0u;
   const u64 mask = pack_mask(out) & written_lanes(w, i);
   set_mask(w, i.d, mask);
-  if (kExecToo) set_exec(w, mask);
+  if (i.entry->parameter == kExecToo) set_exec(w, mask);
 }
 
 #define COMPARE(NAME, A, B, ...)                                                             \
@@ -23,8 +26,8 @@ void compare(Wave& w, const Inst& i) {
     struct Op {                                                                              \
       VGPU_INLINE bool f([[maybe_unused]] A::T a, [[maybe_unused]] B::T b) { return __VA_ARGS__; } \
     };                                                                                       \
-    add(Entry{"v_cmp_" NAME, &compare<Op, A, B, false>, Class::kValu, Type::kMask, {A::kType, B::kType, Type::kNone}, 0, 0}); \
-    add(Entry{"v_cmpx_" NAME, &compare<Op, A, B, true>, Class::kValu, Type::kMask, {A::kType, B::kType, Type::kNone}, 0, 0}); \
+    add(Entry{"v_cmp_" NAME, &compare<Op, A, B>, Class::kValu, Type::kMask, {A::kType, B::kType, Type::kNone}, 0, kMaskAlone}); \
+    add(Entry{"v_cmpx_" NAME, &compare<Op, A, B>, Class::kValu, Type::kMask, {A::kType, B::kType, Type::kNone}, 0, kExecToo}); \
   }
 
 #define ORDERED(SUFFIX, A)           \
