@@ -24,6 +24,7 @@ class Pass(Protocol):
 # name -> (module, class): imported on use, as each pass pulls in the MLIR bindings.
 PASSES = MappingProxyType(
     {
+        "align-stores": ("align_stores", "AlignStores"),
         "channels-last": ("channels_last", "ChannelsLast"),
         "depthwise": ("depthwise", "Depthwise"),
         "depthwise-pixels": ("depthwise_pixels", "DepthwisePixels"),

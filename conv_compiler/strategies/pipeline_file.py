@@ -14,12 +14,16 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from conv_compiler.strategies.schedule import SCRIPTS, our_entry
 
+if TYPE_CHECKING:
+    from conv_compiler.passes import Pass
+
 _LINE = re.compile(r"(?:\[([\w -]+)\] )?(?:(include|behind|ours) )?(\S.*)")
 _NONE: Mapping[str, bool] = MappingProxyType({})
+_NO_OPTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 _NUMBER = re.compile(r"\{(\w+)\}")  # a pass option has a `=`
 
 
@@ -43,6 +47,19 @@ class Pipeline(NamedTuple):
     def entries(self) -> tuple[str, ...]:
         """Names of the entries, in order."""
         return tuple(step[1:] for step in self.steps if step[0] == "@")
+
+
+def behind_contraction(
+    pipeline: Pipeline, options: Mapping[str, Mapping[str, Any]] = _NO_OPTIONS
+) -> dict[str, tuple[Pass, ...]]:
+    """The passes of ours of a contraction's pipeline, as `Schedule.behind` has them.
+
+    `options` are those of a pass, by its name.
+    """
+    from conv_compiler.passes import find_pass
+
+    found = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)
+    return {"contraction": found} if found else {}
 
 
 @lru_cache

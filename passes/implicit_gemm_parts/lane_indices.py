@@ -18,6 +18,8 @@ from iree.compiler import ir
 
 from conv_compiler.passes.main_loop.loop_ops import operation
 
+# Operations whose result is their operand, of another type perhaps.
+_SAME = ("iree_codegen.index_hint", "arith.index_cast", "arith.index_castui")
 _Offsets = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -66,7 +68,7 @@ class Bound(NamedTuple):
 def lane_indices(value: ir.Value) -> LaneIndices | None:
     """The form of an index or of a vector of indices; None where it has none that is known."""
     shape = tuple(value.type.shape) if isinstance(value.type, ir.VectorType) else ()
-    op = _maker(value)
+    op = maker(value)
     if op is not None and op.name == "arith.constant":
         return LaneIndices((), _numbers(op, shape))
     if op is not None and op.name == "vector.step":
@@ -90,7 +92,7 @@ def lane_indices(value: ir.Value) -> LaneIndices | None:
 
 def bounds_of(mask: ir.Value) -> list[Bound] | None:
     """The tests that all must hold where a vector of bits is 1; None where they are not known."""
-    shape, op = tuple(ir.VectorType(mask.type).shape), _maker(mask)
+    shape, op = tuple(ir.VectorType(mask.type).shape), maker(mask)
     if op is None:
         return None
     if op.name == "arith.constant":
@@ -117,7 +119,7 @@ def _comparison(op: ir.Operation) -> list[Bound] | None:
 
 def divisor(value: ir.Value) -> int:
     """A number that a scalar index is known to be a multiple of; 0 if it is 0."""
-    op = _maker(value)
+    op = maker(value)
     if op is None:
         return 1
     if op.name == "arith.constant":
@@ -126,7 +128,7 @@ def divisor(value: ir.Value) -> int:
         return math.gcd(*map(divisor, op.operands))
     if op.name == "arith.muli":
         return math.prod(map(divisor, op.operands))
-    if op.name == "iree_codegen.index_hint":
+    if op.name in _SAME:
         return divisor(op.operands[0])
     if op.name == "affine.apply":
         map_of = ir.AffineMapAttr(op.attributes["map"]).value
@@ -150,7 +152,8 @@ def _divisor_of(expr: ir.AffineExpr, dims: Sequence[int], symbols: Sequence[int]
     return 1
 
 
-def _maker(value: ir.Value) -> ir.Operation | None:
+def maker(value: ir.Value) -> ir.Operation | None:
+    """The operation of which a value is a result; None for an argument."""
     is_op = isinstance(value.owner, ir.OpView | ir.Operation)
     return operation(value.owner) if is_op else None
 

@@ -26,7 +26,7 @@ from conv_compiler.strategies.gpu.depthwise_cost import (
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_info, sums_of_few
 from conv_compiler.strategies.kind import Lowering, StrategyKind
-from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import DepthwiseTiling, Strategy
 
@@ -63,7 +63,7 @@ def fits(problem: ConvProblem, target: Target) -> bool:
         and set(problem.operand_dtypes) <= set(DTYPES)
         and len(set(problem.operand_dtypes)) == 1
         and largest * problem.data_type.bytes < BUFFER_BYTES
-        and target.backend == "rocm"
+        and target.is_gpu
     )
 
 
@@ -201,9 +201,10 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     """Pipeline of a kernel of vectors."""
     tiling = strategy.tiling
     assert isinstance(tiling, DepthwiseTiling)
+    pipeline = read_pipeline("gpu_depthwise", {target.backend: True})
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=read_pipeline("gpu_depthwise", {target.backend: True}).steps,
+        pipeline=pipeline.steps,
         workgroup_size=(tiling.threads, 1, 1),
         subgroup_size=target.subgroup_size,
     )
@@ -211,7 +212,7 @@ def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedu
     if strategy.split_k > 1:
         sums = sums_of_few(problem, target)
         roles["reduction"] = reduction_info(problem, target, strategy.split_k, sums)
-    return Schedule(roles=roles)
+    return Schedule(roles=roles, behind=behind_contraction(pipeline))
 
 
 def _tiling(one: Strategy) -> DepthwiseTiling:
@@ -261,5 +262,5 @@ DEPTHWISE = Depthwise(
     name="depthwise",
     description="windows and sums in registers, vector fma; groups of one channel",
     tile="columns x rows x groups of a thread's strip of output pixels",
-    backends=("rocm",),
+    backends=("rocm", "cuda"),
 )

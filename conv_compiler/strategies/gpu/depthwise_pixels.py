@@ -29,7 +29,7 @@ from conv_compiler.strategies.gpu.pixel_products import (
 )
 from conv_compiler.strategies.gpu.pixel_threads import with_threads
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
-from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import PixelTiling, Strategy
 
@@ -65,7 +65,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     types = set(wgrad.operand_dtypes)
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
-        "it is for AMD chips": target.backend == "rocm",
+        "it is for GPUs": target.is_gpu,
         "it takes several groups": problem.g > 1,
         f"groups have {search.most_group_channels} channels at most": max(problem.k, problem.c)
         <= search.most_group_channels,
@@ -203,13 +203,14 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
 
 def schedule(target: Target, one: Strategy) -> Schedule:
     """Pipeline of a kernel of vectors."""
+    pipeline = read_pipeline("gpu_depthwise", {target.backend: True})
     info = CompilationInfo(
         lowering_config="#iree_gpu.lowering_config<{}>",
-        pipeline=read_pipeline("gpu_depthwise", {target.backend: True}).steps,
+        pipeline=pipeline.steps,
         workgroup_size=(_tiling(one).threads, 1, 1),
         subgroup_size=target.subgroup_size,
     )
-    return Schedule(roles={"contraction": info})
+    return Schedule(roles={"contraction": info}, behind=behind_contraction(pipeline))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,5 +264,5 @@ DEPTHWISE_PIXELS = DepthwisePixels(
     name="depthwise_pixels",
     description="forward and data gradient of groups of few channels, sums in registers",
     tile="columns x rows x channels of a thread's strip of result pixels",
-    backends=("rocm",),
+    backends=("rocm", "cuda"),
 )

@@ -26,7 +26,7 @@ from conv_compiler.strategies.gpu.stored_sums import (
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
 from conv_compiler.strategies.gpu.tilings import transposed_sides
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
-from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 from conv_compiler.targets.f8 import operand_bytes
@@ -129,7 +129,6 @@ class Entries:
 
 def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """Script and pipeline of an implicit GEMM on matrix units."""
-    from conv_compiler.passes import find_pass
     from conv_compiler.strategies.transform_library import library
 
     tiling = strategy.tiling
@@ -196,13 +195,12 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         "load-to-lds": {"buffers": tiling.stages, "turned": not all(entries.transposed)}
     }
     options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
-    behind = tuple(find_pass(name)(**options.get(name, {})) for name in pipeline.ours)
     return Schedule(
         roles=roles_of(problem, target, strategy, info),
         library=text,
         replaced=replaced,
         flags=PIPELINE_FLAGS[target.backend] + ORDERED_FLAGS * interleaved,
-        behind={"contraction": behind} if behind else {},
+        behind=behind_contraction(pipeline, options),
     )
 
 
