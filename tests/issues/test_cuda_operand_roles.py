@@ -33,7 +33,9 @@ SIZES = {"dense": {"k": 5, "c": 4, "g": 2}, "depthwise": {"k": 1, "c": 1, "g": 6
 def operand_roles(problem, chip, split_k):
     """The loops of (result, operand 0, operand 1) of the contraction each strategy hands over."""
     target = find_target(chip)
-    for strategy in {one.name: one for one in choose(problem, target, None, split_k)}.values():
+    offered = {one.name: one for one in choose(problem, target, None, split_k)}
+    offered.pop("depthwise", None)  # a pass writes its kernel: no contraction is handed over
+    for strategy in offered.values():
         with ir.Context(), ir.Location.unknown():
             module = build(problem)
             for step in STRATEGIES[strategy.name].lower(problem, target, strategy).passes:

@@ -178,9 +178,11 @@ def candidates(
                 rough[strip] = entry
     first = sorted(rough.values(), key=_seconds)[: DEPTHWISE_SEARCH.modelled_tilings]
     found = [timed(entry.tiling, DEPTHWISE_SEARCH.tried_workgroups) for entry in first]
+    best = sorted(found, key=_seconds)[: DEPTHWISE_SEARCH.most_tilings]
+    if target.backend == "cuda" and not split_k:
+        best = [timed(entry.tiling, DEPTHWISE_SEARCH.nvidia_workgroups) for entry in best]
     return tuple(
-        Strategy(name="depthwise", tiling=entry.tiling, split_k=entry.split_k)
-        for entry in sorted(found, key=_seconds)[: DEPTHWISE_SEARCH.most_tilings]
+        Strategy(name="depthwise", tiling=entry.tiling, split_k=entry.split_k) for entry in best
     )
 
 
@@ -249,8 +251,11 @@ class Depthwise(StrategyKind):
         return filled_parts(wgrad, _tiling(one), split_k)
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
-        """Seconds by the performance model."""
-        return predict(wgrad, target, _tiling(one), one.split_k)
+        """Seconds by the performance model; on NVIDIA chips at the best factor that it knows."""
+        tiling, factors = _tiling(one), [one.split_k]
+        if target.backend == "cuda":
+            factors = splits(wgrad, target, tiling)
+        return min(predict(wgrad, target, tiling, factor) for factor in factors)
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""

@@ -90,10 +90,13 @@ def _near(value: int, most: int) -> list[int]:
     return list(found)
 
 
-def _strips(problem: ConvProblem, products: float) -> Iterator[tuple[int, int, int]]:
+def _strips(
+    problem: ConvProblem, target: Target, products: float
+) -> Iterator[tuple[int, int, int]]:
     """Columns, rows and unrolled rows of a thread's strip, in units.
 
-    `products` are the vector products of a pixel with a tap.
+    `products` are the vector products of a pixel with a tap. NVIDIA's chips get a loop where there
+    can be one: code that each thread runs once waits for its instructions (docs/benchmarks.md).
     """
     _, row, column = slides(spaced(problem), problem.direction)
     columns = _near(column.units, PIXELS_SEARCH.most_columns)
@@ -103,12 +106,12 @@ def _strips(problem: ConvProblem, products: float) -> Iterator[tuple[int, int, i
         if wide * high * row.phases * column.phases > PIXELS_SEARCH.most_pixels:
             continue
         unrolled = (high + row.later) * wide * row.phases * column.phases * products
-        if steady <= 1 or unrolled * math.prod(problem.filter) <= PIXELS_SEARCH.most_products:
+        few = unrolled * math.prod(problem.filter) <= PIXELS_SEARCH.most_products
+        loops = [n for n in (1, 2) if steady > n and steady % n == 0]
+        if not loops or (few and target.backend != "cuda"):
             yield wide, high, high
-        if steady > 1:
-            for unroll in (1, 2):
-                if steady % unroll == 0 and steady > unroll:
-                    yield wide, high, unroll
+        for unroll in loops:
+            yield wide, high, unroll
 
 
 def strips(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
@@ -120,7 +123,7 @@ def strips(wgrad: EquivalentWgrad, target: Target) -> Iterator[PixelTiling]:
             if vector * problem.data_type.bytes > 4 * DWORD:
                 continue
             products = work(wgrad, way, vector, False).rows
-            for columns, rows, unroll in _strips(problem, products):
+            for columns, rows, unroll in _strips(problem, target, products):
                 strip = PixelTiling(
                     vector=vector, columns=columns, rows=rows, unroll=unroll, lanes=1, across=1,
                     down=1, images=1, threads=1, product=way.product,
