@@ -190,12 +190,15 @@ def _compile_to(module: ir.Module, phase: str, target: str) -> ir.Module:
     from iree.compiler import ir
 
     from conv_compiler.compiler.stages import compiler_flags, compiler_path
+    from conv_compiler.compiler.stated_device import state_device
     from conv_compiler.targets import find_target
 
+    row = find_target(target)
+    state_device(module, row.device)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "module.mlir"
         source.write_text(str(module))
-        flags = compiler_flags(find_target(target))
+        flags = compiler_flags(row)
         command = [str(compiler_path()), str(source), *flags, f"--compile-to={phase}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -208,9 +211,11 @@ def _emit(module: ir.Module, stage: str, target: str) -> str:
     """The kernels of a module at a stage inside the compiler, one after another."""
     from conv_compiler.compiler.dumps import dumped_texts
     from conv_compiler.compiler.stages import compiler_flags, run_compiler
+    from conv_compiler.compiler.stated_device import state_device
     from conv_compiler.targets import find_target
 
     row = find_target(target)
+    state_device(module, row.device)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "module.mlir").write_text(str(module))

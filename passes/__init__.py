@@ -44,6 +44,7 @@ PASSES = MappingProxyType(
         "split-k": ("split_k", "SplitK"),
         "split-reduction": ("split_reduction", "SplitReduction"),
         "sum-parts": ("sum_parts", "SumParts"),
+        "wgmma-gemm": ("wgmma_gemm", "WgmmaGemm"),
         "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )

@@ -5,25 +5,35 @@
     tools/nvidia_bench.py compile FOLDER   on any machine with iree-base-compiler
     tools/nvidia_bench.py run FOLDER       on a machine with a GPU, iree-base-runtime and PyTorch
 
-A module is compiled twice, once with every dispatch repeated: the difference of the two calls'
-medians is the time of the kernels alone, all dispatches of a call together. cuDNN's is that of a
-CUDA graph of as many calls. `run` checks our results first (integers, exactly), prints a table and
-writes FOLDER/bench.json; it exits with 1 when a kernel of ours is wrong.
+`--layers resnet50` takes the weight gradients of a list (with `--batch` and `--types f16,bf16`) in
+place of a few problems of every kind; `--chip sm_90a` compiles for a Hopper card, and `--ours`
+leaves IREE's own out.
+
+A module is compiled twice, once with every dispatch repeated. The difference of the two calls'
+medians is the time of the kernels, all dispatches of a call together, with what IREE's runtime does
+between them. Kernels of wave groups are launched from their PTX in a CUDA graph
+instead. cuDNN's time is that of a CUDA graph of as many calls. `run` checks our results first
+(integers, exactly), prints a table and writes FOLDER/bench.json; it exits with 1 when a kernel of
+ours is wrong.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import statistics
+import math
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nvidia_check import two_steps
+from graph_times import calls, graph_seconds, launch_of
 
 from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.commands.report import left, right, show
+from conv_compiler.frontends.files import read_file
 from conv_compiler.problem.conv_problem import ConvProblem
 
 REPEATS = 33
@@ -46,6 +56,7 @@ PROBLEMS = {
     "ResNet-50 layer1 1x1": _layer(32, 56, 64, 256, 1),
     "ResNet-50 layer3 1x1": _layer(32, 14, 1024, 256, 1),
     "ResNet-50 stem": _layer(32, 224, 3, 64, 7, stride=(2, 2)),
+    "RetinaNet tower": _layer(8, 100, 256, 256),
     "RetinaNet head": _layer(8, 100, 256, 36),
     "RetinaNet classes": _layer(8, 25, 256, 819),
     "ResNeXt-50 layer1 3x3": _layer(32, 56, 4, 4, g=32),
@@ -61,11 +72,29 @@ COLUMNS = (
     right("cuDNN us", "cudnn", lambda us: f"{us:.1f}"),
     right("IREE / ours", "to_iree", lambda ratio: f"{ratio:.2f}" if ratio else "-"),
     right("cuDNN / ours", "to_cudnn", lambda ratio: f"{ratio:.2f}"),
+    right("TFLOP/s", "tflops", lambda rate: f"{rate:.0f}"),
     left("note", "note"),
 )
 
 
-def compile_all(folder: Path, chip: str) -> None:
+LISTS = Path(__file__).parents[1] / "conv_compiler" / "problems"
+INDEX, PTX, LAUNCH = "problems.json", "kernels.ptx", "launch.json"
+
+
+def layers(name: str, batch: int, types: str) -> dict[str, ConvProblem]:
+    """The weight gradients of a list, by label, in each type."""
+    return {
+        f"{request.label} {dtype}": replace(
+            request.with_batch(batch).problem, dtype=dtype, weight_dtype=""
+        )
+        for dtype in types.split(",")
+        for request in read_file(LISTS / f"{name}.txt")
+    }
+
+
+def compile_all(
+    folder: Path, chip: str, problems: Mapping[str, ConvProblem], *, with_iree: bool
+) -> None:
     """Both sides of every problem, once as they are and once with every dispatch repeated."""
     from iree_boo import flags, payload
 
@@ -77,27 +106,52 @@ def compile_all(folder: Path, chip: str) -> None:
 
     target = find_target(chip)
     repeated = f"--iree-hal-benchmark-dispatch-repeat-count={REPEATS}"
-    for number, (label, problem) in enumerate(PROBLEMS.items()):
+    folder.mkdir(parents=True, exist_ok=True)
+    named = {label: problem.to_json() for label, problem in problems.items()}
+    (folder / INDEX).write_text(json.dumps(named))
+    for number, (label, problem) in enumerate(problems.items()):
         ours, iree = (folder / f"{number:02}.{side}" for side in ("ours", "iree"))
         for work in (ours, iree):
             work.mkdir(parents=True, exist_ok=True)
         artifact = compile(problem, chip, tuned=False)
         artifact.save(ours / "once.vmfb")
-        stage_texts(
-            resolve(problem, target, artifact.strategy.mma), artifact.strategy, ours, "scheduled"
-        )
+        resolved = resolve(problem, target, artifact.strategy.mma)
+        is_graph = artifact.strategy.name == "wgmma_gemm"
+        texts = stage_texts(resolved, artifact.strategy, ours, "isa" if is_graph else "scheduled")
+        if is_graph:
+            (ours / PTX).write_text(texts["isa"])
+            launch = launch_of(resolved.wgrad, artifact.strategy, target)
+            (ours / LAUNCH).write_text(json.dumps(launch))
         run_compiler([*compiler_flags(target), repeated], ours)
         (ours / "module.vmfb").rename(ours / "repeated.vmfb")
-        (iree / "module.mlir").write_text(payload(problem))
-        note = ""
+        (iree / "module.mlir").write_text(payload(problem, target))
+        note = "" if with_iree else "IREE left out"
         try:
-            for name, extra in (("once", []), ("repeated", [repeated])):
+            for name, extra in (("once", []), ("repeated", [repeated])) if with_iree else ():
                 run_compiler([*flags(target), *extra], iree)
                 (iree / "module.vmfb").rename(iree / f"{name}.vmfb")
         except CompileFailed as failed:
             note = str(failed)
         (iree / "note.txt").write_text(note)
         print(f"{number:02} {label}: {artifact.strategy.text} {note}", flush=True)
+
+
+def _graph_seconds(folder: Path, problem: ConvProblem) -> float:
+    """Seconds of the kernels of one call in a CUDA graph, on random numbers."""
+    import torch
+
+    types = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+    image, gradient, weight = (
+        torch.randn(shape, device="cuda").to(types[dtype])
+        for shape, dtype in (
+            (problem.input_shape, problem.dtype),
+            (problem.output_shape, problem.dtype),
+            (problem.weight_shape, problem.weight_dtype or problem.dtype),
+        )
+    )
+    launch = json.loads((folder / LAUNCH).read_text())
+    several = calls(folder / PTX, launch, gradient, image, weight)
+    return graph_seconds(lambda: [call() for call in several], REPEATS)
 
 
 def _kernel_seconds(folder: Path, problem: ConvProblem) -> float:
@@ -139,25 +193,19 @@ def _cudnn_seconds(problem: ConvProblem) -> float:
     import torch
 
     torch.backends.cudnn.benchmark = True
-    call = _cudnn(problem)
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    side.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(REPEATS):
-            call()
-    times = []
-    for _ in range(12):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) / 1e3 / REPEATS)
-    return statistics.median(times[2:])
+    return graph_seconds(_cudnn(problem), REPEATS)
+
+
+def _products(problem: ConvProblem) -> int:
+    """Products of all groups."""
+    return problem.g * problem.k * problem.c * math.prod(problem.filter) * problem.gemm_k
+
+
+def _card() -> str:
+    """The card, its clocks and its power, as the driver tells them now."""
+    asked = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit"
+    command = ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def run_all(folder: Path) -> bool:
@@ -169,11 +217,15 @@ def run_all(folder: Path) -> bool:
     # One after another: in a graph the repetitions of a dispatch would overlap.
     iree.runtime.flags.parse_flags("--cuda_use_streams=true")
     rows = []
-    for number, (label, problem) in enumerate(PROBLEMS.items()):
+    named = json.loads((folder / INDEX).read_text())
+    problems = {label: ConvProblem.from_json(one) for label, one in named.items()}
+    print(_card())
+    for number, (label, problem) in enumerate(problems.items()):
         ours, iree_folder = (folder / f"{number:02}.{side}" for side in ("ours", "iree"))
         report = verify_artifact(Artifact.load(ours / "once.vmfb"), device="cuda")
         note = (iree_folder / "note.txt").read_text()
-        mine, cudnn = _kernel_seconds(ours, problem), _cudnn_seconds(problem)
+        seconds = _graph_seconds if (ours / PTX).exists() else _kernel_seconds
+        mine, cudnn = seconds(ours, problem), _cudnn_seconds(problem)
         theirs = 0.0 if note else _kernel_seconds(iree_folder, problem)
         rows.append(
             {
@@ -187,14 +239,38 @@ def run_all(folder: Path) -> bool:
                 "cudnn": cudnn * 1e6,
                 "to_iree": theirs / mine,
                 "to_cudnn": cudnn / mine,
+                "tflops": 2e-12 * _products(problem) / mine,
                 "note": note,
             }
         )
         print(f"{number:02} {label}", file=sys.stderr, flush=True)
     show(rows, COLUMNS)
+    mean = math.exp(sum(math.log(row["to_cudnn"]) for row in rows) / len(rows))
+    print(
+        f"geometric mean of cuDNN / ours: {mean:.3f}, least {min(r['to_cudnn'] for r in rows):.2f}"
+    )
+    print(_card())
     (folder / "bench.json").write_text(json.dumps(rows, indent=1))
     return all(row["passed"] for row in rows)
 
 
+def main() -> int:
+    """Run the step that the command line names; 0 when all went well."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("step", choices=("compile", "run"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--chip", default="sm_80", help="a row of the targets table (sm_80)")
+    parser.add_argument("--layers", help="a list of layers, such as resnet50")
+    parser.add_argument("--batch", type=int, default=32, help="images of a layer (32)")
+    parser.add_argument("--types", default="f16", help="data types of the layers (f16)")
+    parser.add_argument("--ours", action="store_true", help="leave IREE's own kernels out")
+    asked = parser.parse_args()
+    if asked.step == "run":
+        return 0 if run_all(asked.folder) else 1
+    problems = layers(asked.layers, asked.batch, asked.types) if asked.layers else PROBLEMS
+    compile_all(asked.folder, asked.chip, problems, with_iree=not asked.ours)
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(two_steps(__doc__ or "", compile_all, run_all))
+    sys.exit(main())

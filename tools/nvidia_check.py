@@ -20,6 +20,7 @@ from pathlib import Path
 from conv_compiler.problem.conv_problem import ConvProblem
 
 P = ConvProblem
+LAST = "NHWC_KYXC_NHWK"
 
 # Round and odd shapes, every layout family, groups, strides, dilations, one to three dimensions.
 PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
@@ -106,6 +107,32 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
     (
         P(n=3, g=2, k=7, c=5, image=(13, 12), filter=(2, 3), stride=(2, 1), dtype="f32",
           compute="bf16x3", direction="bwd_data"),
+        2,
+    ),
+    # What wave groups compute where the chip has them (`wgmma_gemm`).
+    (P(n=8, k=128, c=256, image=(14, 14), filter=(3, 3), pad_low=(1, 1), layout=LAST), "auto"),
+    (P(n=3, k=136, c=72, image=(13, 11), filter=(3, 3), dtype="bf16", layout=LAST), 2),
+    (
+        P(n=2, g=3, k=72, c=136, image=(12, 13), filter=(3, 3), pad_low=(2, 1), pad_high=(0, 1),
+          dilation=(2, 1), dtype="bf16", layout="NHWGC_GKYXC_NHWGK"),
+        1,
+    ),
+    (
+        P(n=5, g=2, k=64, c=128, image=(10, 10), filter=(3, 3), pad_low=(1, 1), stride=(2, 2),
+          layout="GNHWC_GKYXC_GNHWK"),
+        3,
+    ),
+    (P(n=7, k=256, c=128, image=(15, 15), filter=(1, 1), stride=(2, 2), layout=LAST), "auto"),
+    (
+        P(n=2, g=2, k=72, c=64, image=(5, 6, 7), filter=(3, 2, 1), pad_low=(1, 0, 2),
+          pad_high=(0, 1, 1), dilation=(1, 2, 1), layout="NDHWC_KZYXC_NDHWK"),
+        2,
+    ),
+    (P(n=4, k=96, c=40, image=(37,), filter=(5,), pad_low=(3,), layout="NWC_KXC_NWK"), 4),
+    (P(n=4, k=128, c=72, image=(12, 12), filter=(3, 3), elementwise="relu", layout=LAST), 3),
+    (
+        P(n=2, k=64, c=72, image=(9, 9), filter=(3, 3), dtype="f32", compute="bf16x3",
+          layout=LAST),
         2,
     ),
 )  # fmt: skip

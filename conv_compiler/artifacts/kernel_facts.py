@@ -18,11 +18,16 @@ from conv_compiler.ir.attributes import MARK
 # tiles. Before a mnemonic with two encodings LLVM writes which one, as in `{vex} vpdpwssd`.
 _MMA = re.compile(
     r"^\s+(?:\{\w+\}\s+)?"
-    r"(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+|vdpbf16ps|vpdpwssd|tdpbf16ps|tdpbssd)\b",
+    r"(v_s?mfmac?_\w+|v_s?wmma\w+|mma\.sync\.\S+|wgmma\.mma_async\.\S+|vdpbf16ps|vpdpwssd|tdpbf16ps"
+    r"|tdpbssd)\b",
     re.MULTILINE,
 )
 _TRANSPOSED_READ = re.compile(r"^\s+ds_read_b64_tr_b\d+ ", re.MULTILINE)
-_LOAD_TO_LDS = re.compile(r"^\s+buffer_load_dword\w* .* lds$", re.MULTILINE)
+_LOAD_TO_LDS = re.compile(
+    r"^\s+(?:buffer_load_dword\w* .* lds$|cp\.async\.c[ag]\.shared\.global )", re.MULTILINE
+)
+# PTX: the memory of a thread's own, of which a kernel declares so many bytes.
+_LOCAL = re.compile(r"^\s+\.local .*\[(\d+)\];", re.MULTILINE)
 _LABEL = re.compile(r"^(\w+):", re.MULTILINE)
 _LOCAL_LABEL = re.compile(r"^(\.L\w+):", re.MULTILINE)
 _BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\.L\w+)", re.MULTILINE)
@@ -151,10 +156,17 @@ def text_facts(assembly: str, names: Iterable[str], roles: dict[str, str]) -> li
             name=name,
             role=roles.get(name, "other"),
             mma=mma.get(name, {}),
+            loads_to_lds=_LOAD_TO_LDS.search(texts.get(name, "")) is not None,
             marks={DRIVER_FAULT: faults[name]} if name in faults else {},
+            scratch_bytes=_local_bytes(texts.get(name, "")),
         )
         for name in names
     ]
+
+
+def _local_bytes(text: str) -> int | None:
+    """Bytes of local memory that a kernel's PTX declares; None where it declares none."""
+    return sum(map(int, _LOCAL.findall(text))) or None
 
 
 def _ptx_labels(assembly: str) -> str:

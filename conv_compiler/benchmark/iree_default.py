@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.build import build
 from conv_compiler.compiler.stages import compiler_flags, run_compiler
+from conv_compiler.compiler.stated_device import state_device
 from conv_compiler.errors import CompileFailed
 from conv_compiler.storage.cache import Cache, compiler_version
 
@@ -41,12 +42,14 @@ def flags(target: Target) -> list[str]:
     return [*compiler_flags(target), *FLAGS, *rdna]
 
 
-def payload(problem: ConvProblem) -> str:
-    """The problem as MLIR text."""
+def payload(problem: ConvProblem, target: Target) -> str:
+    """The problem as MLIR text, for a target."""
     from iree.compiler import ir
 
     with ir.Context(), ir.Location.unknown():
-        return str(build(problem))
+        module = build(problem)
+        state_device(module, target.device)
+        return str(module)
 
 
 def compile_default(problem: ConvProblem, target: Target, cache: Cache) -> Path:
@@ -54,7 +57,7 @@ def compile_default(problem: ConvProblem, target: Target, cache: Cache) -> Path:
 
     Raises CompileFailed with the compiler's first error.
     """
-    return compile_text(payload(problem), target, cache)
+    return compile_text(payload(problem, target), target, cache)
 
 
 def compile_text(text: str, target: Target, cache: Cache) -> Path:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conv_compiler.compiler.stages import compiler_flags, compiler_path
+from conv_compiler.compiler.stated_device import DEVICES
 from conv_compiler.errors import CompileFailed
 from conv_compiler.targets import Target
 from conv_compiler.targets.cpu_features import needs_of
@@ -44,7 +45,7 @@ def _executable(target: Target) -> str:
     none."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "module.mlir"
-        source.write_text(_MODULE)
+        source.write_text(_stating(target))
         command = [str(compiler_path()), str(source), *compiler_flags(target)]
         done = subprocess.run(
             [*command, "--compile-to=executable-sources"],
@@ -55,6 +56,13 @@ def _executable(target: Target) -> str:
     if done.returncode:
         raise CompileFailed(f"target {target.name}: {done.stderr.strip().splitlines()[0]}")
     return done.stdout
+
+
+def _stating(target: Target) -> str:
+    """The smallest module with a kernel, which states its device where flags cannot."""
+    if not target.device:
+        return _MODULE
+    return f"module attributes {{{DEVICES} = [{target.device}]}} {{\n{_MODULE}}}\n"
 
 
 def report(target: Target) -> Reported:

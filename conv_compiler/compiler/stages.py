@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.compiler.dumps import dumped_texts
 from conv_compiler.compiler.proofs import check_applied
+from conv_compiler.compiler.stated_device import state_device
 from conv_compiler.compiler.warm_process import WarmProcesses
 from conv_compiler.errors import (
     CompileFailed,
@@ -75,6 +76,7 @@ def stage_texts(
             if schedule is None or last == "schedule":
                 return texts
             attach(module, schedule, work / "schedule.mlir")
+            state_device(module, target.device)
             texts["scheduled"] = f"{module}\n{schedule.library}"
             (work / "module.mlir").write_text(str(module))
     except ir.MLIRError as error:

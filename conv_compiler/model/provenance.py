@@ -15,6 +15,7 @@ from enum import Enum
 CPU_COSTS = "tools/fit/cpu_costs.py"
 GPU_COUNTS = "tools/fit/gpu_counts.py"
 CHOICES = "tools/fit/choices.py"
+WARP_GROUP_TIMES = "tools/fit/warp_groups.py"
 MODEL_TIMELINES = "tools/fit/gpu_counts.py --part timelines"
 
 # The last word of a constant's name is its unit. A share is a part of 1.
@@ -35,6 +36,7 @@ UNITS = (
     "rows",
     "share",
     "sizes",
+    "slices",
     "subgroups",
     "sums",
     "taps",

@@ -18,6 +18,7 @@ from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
 from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
 from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
+from conv_compiler.strategies.gpu.wgmma_gemm import WGMMA_GEMM
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.zeros import ZEROS
 
@@ -30,6 +31,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             CHANNELS_LAST_GEMM,
             DEPTHWISE,
             DEPTHWISE_PIXELS,
+            WGMMA_GEMM,
             CPU_AMX,
             CPU_DOT,
             CPU_PACKED,

@@ -94,6 +94,21 @@ class PixelTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WarpGroupTiling:
+    """Numbers of a GPU schedule of wave groups (`passes/wgmma_gemm.py`).
+
+    `workgroup` is the GEMM tile (m, n, gemm_k) of a workgroup in one iteration of its main loop;
+    `warp_groups` counts those that share its m and its n. LDS holds `stages` tiles of both
+    operands. `mma` is the instruction, named as IREE names others.
+    """
+
+    workgroup: tuple[int, int, int]
+    warp_groups: tuple[int, int]
+    stages: int
+    mma: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CpuTiling:
     """Numbers of a CPU schedule, one entry a loop of `loops`, and the `instruction` it promises: a
     row of PAIR_INSTRUCTIONS, or none by name.
@@ -117,7 +132,7 @@ class Strategy:
 
     Args:
         name: A name of `conv-compiler list strategies`.
-        tiling: The numbers of the schedule, of its kind: GPU, depthwise or CPU.
+        tiling: The numbers of the schedule, of its kind: GPU, depthwise, wave groups or CPU.
         split_k: The number of parts of gemm_k, whose partial sums are added in order; 0 of a
             candidate whose factor is not chosen yet.
         script: The text of a user's transform-dialect module; its sequences replace ours by name.
@@ -131,7 +146,7 @@ class Strategy:
     """
 
     name: str
-    tiling: GpuTiling | DepthwiseTiling | PixelTiling | CpuTiling
+    tiling: GpuTiling | DepthwiseTiling | PixelTiling | WarpGroupTiling | CpuTiling
     split_k: int = 0
     script: str = ""
 
@@ -152,7 +167,7 @@ class Strategy:
     @property
     def tile(self) -> tuple[int, ...]:
         """The tile a user names: a workgroup's (m, n, gemm_k), or the CPU's register tile."""
-        if isinstance(self.tiling, GpuTiling):
+        if isinstance(self.tiling, GpuTiling | WarpGroupTiling):
             return self.tiling.workgroup
         if isinstance(self.tiling, DepthwiseTiling | PixelTiling):
             return self.tiling.columns, self.tiling.rows, self.tiling.vector
@@ -187,7 +202,7 @@ class Strategy:
         """
         named = fields(values, cls, "strategy ", UnsupportedStrategy, tiling=dict[str, Any])
         tiling = named.get("tiling", {})
-        kinds = (GpuTiling, DepthwiseTiling, PixelTiling, CpuTiling)
+        kinds = (GpuTiling, DepthwiseTiling, PixelTiling, WarpGroupTiling, CpuTiling)
         kind = next(
             (kind for kind in kinds if tiling.keys() <= kind.__dataclass_fields__.keys()), None
         )

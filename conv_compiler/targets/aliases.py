@@ -24,6 +24,7 @@ _PRODUCTS = {
     "sm_80": ("a100",),
     "sm_86": ("a10", "a40", "rtx3090"),
     "sm_89": ("l4", "l40", "rtx4090"),
+    "sm_90a": ("h100", "h200"),
 }
 # alias -> target. In lower case: letters' case does not count in a target's name.
 ALIASES = MappingProxyType(

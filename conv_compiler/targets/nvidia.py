@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NVIDIA's chips, one row each; marks of source as in `amd.py`.
 
-Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). The pipes are
-rough: they rank tilings and nothing else, for the driver compiles PTX again.
+Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). Those of
+sm_90a are of NVIDIA's H100 datasheet and Hopper tuning guide (D). The pipes are rough: they rank
+tilings and nothing else, for the driver compiles PTX again.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from conv_compiler.targets.mma import NVIDIA_MMA
 from conv_compiler.targets.pipes import GFX9_READ, GFX9_WRITE, LAUNCH_SECONDS, MIB
@@ -46,6 +49,9 @@ def _chip(
     clock_ghz: float,
     memory_gb_per_s: float,
     vector_flops_per_clock: int,
+    pipes: Pipes = _PIPES,
+    device: str = "",
+    wgmma: tuple[str, ...] = (),
 ) -> Target:
     return Target(
         name=name,
@@ -60,8 +66,40 @@ def _chip(
         memory_gb_per_s=memory_gb_per_s,
         vector_flops_per_clock=vector_flops_per_clock,
         mma=NVIDIA_MMA,
-        pipes=_PIPES,
+        pipes=pipes,
+        device=device,
+        wgmma=wgmma,
     )
+
+
+def _device(chip: str, features: str, lds_bytes: int) -> str:
+    """The attribute of a device with a chip that IREE's table, which ends at sm_89, does not have.
+
+    As IREE 3.13 has sm_89, but for the chip, its LDS, and instructions of 8-bit floats.
+    """
+    mma = ", ".join(f"<{one.name}>" for one in NVIDIA_MMA)
+    facts = ", ".join(
+        (
+            "compute = fp64|fp32|fp16|int64|int32|int16|int8",
+            "storage = b64|b32|b16|b8",
+            "subgroup = shuffle|arithmetic",
+            "dot = dp4xi8toi32",
+            f"mma = [{mma}]",
+            "subgroup_size_choices = [32]",
+            "max_workgroup_sizes = [1024, 1024, 1024]",
+            "max_thread_count_per_workgroup = 1024",
+            f"max_workgroup_memory_bytes = {lds_bytes}",
+            "max_workgroup_counts = [2147483647, 65535, 65535]",
+        )
+    )
+    info = f'#iree_gpu.target<arch = "{chip}", features = "{features}", wgp = <{facts}>>'
+    target = (
+        f'#hal.executable.target<"cuda", "cuda-nvptx-fb", {{iree_codegen.target_info = {info}}}>'
+    )
+    return f'#hal.device.target<"cuda", [{target}]> : !hal.device'
+
+
+HOPPER_LDS = 232448  # of the 256 KB that an SM shares with its L1
 
 
 NVIDIA = (
@@ -88,5 +126,16 @@ NVIDIA = (
         clock_ghz=2.52,
         memory_gb_per_s=1008,
         vector_flops_per_clock=256,
+    ),
+    _chip(
+        "sm_90a",  # H100 SXM; the H200 has the same chip with more, and faster, memory
+        lds_bytes=HOPPER_LDS,
+        compute_units=132,
+        clock_ghz=1.83,  # at which the published peak of 989 TFLOP/s holds
+        memory_gb_per_s=3352,
+        vector_flops_per_clock=256,
+        pipes=replace(_PIPES, l1_bytes=256 * 1024, last_level_bytes=50 * MIB),  # D
+        device=_device("sm_90a", "+ptx80", HOPPER_LDS),
+        wgmma=("f16", "bf16"),
     ),
 )

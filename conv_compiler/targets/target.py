@@ -121,7 +121,11 @@ class Target:
     address (on gfx9 with the accumulation registers), and `vector_flops_per_clock` the f32
     operations that a compute unit retires in a clock (an fma counts two).
 
+    `device` is the compiler's attribute of a device with the chip, where its own table has no such
+    chip; a module must state it (`ir/attributes.py`).
+
     `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once.
+    `wgmma` are the data types that groups of four waves multiply straight from LDS.
     `flushed` are the data types of which its matrix instructions (a CPU's whole code) take
     denormals as 0, and `gradients_as` names for such types what gradients are computed in where the
     problem leaves it open (dtypes.CONVERSIONS). `pipeline_stages` is the depth of a matrix kernel's
@@ -136,6 +140,7 @@ class Target:
     name: str
     backend: str
     chip: str = ""
+    device: str = ""
     subgroup_size: int = 1
     lds_bytes: int = 0
     compute_units: int = 1
@@ -146,6 +151,7 @@ class Target:
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
     blocks: tuple[Mma, ...] = ()
+    wgmma: tuple[str, ...] = ()
     flushed: tuple[str, ...] = ()
     gradients_as: tuple[tuple[str, str], ...] = ()
     pipeline_stages: int = 2

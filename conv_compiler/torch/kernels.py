@@ -133,10 +133,16 @@ def target_of(device: torch.device) -> tuple[str, str]:
         return chip, f"hip://{device.index}"
     major, minor = torch.cuda.get_device_capability(device)
     chips = [row.chip for row in TARGETS.values() if row.backend == "cuda"]
-    fitting = [chip for chip in chips if int(chip.removeprefix("sm_")) <= 10 * major + minor]
+    fitting = [chip for chip in chips if _runs(10 * major + minor, chip.removeprefix("sm_"))]
     if not fitting:
         raise UnsupportedTarget(f"device {device}: older than {min(chips)}; use cpu")
     return max(fitting), f"cuda://{device.index}"
+
+
+def _runs(capability: int, chip: str) -> bool:
+    """Whether a card runs a chip's code: that of older ones, and of its own with an `a` alone."""
+    number = int(chip.rstrip("a"))
+    return number == capability if chip.endswith("a") else number <= capability
 
 
 @cache

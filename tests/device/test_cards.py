@@ -20,7 +20,12 @@ PROBLEMS = (
     ConvProblem(n=8, k=64, c=64, image=(14, 14), filter=(3, 3), pad_low=(1, 1)),
     ConvProblem(n=3, g=2, k=7, c=5, image=(11, 13), filter=(3, 2), stride=(2, 1), dtype="bf16"),
     ConvProblem(n=4, g=24, k=1, c=1, image=(20, 20), filter=(3, 3), dtype="f32"),
-)
+    # Wave groups, where the chip has them: a rest of both sides, and of gemm_k.
+    ConvProblem(
+        n=3, g=2, k=136, c=72, image=(11, 13), filter=(3, 2), pad_low=(1, 1), stride=(2, 1),
+        layout="NHWGC_GKYXC_NHWGK",
+    ),
+)  # fmt: skip
 DEVICE_OF = {"rocm": "hip", "cuda": "cuda"}
 
 

@@ -56,6 +56,20 @@ STRUCTURAL = {
         "INTERLEAVED_ITERATIONS": "the fewest iterations that the pass can order",
     },
     "gpu/split_k_reduction.py": {"DWORD": "bytes of a partial sum"},
+    "gpu/wgmma_gemm.py": {
+        "WARP_GROUP": "the ISA's",
+        "MOST_ELEMENTS": "what 32 bits count",
+        "MOST_WORKGROUPS": "what CUDA launches along y and z",
+        "PIECE": "the ISA's",
+    },
+    "gpu/wgmma_gemm_cost.py": {
+        **dict.fromkeys(("BYTES", "FLOAT", "GIGA"), "units"),
+        "ROW_PAD": "what `passes/wgmma_parts/stores.py` adds to a row",
+        "UNIT_THREADS": "the chip's",
+        "SUM_THREADS": "what `passes/wgmma_parts/reduction.py` is told",
+        "QUAD": "a vector of the same kernel",
+        **dict.fromkeys(("ROWS", "DEPTH"), "the ISA's"),
+    },
     "cpu/split_k.py": {"NO_DEEP_LOOP": "one iteration at a time"},
     "split_k.py": {
         "MOST_PARTS": "Composable Kernel's rule, which this file repeats",
@@ -172,7 +186,12 @@ def test_the_cycles_of_a_distribution_are_linear_in_its_constants(chip):
 
 @pytest.mark.parametrize(
     ("tool", "flag"),
-    [("gpu_counts.py", "--check"), ("cpu_costs.py", "--check"), ("choices.py", "--sample")],
+    [
+        ("gpu_counts.py", "--check"),
+        ("cpu_costs.py", "--check"),
+        ("choices.py", "--sample"),
+        ("warp_groups.py", "compile"),
+    ],
 )
 def test_a_tool_says_what_it_does(tool, flag):
     """Its imports and options work; a fit itself takes minutes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from conv_compiler.model.provenance import CHOICES, GPU_COUNTS, Kind, Source
+from conv_compiler.model.provenance import CHOICES, GPU_COUNTS, WARP_GROUP_TIMES, Kind, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,6 +427,61 @@ class PhaseTables:
     most_phase_pixels: int = 64
 
 
+@dataclass(frozen=True, kw_only=True)
+class WarpGroups:
+    """Tiles of wave groups, and how long their kernels take."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="181 kernels of 20 layers, f16, on an H200 (`tools/fit/warp_group_times.csv`); of "
+        "95 kernels of ten other layers the time is off by 7 % (rms)",
+        tool=WARP_GROUP_TIMES,
+    )
+
+    # (m, n, gemm_k), the wave groups along m and n, and the stages of LDS.
+    tried_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
+        ((128, 256, 64), (2, 1), 4),
+        ((256, 128, 64), (2, 1), 4),
+        ((128, 128, 64), (2, 1), 6),
+        ((128, 128, 32), (2, 1), 6),
+        ((64, 256, 64), (1, 2), 4),
+        ((256, 64, 64), (2, 1), 4),
+        ((64, 128, 64), (1, 1), 4),
+        ((128, 64, 64), (2, 1), 4),
+        ((64, 64, 64), (1, 1), 4),
+    )
+    # Rounds of workgroups that parts may make, and the fewest iterations of a part.
+    tried_rounds_times: tuple[float, ...] = (0.5, 1, 2, 3)
+    least_iterations: int = 4
+    most_tilings: int = 4
+    # Threads of a unit below which the parts are cut into slices, and the most of these.
+    sum_unit_threads: int = 768
+    most_sum_slices: int = 16
+    # Registers of a thread beside its sums, and LDS that the driver keeps of each workgroup.
+    other_registers: int = 40
+    reserved_lds_bytes: int = 1024
+    # Cycles are those of the published peak. Start of a kernel; its first copies, and what else is
+    # not of an iteration or of the stores.
+    launch_cycles: float = 2130
+    other_cycles: float = 580
+    # The least time of an iteration, without windows and with them; how much longer windows take.
+    plain_iteration_cycles: float = 382
+    window_iteration_cycles: float = 619
+    window_times: float = 1.36
+    lds_cycle_bytes: float = 138
+    cycle_products: float = 2216
+    store_cycle_bytes: float = 12.3
+    # Operands beyond this share of the last cache come from memory, at this share of its rate.
+    # A tile is asked for when as many others but two stages are on their way.
+    cached_share: float = 0.68
+    memory_share: float = 0.83
+    memory_latency_cycles: float = 1970
+    stages_behind_tiles: int = 2
+    # Of the kernel that adds parts: its start, and bytes that the chip moves in a cycle.
+    sum_launch_cycles: float = 2115
+    sum_cycle_bytes: float = 3940
+
+
 LOOP = LoopInstructions()
 OUTSIDE = OutsideInstructions()
 LOAD_DISTANCE = LoadDistance()
@@ -446,6 +501,7 @@ PIXELS = PixelInstructions()
 PIXELS_SLACK = PixelSlack()
 PIXELS_SEARCH = PixelSearch()
 PHASE_TABLES = PhaseTables()
+WARP_GROUPS = WarpGroups()
 
 GROUPS = (
     LOOP,
@@ -467,4 +523,5 @@ GROUPS = (
     PIXELS_SLACK,
     PIXELS_SEARCH,
     PHASE_TABLES,
+    WARP_GROUPS,
 )

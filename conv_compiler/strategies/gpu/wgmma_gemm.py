@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The strategy `wgmma_gemm`: weight gradients, channels last, by Hopper's wave groups.
+
+Four waves multiply 64 rows by up to 256 columns straight from LDS, both operands as they lie in
+memory. The pass `passes/wgmma_gemm.py` writes the kernel down to its addresses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    SUM_THREADS,
+    k_tiles,
+    predict,
+    resident,
+    sum_slices,
+    workgroups,
+)
+from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
+
+if TYPE_CHECKING:
+    from conv_compiler.passes import Pass
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+WARP_GROUP = 128  # threads
+# Operands and parts are counted in 32 bits, workgroups along y and z in 16.
+MOST_ELEMENTS, MOST_WORKGROUPS = 2**31, 2**16 - 1
+PIECE = 8  # channels of 16 bytes, which a thread copies at a time
+
+
+def misfit(problem: ConvProblem, target: Target) -> str:
+    """The rule that a problem breaks; empty where it fits."""
+    row = problem.layout_row.grouped
+    largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
+    types = set(problem.operand_dtypes)
+    rules = {
+        "wave groups of its chip multiply none of its types": len(types) == 1
+        and types <= set(target.wgmma)
+        and problem.terms is None,
+        "it computes weight gradients": not isinstance(problem, EquivalentWgrad)
+        and problem.direction == "bwd_weight",
+        "channels lie last in its layouts": (row.input, row.output)
+        in (("N*GC", "N*GK"), ("GN*C", "GN*K")),
+        f"channels of a group are a multiple of {PIECE}": problem.k % PIECE
+        == problem.c % PIECE
+        == 0,
+        f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
+    }
+    return next((rule for rule, holds in rules.items() if not holds), "")
+
+
+def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
+    """The tiles of the table that are no more than one instruction larger than the problem."""
+    (dtype,) = set(problem.operand_dtypes)
+    for (m, n, k), groups, stages in WARP_GROUPS.tried_tiles:
+        if m - 64 >= problem.k or n - 64 >= problem.c:
+            continue
+        yield WarpGroupTiling(
+            workgroup=(m, n, k),
+            warp_groups=groups,
+            stages=stages,
+            mma=f"WGMMA_F32_64x{n // groups[1]}x16_{dtype.upper()}",
+        )
+
+
+def _fits_grid(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
+    """Whether numbers of workgroups and of partial sums are within their bits."""
+    _, n, _ = tiling.workgroup
+    across = -(-problem.c // n) * math.prod(problem.filter)
+    parts = split_k * math.prod(problem.weight_shape)
+    return (
+        max(across, split_k * problem.g) <= MOST_WORKGROUPS
+        and parts < MOST_ELEMENTS
+        and split_k <= k_tiles(problem, tiling)
+    )
+
+
+def filled_parts(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> int:
+    """The parts, of so many, that have pixels: a part is whole tiles."""
+    tiles = k_tiles(problem, tiling)
+    return -(-tiles // -(-tiles // split_k))
+
+
+def splits(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> list[int]:
+    """Split-K factors that fill the chip's units a whole number of times, and those below that
+    cut the loop evenly."""
+    slots = target.compute_units * resident(target, tiling)
+    tiles, most = workgroups(problem, tiling), k_tiles(problem, tiling)
+    found = {1}
+    for rounds in WARP_GROUPS.tried_rounds_times:
+        parts = max(1, min(int(slots * rounds) // tiles, most // WARP_GROUPS.least_iterations))
+        found |= {filled_parts(problem, tiling, one) for one in (parts, max(1, parts - 1))}
+    return sorted(one for one in found if _fits_grid(problem, tiling, one))
+
+
+def candidates(
+    problem: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+) -> tuple[Strategy, ...]:
+    """Tilings with the best split-K factor each, fastest first."""
+    if misfit(problem, target):
+        return ()
+    found = []
+    for tiling in tilings(problem, target):
+        if tile not in ((), tiling.workgroup):
+            continue
+        several = splits(problem, target, tiling)
+        if split_k:
+            asked = filled_parts(problem, tiling, split_k)
+            several = [asked] if _fits_grid(problem, tiling, asked) else []
+        found += [(predict(problem, target, tiling, parts), parts, tiling) for parts in several]
+    found.sort(key=lambda entry: entry[0])
+    best: dict[WarpGroupTiling, Strategy] = {}
+    for _, parts, tiling in found:
+        best.setdefault(tiling, Strategy(name=WGMMA_GEMM.name, tiling=tiling, split_k=parts))
+    return tuple(best.values())[: WARP_GROUPS.most_tilings]
+
+
+def _tiling(one: Strategy) -> WarpGroupTiling:
+    assert isinstance(one.tiling, WarpGroupTiling)
+    return one.tiling
+
+
+def passes(problem: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
+    """The payload as kernels of wave groups."""
+    from conv_compiler.passes.wgmma_gemm import WgmmaGemm
+
+    tiling = _tiling(one)
+    (m, n, k), (groups_m, groups_n) = tiling.workgroup, tiling.warp_groups
+    return (
+        WgmmaGemm(
+            tile_m=m,
+            tile_n=n,
+            tile_k=k,
+            groups_m=groups_m,
+            groups_n=groups_n,
+            stages=tiling.stages,
+            split_k=one.split_k,
+            sum_threads=SUM_THREADS,
+            sum_slices=sum_slices(problem, target, one.split_k),
+        ),
+    )
+
+
+def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
+    """Pipeline of kernels that a pass has written."""
+
+    def info(threads: int) -> CompilationInfo:
+        return CompilationInfo(
+            lowering_config="#iree_gpu.lowering_config<{}>",
+            pipeline=read_pipeline("gpu_written").steps,
+            workgroup_size=(threads, 1, 1),
+            subgroup_size=target.subgroup_size,
+        )
+
+    roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
+    if one.split_k > 1:
+        roles["reduction"] = info(SUM_THREADS)
+    return Schedule(roles=roles)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WgmmaGemm(StrategyKind):
+    """Kernels that a pass writes (`passes/wgmma_gemm.py`)."""
+
+    normalise: str = "wgmma_gemm"
+    is_modelled: bool = True
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """Tiles of the table that fit, fastest first."""
+        return candidates(wgrad, target, split_k, tile)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The pass that writes the kernels, and the pipeline behind it."""
+        return Lowering(passes=passes(wgrad, target, one), schedule=schedule(wgrad, target, one))
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """Split-K factors that fill the chip."""
+        return splits(wgrad, target, _tiling(one))
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """Parts that have pixels."""
+        return filled_parts(wgrad, _tiling(one), split_k)
+
+    def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
+        """Seconds by a formula fitted to times on a card."""
+        return predict(wgrad, target, _tiling(one), one.split_k)
+
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """The instruction, and copies that go to LDS by themselves."""
+        return Promises(instruction="wgmma.mma_async", loads_to_lds=True)
+
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that the problem breaks."""
+        return misfit(wgrad, target)
+
+    def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
+        """(workgroups, iterations of the main loop) of one part."""
+        tiling = _tiling(one)
+        return workgroups(wgrad, tiling), k_tiles(wgrad, tiling)
+
+
+WGMMA_GEMM = WgmmaGemm(
+    name="wgmma_gemm",
+    description="copies to LDS by themselves, products of wave groups from there; Hopper",
+    tile="m x n x gemm_k of a workgroup, one of the table of wave groups",
+    backends=("cuda",),
+)

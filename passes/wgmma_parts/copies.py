@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies of a tile of both operands to LDS, 16 bytes a thread at a time.
+
+LDS has a tile as blocks of 64 channels, in rows of 128 bytes: one for each pixel. The pieces of a
+row change places, as the instructions expect it: piece c of row k lies at c xor (k mod 8). Eight
+threads copy a row. A thread has the same piece of several pixels, and of each pixel that piece of
+every block. So one address serves all blocks of a pixel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith
+
+from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, inside, linear, number
+from conv_compiler.passes.wgmma_parts import ptx
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Axis, Operand, Tiles
+
+BYTES = 2  # of an element
+
+
+class Copy:
+    """What a thread copies of one operand: all that is the same in each tile."""
+
+    def __init__(
+        self,
+        operand: Operand,
+        tiles: Tiles,
+        memory: ir.Value,
+        size: int,
+        thread: ir.Value,
+        first: ir.Value,
+        group: ir.Value,
+        taps: Sequence[ir.Value],
+        reach: int,
+    ) -> None:
+        """`size` is the tile's extent along the channels, `first` its first channel, `taps` the
+        tap of each spatial axis, of the image alone. The tiles have `reach` pixels in all."""
+        self.operand, self.tiles, self.blocks = operand, tiles, size // BLOCK
+        self.reach = reach
+        self.memory = pointer(memory)
+        piece = arith.AndIOp(thread, number(ptx.LINE // ptx.PIECE - 1)).result
+        channel = linear(piece, ELEMENTS, first)
+        rest = operand.channels % size
+        self.has = [
+            below(linear(channel, 1, block * BLOCK), operand.channels) if rest else None
+            for block in range(self.blocks)
+        ]
+        self.shifts = (
+            [
+                linear(tap, axis.dilation, -axis.pad)
+                for tap, axis in zip(taps, operand.pixels[1:], strict=True)
+            ]
+            if taps
+            else []
+        )
+        self.start = linear(group, operand.group_step, channel)
+        for shift, axis in zip(self.shifts, operand.pixels[1:], strict=False):
+            self.start = linear(shift, axis.step, self.start)
+
+    def tile(self, places: Sequence[ir.Value], pixels: Sequence[ir.Value], lds_shift: int) -> None:
+        """Start the copies of a tile, of these pixels to these places in LDS."""
+        for place, (pixel, exists) in zip(places, map(self._found, pixels), strict=True):
+            at = inside(linear(pixel, 1, self.start), exists)
+            wide = arith.ExtUIOp(_i64(), at).result
+            two = arith.ConstantOp(_i64(), ir.IntegerAttr.get(_i64(), BYTES)).result
+            address = arith.AddIOp(self.memory, arith.MulIOp(wide, two).result).result
+            for block, has in enumerate(self.has):
+                test = both(exists, has)
+                whole, none = number(ptx.PIECE), number(0)
+                count = whole if test is None else arith.SelectOp(test, whole, none).result
+                shift = lds_shift + block * self.tiles.block_bytes
+                ptx.copy_piece(place, shift, address, block * ptx.LINE, count)
+
+    def _found(self, pixel: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+        """Elements from the first pixel to one that gemm_k counts, and whether there is one."""
+        axes = self.operand.pixels
+        total = math.prod(axis.loop for axis in axes)
+        exists = below(pixel, total) if self.reach > total else None
+        if self.operand.is_row:
+            return linear(pixel, axes[-1].step), exists
+        batch, *space = cut(pixel, [axis.loop for axis in axes])
+        found = linear(batch, axes[0].step)
+        tests: list[ir.Value | None] = [exists]
+        for place, at in enumerate(space):
+            axis = axes[1 + place]
+            found = linear(at, axis.stride * axis.step, found)
+            if axis.leaves:
+                tests.append(self._meets(axis, at, place))
+        return found, both(*tests)
+
+    def _meets(self, axis: Axis, at: ir.Value, place: int) -> ir.Value:
+        """Whether the window's pixel is one of the operand."""
+        return below(linear(at, axis.stride, self.shifts[place]), axis.extent)
+
+
+def lds_place(thread: ir.Value) -> ir.Value:
+    """Where in a tile's first block a thread's first piece lies, in bytes."""
+    pieces = ptx.LINE // ptx.PIECE
+    line = arith.DivUIOp(thread, number(pieces)).result
+    piece = arith.AndIOp(thread, number(pieces - 1)).result
+    turned = arith.XOrIOp(piece, arith.AndIOp(line, number(ptx.SWIZZLED_LINES - 1)).result).result
+    return linear(line, ptx.LINE, linear(turned, ptx.PIECE))
+
+
+def pointer(memory: ir.Value) -> ir.Value:
+    """The address of a memref's first element, in 64 bits."""
+    index = ir.Operation.create(
+        "memref.extract_aligned_pointer_as_index", results=[ir.IndexType.get()], operands=[memory]
+    ).results[0]
+    return arith.IndexCastUIOp(_i64(), index).result
+
+
+def _i64() -> ir.Type:
+    return ir.IntegerType.get_signless(64)

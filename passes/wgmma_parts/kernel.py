@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel of a weight gradient by wave groups (`passes/wgmma_gemm.py`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, gpu, scf
+
+from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bits, linear, number
+from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction
+from conv_compiler.passes.wgmma_parts import ptx
+from conv_compiler.passes.wgmma_parts.copies import Copy, lds_place, pointer
+from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
+from conv_compiler.passes.wgmma_parts.products import Products
+from conv_compiler.passes.wgmma_parts.sizes import Tiles, operands
+from conv_compiler.passes.wgmma_parts.stores import Places, Store, lds_elements
+
+KERNEL = "wgmma_gemm"
+# A stage is free two tiles after its own: products of the tile before may still read theirs.
+BEHIND = 2
+FLOAT = 4  # bytes
+Sums = list[list[ir.Value]]
+
+
+class Kernel:
+    """The kernel of one contraction."""
+
+    def __init__(self, conv: Contraction, tiles: Tiles) -> None:
+        self.conv, self.tiles = conv, tiles
+        self.gradient, self.image = operands(conv)
+        self.m_tiles = -(-conv.gemm_m // tiles.tile_m)
+        self.n_tiles = -(-conv.channels // tiles.tile_n)
+        k_tiles = -(-conv.gemm_k // tiles.tile_k)
+        self.part = -(-k_tiles // tiles.split_k)
+
+    def result(self, module: ir.Module, type: ir.RankedTensorType) -> ir.Value:
+        """What it stores: P[s, weight's axes] or the weight, by the type."""
+        grid = (
+            self.m_tiles,
+            self.n_tiles * math.prod(self.conv.taps),
+            self.tiles.split_k * self.conv.groups,
+        )
+        inputs = [self.conv.gradient, self.conv.image]
+        return dispatched(module, KERNEL, "contraction", grid, inputs, type, self._write)
+
+    def _write(self, memory: list[ir.Value], out: ir.Value) -> None:
+        conv, tiles = self.conv, self.tiles
+        thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
+        x, y, z = (in_32_bits(workgroup_id(axis)) for axis in range(3))
+        tap, n_tile = cut(y, [math.prod(conv.taps), self.n_tiles])
+        part, group = cut(z, [tiles.split_k, conv.groups])
+        taps = cut(tap, conv.taps)
+        row, column = linear(x, tiles.tile_m), linear(n_tile, tiles.tile_n)
+        buffer = _lds(tiles)
+        lds = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(buffer)).result
+        reach = self.part * tiles.tile_k * tiles.split_k
+        a = Copy(self.gradient, tiles, memory[0], tiles.tile_m, thread, row, group, [], reach)
+        b = Copy(self.image, tiles, memory[1], tiles.tile_n, thread, column, group, taps, reach)
+        place = linear(lds_place(thread), 1, lds)
+        line = arith.DivUIOp(thread, number(ptx.LINE // ptx.PIECE)).result
+        first = linear(part, self.part * tiles.tile_k, line)
+        products = Products(tiles, str(ir.MemRefType(memory[0].type).element_type), lds, thread)
+
+        def copy(tile: ir.Value, stage: ir.Value) -> None:
+            at = linear(stage, tiles.stage_bytes, place)
+            pixel = linear(tile, tiles.tile_k, first)
+            steps = range(0, tiles.tile_k, tiles.lines_at_once)
+            places = [linear(at, 1, step * ptx.LINE) for step in steps]
+            pixels = [linear(pixel, 1, step) for step in steps]
+            a.tile(places, pixels, 0)
+            b.tile(places, pixels, tiles.b_shift)
+
+        sums = self._loop(products, copy)
+        steps = self._steps()
+        start = linear(group, steps["g"], linear(part, math.prod(conv.weight_sizes.values())))
+        start = linear(row, steps["k"], linear(column, steps["c"], start))
+        for name, tap in zip(conv.weight_loops[2:-1], taps, strict=True):
+            start = linear(tap, steps[name], start)
+        places = Places(steps=steps, rows=conv.gemm_m, columns=conv.channels)
+        Store(
+            tiles=tiles,
+            places=places,
+            lds=buffer,
+            out=out,
+            start=start,
+            row=row,
+            column=column,
+            thread=thread,
+        ).write(sums, products.row, products.column)
+
+    def _loop(self, products: Products, copy: Callable[[ir.Value, ir.Value], None]) -> Sums:
+        """The sums of all tiles of the part."""
+        tiles, ahead = self.tiles, self.tiles.stages - BEHIND
+        for tile in range(ahead):
+            if tile < self.part:
+                copy(number(tile), number(tile))
+            ptx.close_copies()
+        zeros = products.zeros()
+        bounds = [number(bound) for bound in (0, self.part, 1)]
+        loop = scf.ForOp(*bounds, [number(0), *(one for own in zeros for one in own)])
+        with ir.InsertionPoint(loop.body):
+            stage, *carried = loop.inner_iter_args
+            ptx.wait_for_copies(ahead - 1)
+            gpu.BarrierOp()
+            sums = products.start(_cut(carried, len(zeros)), stage)
+            sums = ptx.wait_for_products(sums, 1)
+            later = linear(loop.induction_variable, 1, ahead)
+            branch = scf.IfOp(below(later, self.part))
+            with ir.InsertionPoint(branch.then_block):
+                copy(later, _turned(linear(stage, 1, ahead), tiles.stages))
+                scf.YieldOp([])
+            ptx.close_copies()
+            following = _turned(linear(stage, 1, 1), tiles.stages)
+            scf.YieldOp([following, *(one for own in sums for one in own)])
+        _, *results = loop.results
+        return ptx.wait_for_products(_cut(results, len(zeros)), 0)
+
+    def _steps(self) -> dict[str, int]:
+        """Elements between neighbours of the weight, by loop."""
+        order, sizes = self.conv.weight_order, self.conv.weight_sizes
+        extents = [sizes[name] for name in order]
+        return {name: math.prod(extents[at + 1 :]) for at, name in enumerate(order)}
+
+
+def _cut(values: list[ir.Value], parts: int) -> Sums:
+    length = len(values) // parts
+    return [list(values[i * length : (i + 1) * length]) for i in range(parts)]
+
+
+def _turned(stage: ir.Value, stages: int) -> ir.Value:
+    """A stage that may be one turn too far."""
+    test = below(stage, stages)
+    return arith.SelectOp(test, stage, linear(stage, 1, -stages)).result
+
+
+def _lds(tiles: Tiles) -> ir.Value:
+    """LDS of all stages, and then of the sums; it begins where the swizzle's pattern does."""
+    floats = max(tiles.stages * tiles.stage_bytes // FLOAT, lds_elements(tiles))
+    return shared(floats, ptx.SWIZZLED_LINES * ptx.LINE)

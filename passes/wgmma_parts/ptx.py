@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions of sm_90a that the compiler has no op for, as inline assembly.
+
+Their semantics: NVIDIA's PTX ISA, chapters "Data movement: cp.async" and "Asynchronous warpgroup
+level matrix instructions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+MEMORY = "~{memory}"
+# Bytes of a piece, the most that one thread copies at a time.
+PIECE = 16
+# Rows and depth of a wave group's instruction of 16-bit operands.
+ROWS, DEPTH = 64, 16
+# Sums of 64 rows that each of 128 threads has, per column.
+SUMS_PER_COLUMN = 0.5
+# A row of LDS in bytes; eight of them repeat a pattern of the swizzle.
+LINE, SWIZZLED_LINES = 128, 8
+
+
+def _asm(
+    text: str, constraints: str, operands: Sequence[ir.Value] = (), result: ir.Type | None = None
+) -> ir.Value | None:
+    made = ir.Operation.create(
+        "llvm.inline_asm",
+        results=[result] if result else [],
+        operands=list(operands),
+        attributes={
+            "asm_string": ir.StringAttr.get(text),
+            "constraints": ir.StringAttr.get(constraints),
+            "has_side_effects": ir.UnitAttr.get(),
+            "asm_dialect": ir.Attribute.parse("0 : i64"),
+        },
+    )
+    return made.results[0] if result else None
+
+
+def copy_piece(lds: ir.Value, lds_shift: int, memory: ir.Value, shift: int, size: ir.Value) -> None:
+    """Copy 16 bytes to LDS, `size` of them from memory and zeros behind; it goes on by itself.
+
+    Addresses are an i32 of LDS and an i64 of memory, each with a constant to add.
+    """
+    text = f"cp.async.cg.shared.global [$0+{lds_shift}], [$1+{shift}], {PIECE}, $2;"
+    _asm(text, f"r,l,r,{MEMORY}", [lds, memory, size])
+
+
+def rounded_pair(low: ir.Value, high: ir.Value) -> ir.Value:
+    """Two f32 as bf16 in one i32, rounded to the nearest even.
+
+    IREE 3.13 writes this conversion out, in eight instructions each.
+    """
+    i32 = ir.IntegerType.get_signless(32)
+    found = _asm("cvt.rn.bf16x2.f32 $0, $1, $2;", "=r,f,f", [high, low], i32)
+    assert found is not None
+    return found
+
+
+def close_copies() -> None:
+    """End a group of copies, which may be empty."""
+    _asm("cp.async.commit_group;", MEMORY)
+
+
+def wait_for_copies(left: int) -> None:
+    """Wait until no more than so many groups of this thread's copies are on their way, and let
+    matrix instructions see what has come."""
+    _asm(f"cp.async.wait_group {left};\n\tfence.proxy.async.shared::cta;", MEMORY)
+
+
+def open_products() -> None:
+    """Let matrix instructions see this wave group's sums."""
+    _asm("wgmma.fence.sync.aligned;", MEMORY)
+
+
+def products(
+    sums: Sequence[Sequence[ir.Value]],
+    pairs: Sequence[Sequence[tuple[ir.Value, ir.Value]]],
+    columns: int,
+    dtype: str,
+) -> list[list[ir.Value]]:
+    """Start the products of a tile, both operands from LDS, rows along their channels.
+
+    `sums` are those of each 64 rows, and `pairs` the descriptors of A and B of each instruction on
+    them. The results must not be read before `wait_for_products`.
+    """
+    lines, operands, count = list[str](), list[ir.Value](), sum(map(len, sums))
+    first = 0
+    for own, several in zip(sums, pairs, strict=True):
+        registers = ", ".join(f"${first + i}" for i in range(len(own)))
+        for a, b in several:
+            at = 2 * count + len(operands)
+            lines.append(
+                f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{DEPTH}.f32.{dtype}.{dtype} "
+                f"{{{registers}}}, ${at}, ${at + 1}, 1, 1, 1, 1, 1;"
+            )
+            operands += [a, b]
+        first += len(own)
+    lines.append("wgmma.commit_group.sync.aligned;")
+    return _through(sums, "\n\t".join(lines), operands)
+
+
+def wait_for_products(sums: Sequence[Sequence[ir.Value]], left: int) -> list[list[ir.Value]]:
+    """The sums once no more than so many tiles' products are on their way."""
+    return _through(sums, f"wgmma.wait_group.sync.aligned {left};", [])
+
+
+def _through(
+    sums: Sequence[Sequence[ir.Value]], text: str, operands: Sequence[ir.Value]
+) -> list[list[ir.Value]]:
+    """Sums that an instruction reads and writes in place."""
+    flat = [one for own in sums for one in own]
+    tied = [*(["=f"] * len(flat)), *map(str, range(len(flat)))]
+    constraints = ",".join([*tied, *(["l"] * len(operands)), MEMORY])
+    struct = ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * len(flat))})>")
+    found = _asm(text, constraints, [*flat, *operands], struct)
+    single = ir.F32Type.get()
+    values = iter(
+        ir.Operation.create(
+            "llvm.extractvalue",
+            results=[single],
+            operands=[found],
+            attributes={"position": ir.DenseI64ArrayAttr.get([i])},
+        ).results[0]
+        for i in range(len(flat))
+    )
+    return [[next(values) for _ in own] for own in sums]

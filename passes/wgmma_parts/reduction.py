@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel that adds the parts of a weight that lie in its own order, and rounds the sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, gpu, scf
+
+from conv_compiler.ir import ops
+from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bits, linear, number
+from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
+from conv_compiler.passes.wgmma_parts.stores import (
+    QUAD,
+    load_vector,
+    store_rounded,
+    store_vector,
+    where,
+)
+
+KERNEL = "wgmma_sum"
+# Parts that a thread reads before it adds the first.
+IN_FLIGHT = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """How a workgroup's `threads` share its work: `slices` of the parts, one after another, and in
+    each as many threads as are left, with four adjacent weights each.
+
+    Each thread adds the parts of its slice in rising order, and by way of LDS the sums of the
+    slices are added in theirs.
+    """
+
+    threads: int
+    slices: int
+
+    def result(self, module: ir.Module, parts: ir.Value, type: ir.RankedTensorType) -> ir.Value:
+        """The weight: the sum of P[s, weight's axes] over s, in its type."""
+        total = math.prod(type.shape)
+        grid = (-(-total // (QUAD * self.across)), 1, 1)
+
+        def body(memory: list[ir.Value], out: ir.Value) -> None:
+            self._write(memory[0], out, ops.shape_of(parts)[0], total)
+
+        return dispatched(module, KERNEL, "reduction", grid, [parts], type, body)
+
+    @property
+    def across(self) -> int:
+        """Threads side by side along the weights."""
+        return self.threads // self.slices
+
+    def _write(self, parts: ir.Value, out: ir.Value, count: int, total: int) -> None:
+        thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
+        slice, lane = cut(thread, [self.slices, self.across])
+        at = linear(linear(in_32_bits(workgroup_id(0)), self.across, lane), QUAD)
+        exists = below(at, total) if total % (QUAD * self.across) else None
+        if exists is not None:
+            at = arith.SelectOp(exists, at, number(0)).result
+        sums = self._sums(parts, at, slice, count, total)
+        if self.slices > 1:
+            lds = shared(self.threads * QUAD)
+            store_vector(sums, lds, linear(thread, QUAD))
+            gpu.BarrierOp()
+            is_first = below(thread, self.across)
+            exists = is_first if exists is None else arith.AndIOp(exists, is_first).result
+        with where(exists):
+            for later in range(1, self.slices):
+                place = linear(lane, QUAD, later * self.across * QUAD)
+                sums = _added(sums, load_vector(lds, place, QUAD))
+            store_rounded(sums, out, at)
+
+    def _sums(
+        self, parts: ir.Value, at: ir.Value, slice: ir.Value, count: int, total: int
+    ) -> list[ir.Value]:
+        """The sums of a thread's slice."""
+        own = -(-count // self.slices)
+        is_even = own * self.slices == count
+        first = linear(slice, own)
+
+        def added(sums: list[ir.Value], start: ir.Value, several: int) -> list[ir.Value]:
+            read = []
+            for behind in range(several):
+                part = linear(start, 1, behind)
+                exists = None if is_even else below(part, count)
+                if exists is not None:
+                    part = arith.SelectOp(exists, part, number(0)).result
+                found = load_vector(parts, linear(part, total, at), QUAD)
+                read.append([_or_zero(one, exists) for one in found])
+            for one in read:
+                sums = _added(sums, one)
+            return sums
+
+        zeros = [ops.zero(ir.F32Type.get())] * QUAD
+        whole = own // IN_FLIGHT
+        bounds = [number(bound) for bound in (0, whole, 1)]
+        loop = scf.ForOp(*bounds, zeros)
+        with ir.InsertionPoint(loop.body):
+            start = linear(loop.induction_variable, IN_FLIGHT, first)
+            scf.YieldOp(added(list(loop.inner_iter_args), start, IN_FLIGHT))
+        return added(list(loop.results), linear(first, 1, whole * IN_FLIGHT), own % IN_FLIGHT)
+
+
+def _or_zero(value: ir.Value, test: ir.Value | None) -> ir.Value:
+    return value if test is None else arith.SelectOp(test, value, ops.zero(value.type)).result
+
+
+def _added(a: list[ir.Value], b: list[ir.Value]) -> list[ir.Value]:
+    return [arith.AddFOp(x, y).result for x, y in zip(a, b, strict=True)]

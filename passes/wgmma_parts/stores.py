@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where a workgroup's sums are stored: in whole lines, by way of LDS.
+
+Of 64 rows wave w of a wave group has 16. Its lane l has, of each eight columns, two of row
+16 w + l / 4, and two of the row eight behind it. Stored from there, a wave would write eight pieces
+of 32 bytes at a time. So the sums go to LDS, which the operands no longer need, and each thread
+stores 16 bytes of a row behind those of its neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, gpu, scf
+
+from conv_compiler.ir import ops
+from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, linear, number
+from conv_compiler.passes.wgmma_parts import ptx
+from conv_compiler.passes.wgmma_parts.sizes import WARP_GROUP, Tiles
+
+WAVE = 32
+# Floats behind each row in LDS: rows that lanes write at once lie in banks of their own.
+ROW_PAD = 8
+PAIR, QUAD = 2, 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where weights lie: elements between neighbours, by loop name, and the extents of k and c."""
+
+    steps: Mapping[str, int]
+    rows: int
+    columns: int
+
+
+def lds_elements(tiles: Tiles) -> int:
+    """Floats of LDS that a tile's sums take."""
+    return tiles.tile_m * (tiles.tile_n + ROW_PAD)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """A workgroup's store: to `out`, from the place `start` of weight (0, 0) of its tile on, which
+    has row `row` and column `column`."""
+
+    tiles: Tiles
+    places: Places
+    lds: ir.Value
+    out: ir.Value
+    start: ir.Value
+    row: ir.Value
+    column: ir.Value
+    thread: ir.Value
+
+    def write(self, sums: Sequence[Sequence[ir.Value]], row: ir.Value, column: ir.Value) -> None:
+        """Store a wave group's sums, of which the first has `row` and `column` in the tile."""
+        gpu.BarrierOp()  # the operands of all wave groups have been read
+        lane = arith.RemUIOp(self.thread, number(WAVE)).result
+        wave = arith.DivUIOp(
+            arith.RemUIOp(self.thread, number(WARP_GROUP)).result, number(WAVE)
+        ).result
+        row = linear(wave, 16, linear(arith.DivUIOp(lane, number(4)).result, 1, row))
+        column = linear(arith.RemUIOp(lane, number(4)).result, PAIR, column)
+        line = self.tiles.tile_n + ROW_PAD
+        first = linear(row, line, column)
+        for block, own in enumerate(sums):
+            for half in range(2):
+                behind = (block * ptx.ROWS + half * 8) * line
+                for eight in range(self.tiles.columns // 8):
+                    at = 4 * eight + 2 * half
+                    store_vector(
+                        own[at : at + PAIR], self.lds, linear(first, 1, behind + eight * 8)
+                    )
+        gpu.BarrierOp()
+        self._lines()
+
+    def _lines(self) -> None:
+        """Store the tile, a thread some columns of every so many rows."""
+        tiles, element = self.tiles, ir.MemRefType(self.out.type).element_type
+        width = ptx.PIECE * 8 // ops.bits_of(element) if self.places.steps["c"] == 1 else 1
+        across = tiles.tile_n // width
+        at_once = tiles.threads // across
+        row, column = cut(self.thread, [at_once, across])
+        column = linear(column, width)
+        k, c = self.places.steps["k"], self.places.steps["c"]
+        place = linear(row, k, linear(column, c, self.start))
+        source = linear(row, tiles.tile_n + ROW_PAD, column)
+        has = None
+        if self.places.columns % tiles.tile_n:
+            has = below(arith.AddIOp(self.column, column).result, self.places.columns)
+        row = arith.AddIOp(self.row, row).result
+        for behind in range(0, tiles.tile_m, at_once):
+            exists = has
+            if self.places.rows % tiles.tile_m:
+                exists = both(has, below(linear(row, 1, behind), self.places.rows))
+            with where(exists):
+                at = linear(source, 1, behind * (tiles.tile_n + ROW_PAD))
+                store_rounded(self._read(at, width), self.out, linear(place, 1, behind * k))
+
+    def _read(self, at: ir.Value, width: int) -> list[ir.Value]:
+        """So many adjacent sums of LDS."""
+        piece = min(width, QUAD)
+        found: list[ir.Value] = []
+        for part in range(0, width, piece):
+            found += load_vector(self.lds, linear(at, 1, part), piece)
+        return found
+
+
+class where:
+    """Inside of it, ops are built where a test holds; everywhere without one."""
+
+    def __init__(self, test: ir.Value | None) -> None:
+        self.point = None
+        if test is not None:
+            branch = scf.IfOp(test)
+            with ir.InsertionPoint(branch.then_block):
+                end = scf.YieldOp([])
+            self.point = ir.InsertionPoint(end)
+
+    def __enter__(self) -> None:
+        if self.point:
+            self.point.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self.point:
+            self.point.__exit__(*error)
+
+
+def store_vector(values: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> None:
+    """Store adjacent scalars as one vector; its place is a multiple of their number."""
+    element = values[0].type
+    type = ir.VectorType.get([len(values)], element)
+    vector = ir.Operation.create("vector.from_elements", results=[type], operands=list(values))
+    ir.Operation.create(
+        "vector.store",
+        operands=[vector.results[0], memory, as_index(at)],
+        attributes={"alignment": _bytes(len(values), element)},
+    )
+
+
+def store_rounded(sums: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> None:
+    """Store adjacent sums in the type of the memory, as `store_vector` does."""
+    element = ir.MemRefType(memory.type).element_type
+    if not isinstance(element, ir.BF16Type) or len(sums) % PAIR:
+        store_vector([ops.convert(one, element) for one in sums], memory, at)
+        return
+    pairs = [ptx.rounded_pair(*sums[i : i + PAIR]) for i in range(0, len(sums), PAIR)]
+    words = ir.VectorType.get([len(pairs)], pairs[0].type)
+    vector = ir.Operation.create("vector.from_elements", results=[words], operands=pairs)
+    type = ir.VectorType.get([len(sums)], element)
+    narrow = ir.Operation.create(
+        "vector.bitcast", results=[type], operands=[vector.results[0]]
+    ).results[0]
+    ir.Operation.create(
+        "vector.store",
+        operands=[narrow, memory, as_index(at)],
+        attributes={"alignment": _bytes(len(sums), element)},
+    )
+
+
+def load_vector(memory: ir.Value, at: ir.Value, count: int) -> list[ir.Value]:
+    """So many adjacent scalars, read as one vector; their place is a multiple of their number."""
+    element = ir.MemRefType(memory.type).element_type
+    type = ir.VectorType.get([count], element)
+    vector = ir.Operation.create(
+        "vector.load",
+        results=[type],
+        operands=[memory, as_index(at)],
+        attributes={"alignment": _bytes(count, element)},
+    )
+    parts = ir.Operation.create(
+        "vector.to_elements", results=[element] * count, operands=[vector.results[0]]
+    )
+    return list(parts.results)
+
+
+def _bytes(count: int, element: ir.Type) -> ir.Attribute:
+    return ir.Attribute.parse(f"{count * ops.bits_of(element) // 8} : i64")
+
+
+def as_index(value: ir.Value) -> ir.Value:
+    """A number that is not negative as an index."""
+    return arith.IndexCastUIOp(ir.IndexType.get(), value).result
