@@ -6,13 +6,14 @@
     tools/nvidia_bench.py run FOLDER       on a machine with a GPU, iree-base-runtime and PyTorch
 
 `--layers resnet50` takes the weight gradients of a list (with `--batch` and `--types f16,bf16`) in
-place of a few problems of every kind; `--chip sm_90a` compiles for a Hopper card, and `--ours`
-leaves IREE's own out.
+place of a few problems of every kind, and `--small-groups` groups of few channels in all
+directions; `--chip sm_90a` compiles for a Hopper card, and `--ours` leaves IREE's own out.
 
 A module is compiled twice, once with every dispatch repeated. The difference of the two calls'
 medians is the time of the kernels, all dispatches of a call together, with what IREE's runtime does
-between them. Kernels of wave groups are launched from their PTX in a CUDA graph
-instead. cuDNN's time is that of a CUDA graph of as many calls. `run` checks our results first
+between them. Kernels of wave groups are launched from their PTX in a CUDA graph instead. cuDNN's
+time is that of a CUDA graph of as many calls. Kernels of small groups are too short for that:
+PyTorch's profiler gives the time in kernels of both sides. `run` checks our results first
 (integers, exactly), prints a table and writes FOLDER/bench.json; it exits with 1 when a kernel of
 ours is wrong.
 """
@@ -25,44 +26,18 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graph_times import calls, graph_seconds, launch_of
+from nvidia_problems import PROBLEMS, SMALL_GROUPS, layers
 
 from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.commands.report import left, right, show
-from conv_compiler.frontends.files import read_file
 from conv_compiler.problem.conv_problem import ConvProblem
 
 REPEATS = 33
 SECONDS = 0.3  # spent on each median
-LAYOUT = "NHWC_KYXC_NHWK"
-
-
-def _layer(n: int, image: int, c: int, k: int, window: int = 3, **more: Any) -> ConvProblem:
-    pad = window // 2
-    sizes = {"n": n, "c": c, "k": k, "image": (image, image), "filter": (window, window)}
-    return ConvProblem(**{**sizes, "pad_low": (pad, pad), "layout": LAYOUT, **more})
-
-
-PROBLEMS = {
-    "ResNet-50 layer1 3x3": _layer(32, 56, 64, 64),
-    "ResNet-50 layer2 3x3": _layer(32, 28, 128, 128),
-    "ResNet-50 layer3 3x3": _layer(32, 14, 256, 256),
-    "ResNet-50 layer3 3x3 bf16": _layer(32, 14, 256, 256, dtype="bf16"),
-    "ResNet-50 layer4 3x3": _layer(32, 7, 512, 512),
-    "ResNet-50 layer1 1x1": _layer(32, 56, 64, 256, 1),
-    "ResNet-50 layer3 1x1": _layer(32, 14, 1024, 256, 1),
-    "ResNet-50 stem": _layer(32, 224, 3, 64, 7, stride=(2, 2)),
-    "RetinaNet tower": _layer(8, 100, 256, 256),
-    "RetinaNet head": _layer(8, 100, 256, 36),
-    "RetinaNet classes": _layer(8, 25, 256, 819),
-    "ResNeXt-50 layer1 3x3": _layer(32, 56, 4, 4, g=32),
-    "MobileNet depthwise": _layer(32, 56, 1, 1, g=144),
-}
-
 COLUMNS = (
     left("problem", "label"),
     left("ours", "strategy"),
@@ -77,19 +52,7 @@ COLUMNS = (
 )
 
 
-LISTS = Path(__file__).parents[1] / "conv_compiler" / "problems"
 INDEX, PTX, LAUNCH = "problems.json", "kernels.ptx", "launch.json"
-
-
-def layers(name: str, batch: int, types: str) -> dict[str, ConvProblem]:
-    """The weight gradients of a list, by label, in each type."""
-    return {
-        f"{request.label} {dtype}": replace(
-            request.with_batch(batch).problem, dtype=dtype, weight_dtype=""
-        )
-        for dtype in types.split(",")
-        for request in read_file(LISTS / f"{name}.txt")
-    }
 
 
 def compile_all(
@@ -108,7 +71,8 @@ def compile_all(
     repeated = f"--iree-hal-benchmark-dispatch-repeat-count={REPEATS}"
     folder.mkdir(parents=True, exist_ok=True)
     named = {label: problem.to_json() for label, problem in problems.items()}
-    (folder / INDEX).write_text(json.dumps(named))
+    index = {"profiled": problems is SMALL_GROUPS, "problems": named}
+    (folder / INDEX).write_text(json.dumps(index))
     for number, (label, problem) in enumerate(problems.items()):
         ours, iree = (folder / f"{number:02}.{side}" for side in ("ours", "iree"))
         for work in (ours, iree):
@@ -167,8 +131,34 @@ def _kernel_seconds(folder: Path, problem: ConvProblem) -> float:
     return (repeated - once) / (REPEATS - 1)
 
 
+def _profiled_seconds(call: Callable[[], Any], calls: int = 20, rounds: int = 3) -> float:
+    """Seconds in kernels of one call: the median of some rounds of calls."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    found = []
+    for _ in range(rounds + 1):  # the first one warms up
+        with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+            for _ in range(calls):
+                call()
+            torch.cuda.synchronize()
+        rows = profiled.key_averages()
+        found.append(sum(row.self_device_time_total for row in rows) / calls * 1e-6)
+    return sorted(found[1:])[rounds // 2]
+
+
+def _ours(folder: Path, problem: ConvProblem) -> Callable[[], Any]:
+    """A call of our kernels on arrays of the card."""
+    from conv_compiler.runtime.kernel import load
+    from conv_compiler.verification.verify import inputs
+
+    kernel = load(folder / "once.vmfb", "cuda")
+    operands = [kernel.put(one) for one in inputs(problem, "random", 0)]
+    return lambda: kernel(*operands)
+
+
 def _cudnn(problem: ConvProblem) -> Callable[[], Any]:
-    """A call of PyTorch's weight gradient on channels-last tensors."""
+    """A call of PyTorch's convolution, or its gradient, on channels-last tensors."""
     import torch
 
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[problem.dtype]
@@ -182,18 +172,28 @@ def _cudnn(problem: ConvProblem) -> Callable[[], Any]:
         )
     )
     numbers = (list(problem.stride), list(problem.pad_low), list(problem.dilation))
-    mask = [False, True, False]
+    if problem.direction == "fwd":
+        return lambda: torch.nn.functional.conv2d(image, weight, None, *numbers, g)
+    mask = [problem.direction == "bwd_data", problem.direction == "bwd_weight", False]
     return lambda: torch.ops.aten.convolution_backward(
         gradient, image, weight, None, *numbers, False, [0, 0], g, mask
     )
 
 
-def _cudnn_seconds(problem: ConvProblem) -> float:
-    """Seconds of one call within a graph of many; cuDNN searches its fastest kernel first."""
+def _cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
+    """Seconds of one call, within a graph of many unless the profiler takes them; cuDNN searches
+    its fastest kernel first."""
     import torch
 
     torch.backends.cudnn.benchmark = True
-    return graph_seconds(_cudnn(problem), REPEATS)
+    call = _cudnn(problem)
+    return _profiled_seconds(call) if profiled else graph_seconds(call, REPEATS)
+
+
+def _our_seconds(folder: Path, problem: ConvProblem, *, profiled: bool) -> float:
+    if profiled:
+        return _profiled_seconds(_ours(folder, problem))
+    return (_graph_seconds if (folder / PTX).exists() else _kernel_seconds)(folder, problem)
 
 
 def _products(problem: ConvProblem) -> int:
@@ -217,15 +217,15 @@ def run_all(folder: Path) -> bool:
     # One after another: in a graph the repetitions of a dispatch would overlap.
     iree.runtime.flags.parse_flags("--cuda_use_streams=true")
     rows = []
-    named = json.loads((folder / INDEX).read_text())
-    problems = {label: ConvProblem.from_json(one) for label, one in named.items()}
+    index = json.loads((folder / INDEX).read_text())
+    problems = {label: ConvProblem.from_json(one) for label, one in index["problems"].items()}
     print(_card())
     for number, (label, problem) in enumerate(problems.items()):
         ours, iree_folder = (folder / f"{number:02}.{side}" for side in ("ours", "iree"))
         report = verify_artifact(Artifact.load(ours / "once.vmfb"), device="cuda")
         note = (iree_folder / "note.txt").read_text()
-        seconds = _graph_seconds if (ours / PTX).exists() else _kernel_seconds
-        mine, cudnn = seconds(ours, problem), _cudnn_seconds(problem)
+        mine = _our_seconds(ours, problem, profiled=index["profiled"])
+        cudnn = _cudnn_seconds(problem, profiled=index["profiled"])
         theirs = 0.0 if note else _kernel_seconds(iree_folder, problem)
         rows.append(
             {
@@ -261,13 +261,16 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chip", default="sm_80", help="a row of the targets table (sm_80)")
     parser.add_argument("--layers", help="a list of layers, such as resnet50")
+    parser.add_argument("--small-groups", action="store_true", help="groups of few channels")
     parser.add_argument("--batch", type=int, default=32, help="images of a layer (32)")
     parser.add_argument("--types", default="f16", help="data types of the layers (f16)")
     parser.add_argument("--ours", action="store_true", help="leave IREE's own kernels out")
     asked = parser.parse_args()
     if asked.step == "run":
         return 0 if run_all(asked.folder) else 1
-    problems = layers(asked.layers, asked.batch, asked.types) if asked.layers else PROBLEMS
+    problems = SMALL_GROUPS if asked.small_groups else PROBLEMS
+    if asked.layers:
+        problems = layers(asked.layers, asked.batch, asked.types)
     compile_all(asked.folder, asked.chip, problems, with_iree=not asked.ours)
     return 0
 
