@@ -6,8 +6,8 @@
     tools/nvidia_bench.py run FOLDER       on a machine with a GPU, iree-base-runtime and PyTorch
 
 `--layers resnet50` takes the weight gradients of a list (with `--batch` and `--types f16,bf16`) in
-place of a few problems of every kind, and `--small-groups` groups of few channels in all
-directions; `--chip sm_90a` compiles for a Hopper card, and `--ours` leaves IREE's own out.
+place of a few problems of every kind. `--small-groups` takes groups of few channels in all
+directions. `--chip sm_90a` compiles for a Hopper card, and `--ours` leaves IREE's own out.
 
 A module is compiled twice, once with every dispatch repeated. The difference of the two calls'
 medians is the time of the kernels, all dispatches of a call together, with what IREE's runtime does
