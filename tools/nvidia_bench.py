@@ -196,11 +196,6 @@ def _our_seconds(folder: Path, problem: ConvProblem, *, profiled: bool) -> float
     return (_graph_seconds if (folder / PTX).exists() else _kernel_seconds)(folder, problem)
 
 
-def _products(problem: ConvProblem) -> int:
-    """Products of all groups."""
-    return problem.g * problem.k * problem.c * math.prod(problem.filter) * problem.gemm_k
-
-
 def _card() -> str:
     """The card, its clocks and its power, as the driver tells them now."""
     asked = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit"
@@ -239,7 +234,7 @@ def run_all(folder: Path) -> bool:
                 "cudnn": cudnn * 1e6,
                 "to_iree": theirs / mine,
                 "to_cudnn": cudnn / mine,
-                "tflops": 2e-12 * _products(problem) / mine,
+                "tflops": problem.flops * 1e-12 / mine,
                 "note": note,
             }
         )
