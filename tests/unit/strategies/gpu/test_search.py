@@ -21,7 +21,6 @@ from conv_compiler.strategies.gpu import (
     tilings,
     vector_gemm,
 )
-from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import COPIES as COPIES_COSTS
 from conv_compiler.strategies.gpu.cost_constants import REDUCTION, SPLITS, TILES
 from conv_compiler.strategies.gpu.implicit_gemm_schedule import ANY_OP
@@ -188,7 +187,7 @@ def test_forms_name_every_summed_loop_once(problem):
 def test_candidates_are_ranked_by_cost():
     for target in GPUS:
         found = choose(RESNET, target)
-        costs = [predict(RESNET, target, one.tiling, one.split_k) for one in found]
+        costs = [STRATEGIES[one.name].cost(RESNET, target, one) for one in found]
         assert costs == sorted(costs)
 
 
