@@ -122,7 +122,7 @@ class Target:
     operations that a compute unit retires in a clock (an fma counts two).
 
     `device` is the compiler's attribute of a device with the chip, where its own table has no such
-    chip; a module must state it (`ir/attributes.py`).
+    chip; a module must state it (`compiler/stated_device.py`).
 
     `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once.
     `wgmma` are the data types that groups of four waves multiply straight from LDS.
