@@ -337,9 +337,11 @@ class DepthwiseSearch:
     # Workgroups for each unit in all, of which the model chooses; those of the first look.
     tried_workgroups: tuple[int, ...] = (1, 2, 4, 8)
     first_workgroups: tuple[int, ...] = (2,)
-    # On NVIDIA chips, whose rows of facts know no latencies, once the tilings are in order: the
-    # fastest of 2, 4, 8, 16 and 32 in the mean of four layers on an H200 (docs/benchmarks.md).
-    nvidia_workgroups: tuple[int, ...] = (8,)
+    # On NVIDIA chips, whose rows of facts know no latencies: the most rows of a strip, and the
+    # workgroups for each unit once the tilings are in order. Both were fastest in the mean of
+    # some layers on an H200 (docs/benchmarks.md).
+    nvidia_rows: int = 8
+    nvidia_workgroups: tuple[int, ...] = (6,)
     most_parts: int = 1024
     # Tilings of which all splits are modelled, and those tried at most, should the first ones
     # spill.

@@ -92,7 +92,7 @@ def tilings(problem: ConvProblem, target: Target) -> Iterator[DepthwiseTiling]:
 def _shapes(problem: ConvProblem, target: Target) -> Iterator[DepthwiseTiling]:
     """Every tiling whose sums the LDS holds."""
     taps, size = math.prod(problem.filter), problem.data_type.bytes
-    strips = tuple(_strips(problem))
+    strips = tuple(_strips(problem, target))
     for vector in DEPTHWISE_SEARCH.thread_channels:
         too_many = taps * vector > DEPTHWISE_SEARCH.most_sums
         if problem.g % vector or too_many or vector * size > 4 * DWORD:
@@ -119,13 +119,14 @@ class _Strip(NamedTuple):
     unroll: int
 
 
-def _strips(problem: ConvProblem) -> Iterator[_Strip]:
+def _strips(problem: ConvProblem, target: Target) -> Iterator[_Strip]:
     """The strips that divide the output, the larger ones of them."""
     across, rows = problem.out_image[-1], row_axis(problem).outputs
     columns = _divisors(across, DEPTHWISE_SEARCH.most_columns)
     if columns == [1] and across > 1:
         columns = [1, DEPTHWISE_SEARCH.uneven_columns]
-    for width, high in itertools.product(columns[-3:], _divisors(rows, rows)[-6:]):
+    most = DEPTHWISE_SEARCH.nvidia_rows if target.backend == "cuda" else rows
+    for width, high in itertools.product(columns[-3:], _divisors(rows, most)[-6:]):
         steps = _divisors(high, DEPTHWISE_SEARCH.most_unrolled_rows)
         for unroll in dict.fromkeys((*steps[:2], steps[-1])):
             yield _Strip(width, high, unroll)
