@@ -38,7 +38,10 @@ class AlignStores:
             for write in list(_writes(module)):
                 value, buffer, *indices = write.operands
                 kind = ir.VectorType(value.type)
-                element = ops.bits_of(kind.element_type) // 8
+                bits = ops.bits_of(kind.element_type)
+                if bits % 8:
+                    continue
+                element = bits // 8
                 aligned = math.gcd(_alignment(buffer, indices), element * math.prod(kind.shape))
                 if aligned <= element or aligned & (aligned - 1):
                     continue

@@ -133,16 +133,21 @@ def target_of(device: torch.device) -> tuple[str, str]:
         return chip, f"hip://{device.index}"
     major, minor = torch.cuda.get_device_capability(device)
     chips = [row.chip for row in TARGETS.values() if row.backend == "cuda"]
-    fitting = [chip for chip in chips if _runs(10 * major + minor, chip.removeprefix("sm_"))]
+    fitting = [chip for chip in chips if _runs(10 * major + minor, chip)]
     if not fitting:
-        raise UnsupportedTarget(f"device {device}: older than {min(chips)}; use cpu")
-    return max(fitting), f"cuda://{device.index}"
+        oldest = min(chips, key=_number)
+        raise UnsupportedTarget(f"device {device}: older than {oldest}; use cpu")
+    return max(fitting, key=_number), f"cuda://{device.index}"
 
 
 def _runs(capability: int, chip: str) -> bool:
     """Whether a card runs a chip's code: that of older ones, and of its own with an `a` alone."""
-    number = int(chip.rstrip("a"))
-    return number == capability if chip.endswith("a") else number <= capability
+    return _number(chip) == capability if chip.endswith("a") else _number(chip) <= capability
+
+
+def _number(chip: str) -> int:
+    """The compute capability of a chip, times ten: 90 of sm_90a."""
+    return int(chip.removeprefix("sm_").rstrip("a"))
 
 
 @cache

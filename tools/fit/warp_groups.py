@@ -8,8 +8,8 @@
 
 `run` times each kernel in a CUDA graph of many launches, behind a check on whole numbers, and
 writes FOLDER/times.csv. `fit` reads such a table, or the one that is kept beside this file. It
-leaves every third layer out, and prints the error of predictions on both parts, and how much slower
-than the fastest measured kernel the one is that the table's constants choose.
+leaves every third layer out, and prints the error of predictions on both parts. It also prints how
+much slower than the fastest measured kernel the chosen one is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from graph_times import calls, graph_seconds, launch_of
-
-from conv_compiler.problem.conv_problem import ConvProblem
+from nvidia_problems import square_layer
 
 CHIP = "sm_90a"
 TIMES = Path(__file__).with_name("warp_group_times.csv")
@@ -44,45 +43,39 @@ ROUNDS = 30
 FAR = 1.45  # times the fastest: kernels beyond are not timed
 
 
-def _layer(n: int, image: int, c: int, k: int, window: int = 3, **more: Any) -> ConvProblem:
-    pad = window // 2
-    sizes = {"n": n, "c": c, "k": k, "image": (image, image), "filter": (window, window)}
-    return ConvProblem(**{**sizes, "pad_low": (pad, pad), "layout": "NHWC_KYXC_NHWK", **more})
-
-
 TWO = {"stride": (2, 2)}
 LAYERS = (
     # ResNet-50, all but the stem.
-    *(_layer(32, 56, 64, 64, window) for window in (1, 3)),
-    _layer(32, 56, 64, 256, 1),
-    _layer(32, 56, 256, 64, 1),
-    _layer(32, 56, 256, 128, 1),
-    _layer(32, 56, 128, 128, 3, **TWO),
-    _layer(32, 28, 128, 512, 1),
-    _layer(32, 56, 256, 512, 1, **TWO),
-    _layer(32, 28, 512, 128, 1),
-    _layer(32, 28, 128, 128),
-    _layer(32, 28, 512, 256, 1),
-    _layer(32, 28, 256, 256, 3, **TWO),
-    _layer(32, 14, 256, 1024, 1),
-    _layer(32, 28, 512, 1024, 1, **TWO),
-    _layer(32, 14, 1024, 256, 1),
-    _layer(32, 14, 256, 256),
-    _layer(32, 14, 1024, 512, 1),
-    _layer(32, 14, 512, 512, 3, **TWO),
-    _layer(32, 7, 512, 2048, 1),
-    _layer(32, 14, 1024, 2048, 1, **TWO),
-    _layer(32, 7, 2048, 512, 1),
-    _layer(32, 7, 512, 512),
+    *(square_layer(32, 56, 64, 64, window) for window in (1, 3)),
+    square_layer(32, 56, 64, 256, 1),
+    square_layer(32, 56, 256, 64, 1),
+    square_layer(32, 56, 256, 128, 1),
+    square_layer(32, 56, 128, 128, 3, **TWO),
+    square_layer(32, 28, 128, 512, 1),
+    square_layer(32, 56, 256, 512, 1, **TWO),
+    square_layer(32, 28, 512, 128, 1),
+    square_layer(32, 28, 128, 128),
+    square_layer(32, 28, 512, 256, 1),
+    square_layer(32, 28, 256, 256, 3, **TWO),
+    square_layer(32, 14, 256, 1024, 1),
+    square_layer(32, 28, 512, 1024, 1, **TWO),
+    square_layer(32, 14, 1024, 256, 1),
+    square_layer(32, 14, 256, 256),
+    square_layer(32, 14, 1024, 512, 1),
+    square_layer(32, 14, 512, 512, 3, **TWO),
+    square_layer(32, 7, 512, 2048, 1),
+    square_layer(32, 14, 1024, 2048, 1, **TWO),
+    square_layer(32, 7, 2048, 512, 1),
+    square_layer(32, 7, 512, 512),
     # Others: detectors, larger batches, odd channels, groups.
-    _layer(8, 100, 256, 256),
-    _layer(8, 50, 256, 256),
-    _layer(8, 25, 256, 720),
-    _layer(128, 14, 256, 256),
-    _layer(16, 64, 96, 192),
-    _layer(8, 28, 64, 64, g=8),
-    _layer(4, 40, 320, 320),
-    _layer(64, 8, 1280, 320, 1),
+    square_layer(8, 100, 256, 256),
+    square_layer(8, 50, 256, 256),
+    square_layer(8, 25, 256, 720),
+    square_layer(128, 14, 256, 256),
+    square_layer(16, 64, 96, 192),
+    square_layer(8, 28, 64, 64, g=8),
+    square_layer(4, 40, 320, 320),
+    square_layer(64, 8, 1280, 320, 1),
 )
 
 

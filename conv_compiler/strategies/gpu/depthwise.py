@@ -51,7 +51,7 @@ class Timed(NamedTuple):
 def fits(problem: ConvProblem, target: Target) -> bool:
     """Whether groups of one channel are adjacent in memory, in a type that vector units multiply.
 
-    Operands are read by buffer instructions, and their elements counted in 32 bits.
+    Elements are counted in 32 bits, and on AMD chips read by buffer instructions.
     """
     row = problem.layout_row.grouped
     largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))

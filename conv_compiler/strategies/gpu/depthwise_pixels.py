@@ -54,7 +54,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     """The rule that a problem breaks; empty where it fits.
 
     Several groups of a few channels are adjacent in memory, in a type that vector units multiply.
-    Operands are read by buffer instructions, and elements counted in 32 bits.
+    Elements are counted in 32 bits, and on AMD chips read by buffer instructions.
     """
     if not isinstance(wgrad, EquivalentWgrad):
         return "it computes fwd and bwd_data"

@@ -44,7 +44,7 @@ def misfit(problem: ConvProblem, target: Target) -> str:
     largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
     types = set(problem.operand_dtypes)
     rules = {
-        "wave groups of its chip multiply none of its types": len(types) == 1
+        "wave groups of its chip multiply its types": len(types) == 1
         and types <= set(target.wgmma)
         and problem.terms is None,
         "it computes weight gradients": not isinstance(problem, EquivalentWgrad)

@@ -47,6 +47,17 @@ module {
     return
   }
 
+  // Elements of less than a byte.
+  // CHECK-LABEL: func.func @nibbles
+  // CHECK-NOT: alignment =
+  // CHECK: return
+  func.func @nibbles(%v: vector<8xi4>) {
+    %c0 = arith.constant 0 : index
+    %m = hal.interface.binding.subspan layout(#layout) binding(0) alignment(64) offset(%c0) : memref<64xi4, #hal.descriptor_type<storage_buffer>>
+    vector.store %v, %m[%c0] : memref<64xi4, #hal.descriptor_type<storage_buffer>>, vector<8xi4>
+    return
+  }
+
   // Anywhere in a row, in a buffer that begins anywhere, or past the end: as before.
   // CHECK-LABEL: func.func @unknown
   // CHECK-NOT: alignment =

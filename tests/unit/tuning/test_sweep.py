@@ -61,8 +61,11 @@ def test_modelled_times_where_there_is_no_card(capfd):
     assert lines[-1].endswith(f"{rows[0][1]}, SplitK {rows[0][2]} (modelled)")
 
 
-def test_measured_times_on_the_cpu(capfd):
-    assert main(["sweep", *WORDS, "--strategy", "cpu_lin", "--split-k", "1,3", "--json"]) == 0
+@pytest.mark.parametrize(
+    "which", [["--strategy", "cpu_lin"], pytest.param([], marks=pytest.mark.slow)]
+)
+def test_measured_times_on_the_cpu(capfd, which):
+    assert main(["sweep", *WORDS, *which, "--split-k", "1,3", "--json"]) == 0
     rows = json.loads(capfd.readouterr().out)
     assert {row["time"] for row in rows} == {"measured"}
     assert all(row["passed"] for row in rows)

@@ -127,12 +127,12 @@ def run_threads(work: Callable[[int], object]) -> None:
 def test_device_dropped_while_idle(vmfb: bytes) -> None:
     gc.collect()
     before = vgpu.memory_totals()["live_allocations"]
-    for _ in range(3):
+    for _ in range(10):
         device = vgpu.device("gfx942")
         load(device, vmfb)(integers(1))
         del device
         gc.collect()
-    for _ in range(3):
+    for _ in range(10):
         vgpu.device("gfx942")
     gc.collect()
     assert vgpu.memory_totals()["live_allocations"] == before

@@ -42,9 +42,9 @@ MMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 @pytest.mark.parametrize(
     ("changes", "chip", "why"),
     [
-        ({}, "sm_89", "wave groups of its chip multiply none of its types"),
-        ({"dtype": "f32"}, "sm_90a", "wave groups of its chip multiply none of its types"),
-        ({"dtype": "i8"}, "sm_90a", "wave groups of its chip multiply none of its types"),
+        ({}, "sm_89", "wave groups of its chip multiply its types"),
+        ({"dtype": "f32"}, "sm_90a", "wave groups of its chip multiply its types"),
+        ({"dtype": "i8"}, "sm_90a", "wave groups of its chip multiply its types"),
         ({"direction": "fwd"}, "sm_90a", "it computes weight gradients"),
         ({"direction": "bwd_data"}, "sm_90a", "it computes weight gradients"),
         ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
