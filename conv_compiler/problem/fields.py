@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,10 @@ class Fields:
     dynamic_batch: bool = False
     result_operand: bool = False
 
-    def __hash__(self) -> int:
+    @cached_property
+    def _key(self) -> int:
         # Of what tells most problems apart: a choice looks them up thousands of times.
         return hash((self.n, self.g, self.k, self.c, self.image, self.filter))
+
+    def __hash__(self) -> int:
+        return self._key

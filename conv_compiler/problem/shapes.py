@@ -126,17 +126,17 @@ class Shapes(Fields):
             out += list(space) if letter == "*" else [sizes[letter]]
         return tuple(out)
 
-    @property
+    @cached_property
     def input_shape(self) -> tuple[int, ...]:
         """Shape of the input as the user holds it."""
         return self.shape(self.layout_row.input)
 
-    @property
+    @cached_property
     def weight_shape(self) -> tuple[int, ...]:
         """Shape of the weight gradient as the user holds it."""
         return self.shape(self.layout_row.weight)
 
-    @property
+    @cached_property
     def output_shape(self) -> tuple[int, ...]:
         """Shape of the output gradient as the user holds it."""
         return self.shape(self.layout_row.output)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import KernelCounts
@@ -40,6 +41,7 @@ class _Kernel(NamedTuple):
     dies: float | None
 
 
+@lru_cache(maxsize=4096)  # a tiling is met again where its splits are ranked
 def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> float:
     """Modelled seconds of a problem with a tiling and a split-K factor, the reduction included.
 

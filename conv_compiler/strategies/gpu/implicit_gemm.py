@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import BUFFER_BYTES
@@ -48,9 +49,9 @@ def mma_candidates(
     for mma, tiling in mma_tilings(problem, target, tile):
         # The best way to compute a tile by each instruction; of one that is asked for, every way.
         kind = tiling.mma, tiling.subgroups if tile else tiling.workgroup
-        for entry in rough_cycles(problem, target, tiling, mma):
-            if entry.cycles < best.setdefault(kind, entry).cycles:
-                best[kind] = entry
+        entry = min(rough_cycles(problem, target, tiling, mma), key=_cycles)
+        if entry.cycles < best.setdefault(kind, entry).cycles:
+            best[kind] = entry
     forms = [
         replace(tiling, outside=loops[0], inside=loops[1]) for _, tiling, loops in best.values()
     ]
@@ -71,6 +72,9 @@ def mma_candidates(
         "implicit_gemm", problem, target, sorted(forms, key=_copied)[:1], split_k
     )
     return tuple(dict.fromkeys((*ranked, *least_copied)))
+
+
+_cycles = attrgetter("cycles")
 
 
 def _copied(tiling: GpuTiling) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -247,8 +246,7 @@ def tiling_lds_bytes(mma: Mma, tiling: GpuTiling, size: int) -> int:
     return lds_bytes(mma, tiling.workgroup, size)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Copy:
+class Copy(NamedTuple):
     """How a thread brings its share of one operand's tile to LDS, in one iteration."""
 
     loads: int

