@@ -15,7 +15,7 @@ from conv_compiler.problem.canonical import summed_products
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS
-from conv_compiler.problem.elementwise import ELEMENTWISE
+from conv_compiler.problem.elementwise import ELEMENTWISE, Elementwise
 from conv_compiler.problem.layouts import LAYOUTS
 
 # One for tests of the commands.
@@ -151,11 +151,18 @@ def tiny_problems(draw: st.DrawFn) -> ConvProblem:
 
 @st.composite
 def elementwise_texts(draw: st.DrawFn, name: str = "") -> str:
-    """An elementwise op, this one or any, with a type of d.
+    """An elementwise op, this one or any, with a type of d; some have others behind them.
 
-    Its parameters are numbers that f32 holds exactly or not.
+    Their parameters are numbers that f32 holds exactly or not.
     """
-    row = ELEMENTWISE[name] if name else draw(st.sampled_from(list(ELEMENTWISE.values())))
+    first = ELEMENTWISE[name] if name else draw(st.sampled_from(list(ELEMENTWISE.values())))
+    others = [row for row in ELEMENTWISE.values() if not (first.takes_d and row.takes_d)]
+    behind = draw(st.one_of(st.just(()), st.tuples(st.sampled_from(others))))
+    return ">".join(_step(draw, row) for row in (first, *behind))
+
+
+def _step(draw: st.DrawFn, row: Elementwise) -> str:
+    """One op with its parameters and its type of d."""
     numbers = st.one_of(
         st.sampled_from([-2.0, -1.0, 0.0, 0.25, 1.0, 3.0]),
         st.floats(-4, 4, width=16, allow_subnormal=False),

@@ -71,7 +71,7 @@ def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
     wide = ops.element_type(DTYPES[DTYPES[dtype.accumulator].elementwise])
 
     def computed(x: ir.Value) -> Scalar:
-        found: Scalar = op.row.formula(widened(x, wide), *op.values)
+        found: Scalar = op.applied(widened(x, wide))
         return found
 
     if dtype.is_f8:
@@ -143,12 +143,12 @@ def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] =
     from conv_compiler.ir.scalar import rounded, widened
 
     wide = ops.element_type(DTYPES[problem.accumulator_type.elementwise])
-    formula, values = problem.fused.row.formula, problem.fused.values
+    fused = problem.fused
     extra = tuple(grouped(problem, problem.tensors[2], d) for d in extra)
     return ops.elementwise(
         [sums, *extra],
         type,
-        lambda *scalars: rounded(formula(*(widened(x, wide) for x in scalars), *values), type),
+        lambda *scalars: rounded(fused.applied(*(widened(x, wide) for x in scalars)), type),
         "epilogue",
     )
 

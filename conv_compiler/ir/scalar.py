@@ -11,6 +11,8 @@ from iree.compiler.dialects import arith, math
 
 from conv_compiler.ir import ops
 
+# Where the continued fraction of tanh is used, and its last number: it is then exact to f64.
+_NEAR_0, _LAST_ODD = 0.625, 21
 Binary = Callable[[ir.Value, ir.Value], ir.OpView]
 
 
@@ -64,6 +66,28 @@ class Scalar:
         least = self._constant(other)
         larger = arith.CmpFOp(arith.CmpFPredicate.UGT, self.value, least).result
         return Scalar(arith.SelectOp(larger, self.value, least).result)
+
+    def tanh(self) -> Scalar:
+        """The hyperbolic tangent."""
+        if isinstance(self.value.type, ir.F64Type):
+            return self._tanh_of_f64()
+        return Scalar(math.TanhOp(self.value).result)
+
+    def _tanh_of_f64(self) -> Scalar:
+        """For f64, of which IREE 3.13 has no code for `math.tanh`.
+
+        Near 0 it is Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))). Elsewhere
+        no digits cancel in (1 - e) / (1 + e) with e = exp(-2 |x|).
+        """
+        square, fraction = self * self, self * 0.0 + _LAST_ODD
+        for odd in range(_LAST_ODD - 2, 0, -2):
+            fraction = float(odd) + square / fraction
+        size = Scalar(math.AbsFOp(self.value).result)
+        decayed = (size * -2.0).exp()
+        far = (1.0 - decayed) / (1.0 + decayed)
+        signed = math.CopySignOp(far.value, self.value).result
+        near = arith.CmpFOp(arith.CmpFPredicate.OLT, size.value, self._constant(_NEAR_0)).result
+        return Scalar(arith.SelectOp(near, (self / fraction).value, signed).result)
 
     def exp(self) -> Scalar:
         """e to the value."""

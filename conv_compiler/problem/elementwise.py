@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise ops on a weight gradient, applied to its sums before they are rounded: a row each.
+"""Elementwise ops on a result, applied to its sums before they are rounded: a row each.
 
 Composable Kernel has `scale` and `bilinear` of these, for 3D NDHWGC only (MultipleD). The kernel
 computes in f32; where sums are integers they are converted to f32 and back, to the nearest even.
@@ -19,10 +19,12 @@ from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 
-_TEXT = re.compile(r"(\w+)(?:\(([^()]*)\))?(?::(\w+))?")
+# Between ops that follow one another.
+JOIN = ">"
+_WORD = re.compile(r"(\w+)(?:\(([^()]*)\))?(?::(\w+))?")
 
 
-def maximum(a: Any, b: float) -> Any:
+def maximum(a: Any, b: Any) -> Any:
     """The larger of the two; of a kernel's scalar or an array, as `exp`."""
     import numpy
 
@@ -35,6 +37,13 @@ def exp(a: Any) -> Any:
 
     with numpy.errstate(over="ignore"):  # infinity, as in the kernel
         return a.exp() if hasattr(a, "exp") else numpy.exp(a)
+
+
+def tanh(a: Any) -> Any:
+    """The hyperbolic tangent."""
+    import numpy
+
+    return a.tanh() if hasattr(a, "tanh") else numpy.tanh(a)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +92,14 @@ ELEMENTWISE = MappingProxyType(
                 "min(max(x, low), high)",
                 lambda x, low, high: -maximum(-maximum(x, low), -high),
             ),
+            _row(
+                "leaky_relu",
+                "x where x > 0, else s x",
+                lambda x, s: maximum(x, 0.0) - maximum(-x, 0.0) * s,
+            ),
             _row("sigmoid", "1 / (1 + exp(-x))", lambda x: 1.0 / (1.0 + exp(-x))),
+            _row("tanh", "tanh(x)", tanh),
+            _row("swish", "x / (1 + exp(-s x))", lambda x, s: x / (1.0 + exp(-(x * s)))),
         )
     }
 )
@@ -95,8 +111,9 @@ OPERAND_OPS = ("scale", "relu")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fused:
-    """An op with its parameters; `d_dtype` is the type of d, empty for the weight's own."""
+class Step:
+    """An op of the table with its parameters; `d_dtype` is the type of d, empty for the result's
+    own."""
 
     row: Elementwise
     values: tuple[float, ...] = ()
@@ -108,18 +125,58 @@ class Fused:
         values = f"({','.join(map(_shortest, self.values))})" if self.values else ""
         return self.row.name + values + (f":{self.d_dtype}" if self.d_dtype else "")
 
+    def applied(self, x: Any, d: Any, number: Callable[[float], Any] = float) -> Any:
+        """The op on x, and on d where it takes it; `number` makes what its parameters are."""
+        operands = (x, d) if self.row.takes_d else (x,)
+        return self.row.formula(*operands, *map(number, self.values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fused:
+    """Ops one after another, each on what the one before it gives. One of them at most takes d."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def text(self) -> str:
+        """As `parse` reads it: `scale(0.5)>add:f32>relu`."""
+        return JOIN.join(step.text for step in self.steps)
+
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def takes_d(self) -> bool:
+        """Whether one of the ops reads a tensor of the result's shape."""
+        return any(step.row.takes_d for step in self.steps)
+
+    @property
+    def d_dtype(self) -> str:
+        """The type of d, empty for the result's own."""
+        return "".join(step.d_dtype for step in self.steps)
+
+    def applied(self, x: Any, d: Any = None) -> Any:
+        """All ops, on scalars of a kernel that is being built."""
+        for step in self.steps:
+            x = step.applied(x, d)
+        return x
+
     def on_arrays(self, sums: Any, d: Any = None) -> Any:
-        """The op on arrays, in their precision."""
-        operands = (sums, d) if self.row.takes_d else (sums,)
-        return self.row.formula(*operands, *map(sums.dtype.type, self.values))
+        """All ops on arrays, in their precision."""
+        for step in self.steps:
+            sums = step.applied(sums, d, sums.dtype.type)
+        return sums
 
     def magnitude(self, sums: Any, d: Any = None) -> Any:
-        """How large intermediate values get: the op on absolute values."""
-        operands = map(abs, (sums, d) if self.row.takes_d else (sums,))
-        return abs(self.row.formula(*operands, *map(abs, self.values)))
+        """How large intermediate values get: each op on absolute values.
+
+        Those of a later op are at least as large as what the one before it gives.
+        """
+        large, d_large = abs(sums), None if d is None else abs(d)
+        for step in self.steps:
+            large = abs(step.applied(maximum(large, abs(sums)), d_large, abs))
+            sums = step.applied(sums, d, sums.dtype.type)
+        return large
 
 
 def _shortest(value: float) -> str:
@@ -139,15 +196,25 @@ def _number(text: str) -> float:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Fused:
-    """The op that a text such as `bilinear(0.5, 2)`, `relu` or `add:f32` names.
+    """The ops that a text such as `bilinear(0.5, 2)`, `relu` or `scale(2) > add:f32 > relu` names.
 
-    Parameters are rounded to f32. Raises UnsupportedProblem for an unknown op, wrong parameters, or
-    a type of d where there is none.
+    Parameters are rounded to f32. Raises UnsupportedProblem for an unknown op, wrong parameters, a
+    type of d where there is none, or two ops that take d.
     """
-    found = _TEXT.fullmatch("".join(text.split()))
+    found = Fused(steps=tuple(_step(text, word) for word in "".join(text.split()).split(JOIN)))
+    if sum(step.row.takes_d for step in found.steps) > 1:
+        raise UnsupportedProblem(
+            f"elementwise {text}: two of its ops take d, and there is one d; leave one out"
+        )
+    return found
+
+
+def _step(text: str, word: str) -> Step:
+    """One op of a text."""
+    found = _WORD.fullmatch(word)
     known = ", ".join(row.signature for row in ELEMENTWISE.values())
     if not found or found[1] not in ELEMENTWISE:
-        near = did_you_mean(text.partition("(")[0].partition(":")[0].strip(), ELEMENTWISE)
+        near = did_you_mean(word.partition("(")[0].partition(":")[0], ELEMENTWISE)
         raise UnsupportedProblem(f"elementwise {text}: not in the table; {near}known: {known}")
     row, given = ELEMENTWISE[found[1]], found[2].split(",") if found[2] else []
     values = tuple(map(_number, given))
@@ -160,13 +227,13 @@ def parse(text: str) -> Fused:
         raise UnsupportedProblem(
             f"elementwise {text}: has no tensor d that could be {found[3]}; write {row.signature}"
         )
-    return Fused(row=row, values=values, d_dtype=found[3] or "")
+    return Step(row=row, values=values, d_dtype=found[3] or "")
 
 
 def parse_operand(text: str, tensor: str) -> Fused:
-    """The op on an operand, of those in OPERAND_OPS; raises as `parse`."""
+    """The op on an operand, one of those in OPERAND_OPS; raises as `parse`."""
     found = parse(text)
-    if found.row.name not in OPERAND_OPS:
+    if len(found.steps) > 1 or found.steps[0].row.name not in OPERAND_OPS:
         raise UnsupportedProblem(
             f"{tensor} op {text}: not for operands; use {' or '.join(OPERAND_OPS)}"
         )

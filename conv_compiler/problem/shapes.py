@@ -97,7 +97,7 @@ class Shapes(Fields):
     @property
     def takes_d(self) -> bool:
         """Whether the elementwise op reads a tensor of the result's shape."""
-        return bool(self.fused and self.fused.row.takes_d)
+        return bool(self.fused and self.fused.takes_d)
 
     @property
     def d_type(self) -> DType:

@@ -17,7 +17,7 @@ _NEEDED = frozenset({"n", "k", "c", "image", "filter"})
 _SPATIAL = ("image", "filter", "stride", "dilation", "pad_low", "pad_high")
 _OPERAND_OPS = ("input_op", "weight_op", "output_op")
 # Of an elementwise op's text, as file names may have them.
-_NAME_CHARACTERS = str.maketrans("(,:", "---", ")")
+_NAME_CHARACTERS = str.maketrans("(,:>", "----", ")")
 
 
 def _times(values: tuple[int, ...]) -> str:

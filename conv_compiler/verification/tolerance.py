@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _CONFIDENCE = 8.0
-# Roundings of an elementwise op, each of values no larger than those of the op on absolute values.
+# Roundings of one elementwise op, each of values no larger than those of the op on absolute values.
 # Functions such as exp count for several: compilers may approximate them to a few units.
 _ELEMENTWISE_ROUNDINGS = 8.0
 
@@ -130,22 +130,26 @@ def after_elementwise(
 
         absolute = |op(sum +- absolute) - op(sum)| + 8 u(f32) op(|sum|, |d|, |parameters|)
 
-    Integers may be off by one step more, for this may move a value over a half. Floats may be off
-    by half a step of the result's denormals. `below` is what a rounding may be off by below the
-    normal range, where sums are as small as that.
+    Eight roundings are those of one op; a chain has so many for each. Integers may be off by one
+    step more, for this may move a value over a half. Floats may be off by half a step of the
+    result's denormals. `below` is what a rounding may be off by below the normal range, where sums
+    are as small as that.
     """
     fused = problem.fused
     if fused is None:
         return allowed
     computed = DTYPES[problem.accumulator_type.elementwise]
     exact = [None if x is None else x.astype(np.float64) for x in (sums, d)]
-    single = [None if x is None else x.astype(computed.to_numpy()) for x in (sums, d)]
     want = fused.on_arrays(*exact)
-    if allowed.exact and np.array_equal(fused.on_arrays(*single), want):
+    # Exact is what a wider type does not change.
+    other = np.longdouble if computed.name == "f64" else computed.to_numpy()
+    beside = fused.on_arrays(*(None if x is None else x.astype(other) for x in (sums, d)))
+    if allowed.exact and np.array_equal(beside, want):
         return allowed
     off = [fused.on_arrays(exact[0] + sign * allowed.absolute, exact[1]) for sign in (-1, 1)]
     unit = 2.0 ** -(computed.mantissa_bits + 1)
-    roundings = _ELEMENTWISE_ROUNDINGS * (unit * fused.magnitude(*exact) + below)
+    count = _ELEMENTWISE_ROUNDINGS * len(fused.steps)
+    roundings = count * (unit * fused.magnitude(*exact) + below)
     step = 1.0 if problem.result_type.is_integer else 0.0
     # Below the normal range a result is rounded to a step that is no part of itself.
     roundings = roundings + below_normal(problem, problem.result_type, ())

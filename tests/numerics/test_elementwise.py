@@ -17,7 +17,7 @@ from tests.problems import for_drawn, of_any_kind
 from tests.turns import in_turn
 
 # On small integers with the parameters of `test_every_op`.
-EXACT = ("scale", "bilinear", "add", "scale_add", "relu", "clamp")
+EXACT = ("scale", "bilinear", "add", "scale_add", "relu", "clamp", "leaky_relu")
 # CK's example of MultipleD, smaller: 3D, grouped, padded.
 PROBLEM = ConvProblem(
     n=2, g=2, k=24, c=16, image=(3, 5, 4), filter=(3, 3, 3), pad_low=(1, 1, 1), dtype="bf16"
@@ -45,6 +45,28 @@ def test_every_op(name, target, split_k):
     text = f"{name}({values})" if values else name
     report = check(replace(PROBLEM, elementwise=text), target, split_k)
     assert report.tolerance.exact == (name in EXACT)
+
+
+@pytest.mark.parametrize("split_k", [1, 3])
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_ops_one_after_another(target, split_k):
+    """A residual block's: exact on integers, and no kernel more than one op has."""
+    problem = replace(PROBLEM, direction="fwd", elementwise="scale(0.5)>add>leaky_relu(-2)")
+    report = check(problem, target, split_k)
+    assert report.tolerance.exact
+    one = configured_roles(replace(problem, elementwise="add"), target, split_k=split_k)
+    assert configured_roles(problem, target, split_k=split_k) == one
+
+
+@pytest.mark.parametrize("text", ["scale(0.02)>tanh", "scale(1e-5)>tanh>scale(1e5)", "tanh"])
+def test_tanh_of_f64_has_all_its_digits(text):
+    """Near 0, far from it, and on both sides of where the formula changes."""
+    problem = ConvProblem(
+        n=2, k=8, c=8, image=(5, 6), filter=(3, 3), dtype="f64", elementwise=text, direction="fwd"
+    )
+    report = check(problem, "cpu")
+    assert not report.tolerance.exact
+    assert np.max(report.tolerance.absolute) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -100,6 +122,9 @@ def test_it_takes_no_kernel_whatever_the_problem(target, examples):
     @for_drawn(of_any_kind("bwd_weight"), examples, "no kernel more")
     def check_count(drawn):
         problem = drawn[0]
+        # Sums of chunks that are the result need no kernel behind them, and an op behind all does.
+        if problem.dynamic_batch and problem.result_type == problem.accumulator_type:
+            return
         kernels = [
             len(configured_roles(replace(problem, elementwise=text), target, None, 1))
             for text in ("", problem.elementwise or "scale(0.5)")

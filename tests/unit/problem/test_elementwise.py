@@ -36,6 +36,9 @@ BY_HAND = {
     "scale_add": lambda x, d, s: d + s * x,
     "relu": lambda x: x if x > 0 else 0.0,
     "clamp": lambda x, low, high: min(max(x, low), high),
+    "leaky_relu": lambda x, s: x if x > 0 else s * x,
+    "tanh": math.tanh,
+    "swish": lambda x, s: x * (math.exp(s * x) / (math.exp(s * x) + 1) if s * x < 700 else 1),
     "sigmoid": lambda x: math.exp(x) / (math.exp(x) + 1),
 }
 NUMBERS = st.floats(-100, 100, width=32)
@@ -61,6 +64,7 @@ def test_every_op_is_the_one_by_hand(name, x, d, values):
         ("scale_add(-16777216):f32", "scale_add(-16777216):f32"),
         ("add:f32", "add:f32"),
         ("relu", "relu"),
+        ("scale( 2 ) > add:f32 > relu", "scale(2)>add:f32>relu"),
     ],
 )
 def test_one_way_to_write_it(given, text):
@@ -70,9 +74,10 @@ def test_one_way_to_write_it(given, text):
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_parameters_are_the_f32_that_kernels_hold(value):
-    (found,) = parse(f"scale({value!r})").values
+    (step,) = parse(f"scale({value!r})").steps
+    (found,) = step.values
     assert struct.pack("f", found) == struct.pack("f", value)
-    assert parse(parse(f"scale({value!r})").text).values == (found,)
+    assert parse(parse(f"scale({value!r})").text).steps[0].values == (found,)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +91,9 @@ def test_parameters_are_the_f32_that_kernels_hold(value):
         ("scale(1e39)", "not 1 finite f32 numbers"),
         ("scale(nan)", "not 1 finite f32 numbers"),
         ("relu(1)", "not 0 finite f32 numbers; write relu"),
+        ("relu>gelu", r"elementwise relu>gelu: not in the table; did you mean relu\?"),
+        ("relu>", "elementwise relu>: not in the table; known"),
+        ("add>scale(2)>bilinear(1,2)", "two of its ops take d, and there is one d; leave one out"),
         ("relu:f32", "has no tensor d that could be f32"),
         ("add:i8", "d is the result's f16 or f32; leave i8 out"),
     ],
@@ -132,6 +140,25 @@ def test_d_is_asked_for():
         reference(replace(PROBLEM, elementwise="add"), image, gradient, np.zeros(2))
 
 
+def test_ops_follow_one_another():
+    d = np.array([1.0, -9.0, 0.5])
+    found = parse("scale(2)>add>relu>scale(0.5)").on_arrays(np.array([3.0, 4.0, -1.0]), d)
+    assert found.tolist() == [3.5, 0.0, 0.0]
+
+
+@given(elementwise_texts(), st.lists(NUMBERS, min_size=1), st.data())
+def test_a_chain_is_held_to_roundings_of_its_size(text, numbers, data):
+    """In f32 it is within the tolerance of what it is in float64."""
+    problem = replace(PROBLEM, elementwise=text, weight_dtype="f32")
+    x = np.array(numbers)
+    d = np.array([data.draw(NUMBERS) for _ in numbers]) if problem.takes_d else None
+    allowed = after_elementwise(problem, Tolerance(relative=0.0, absolute=0.0), x, d)
+    want = problem.fused.on_arrays(x, d)
+    narrow = [None if one is None else one.astype(np.float32) for one in (x, d)]
+    got = problem.fused.on_arrays(*narrow).astype(np.float64)
+    assert (abs(got - want) <= allowed.relative * abs(want) + allowed.absolute).all()
+
+
 def test_an_exact_op_is_held_to_equality():
     problem = replace(PROBLEM, elementwise="bilinear(0.5,-2)")
     image, gradient, d = inputs(problem)
@@ -142,7 +169,7 @@ def test_an_exact_op_is_held_to_equality():
 def test_a_rounding_op_has_its_own_tolerance():
     problem = replace(PROBLEM, elementwise="scale(0.1)", weight_dtype="f32")
     sums = np.array([3.0, -7.0, 0.0])
-    (s,) = problem.fused.values
+    (s,) = problem.fused.steps[0].values
     allowed = after_elementwise(problem, Tolerance(), sums)
     assert allowed.relative == 2.0**-24
     assert allowed.absolute == pytest.approx(8 * 2.0**-24 * np.abs(sums) * s)
@@ -185,7 +212,10 @@ def test_from_files(tmp_path, capfd):
 def test_a_name_for_files():
     names = {
         replace(PROBLEM, elementwise=text).name.removeprefix(PROBLEM.name)
-        for text in ("scale(-2)", "scale(2)", "bilinear(0.5,2)", "bilinear(0.5,2):f32", "add:f32")
+        for text in (
+            *("scale(-2)", "scale(2)", "bilinear(0.5,2)", "bilinear(0.5,2):f32", "add:f32"),
+            "scale(2)>add>relu",
+        )
     }
     assert names == {
         "_scale--2",
@@ -193,6 +223,7 @@ def test_a_name_for_files():
         "_bilinear-0.5-2",
         "_bilinear-0.5-2-f32",
         "_add-f32",
+        "_scale-2-add-relu",
     }
 
 
@@ -217,6 +248,7 @@ def test_integers_of_an_operand_op_saturate():
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
+        ({"input_op": "scale(2)>relu"}, r"input op scale\(2\)>relu: not for operands; use scale"),
         ({"input_op": "sigmoid"}, "input op sigmoid: not for operands; use scale or relu"),
         ({"weight_op": "relu"}, "weight op relu: of the result, not of an operand"),
         ({"output_op": "wat"}, "elementwise wat: not in the table"),
