@@ -22,7 +22,7 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS
 from conv_compiler.problem.elementwise import ELEMENTWISE
-from conv_compiler.problem.layouts import LAYOUTS
+from conv_compiler.problem.layouts import LAYOUTS, MIXED
 from tests.chips import EXECUTED
 from tests.problems import F8_TYPES, KINDS, TYPES, elementwise_texts, independent, problems
 
@@ -59,7 +59,7 @@ ARITHMETIC = (
 FEATURES: Mapping[str, Sequence[Any]] = MappingProxyType(
     {
         "direction": tuple(DIRECTIONS),
-        "layout": LAYOUTS,
+        "layout": (*LAYOUTS, "mixed"),
         "elementwise": ("", *ELEMENTWISE),
         "split": ("auto", 1, "several"),
         "kind": tuple(dict.fromkeys(KINDS)),
@@ -99,11 +99,12 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
     types = draw(st.sampled_from([pair for pair in pairs if weight in ("", pair[1])]))
     kind = chosen["kind"]
     problem = draw(problems(ndim, types, kind))
+    layout = draw(st.sampled_from(MIXED)) if chosen["layout"] == "mixed" else chosen["layout"]
     op = draw(elementwise_texts(chosen["elementwise"])) if chosen["elementwise"] else ""
     problem = replace(
         problem,
         direction=chosen["direction"],
-        layout=chosen["layout"].spell(ndim),
+        layout=layout.spell(ndim),
         elementwise=op,
         compute=compute,
     )
@@ -137,7 +138,7 @@ def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
     plain = not problem.compute and not DTYPES[problem.dtype].is_f8
     return {
         ("direction", problem.direction),
-        ("layout", problem.layout_row),
+        ("layout", problem.layout_row if problem.layout_row in LAYOUTS else "mixed"),
         ("dimensions", problem.ndim),
         ("data type", problem.dtype),
         ("compute", problem.compute),

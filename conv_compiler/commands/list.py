@@ -14,7 +14,7 @@ from conv_compiler.commands.table_layout import VERBOSE
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS, WIDER
 from conv_compiler.problem.elementwise import ELEMENTWISE
-from conv_compiler.problem.layouts import LAYOUTS
+from conv_compiler.problem.layouts import LAYOUTS, MIXED
 from conv_compiler.targets import TARGETS, Target
 
 Rows = list[dict[str, Any]]
@@ -55,7 +55,10 @@ def _units(row: Target) -> int | None:
 
 
 def _layouts() -> Rows:
-    return [{f"{n}D": row.spell(n) for n in (1, 2, 3)} | {"folded": row.folded} for row in LAYOUTS]
+    return [
+        {f"{n}D": row.spell(n) for n in (1, 2, 3)} | {"folded": row.folded}
+        for row in (*LAYOUTS, *MIXED)
+    ]
 
 
 def _dtypes() -> Rows:

@@ -35,8 +35,8 @@ _DTYPES = MappingProxyType(
     {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "s8": "i8", "s32": "i32"}
 )
 # Letters of a layout: `a` is the batch or K, `b` the channels, `x` space. `any` leaves it to who
-# computes; ours reads channels last best.
-_TAGS = MappingProxyType({"any": True, "axb": True, "abx": False})
+# computes: images are then alike, and channels last, which ours reads best, where neither is given.
+_TAGS = MappingProxyType({"any": None, "axb": True, "abx": False})
 # How to measure, and which engine to do it on.
 _IGNORED = ("mode", "engine", "reset", "fix-times-per-prb", "max-ms-per-prb", "perf-template", "v")
 _SETTINGS = ("dir", "dt", "stag", "wtag", "dtag", "mb", "alg", *_IGNORED)
@@ -199,12 +199,17 @@ def _types(text: str, direction: str) -> tuple[str, str]:
 
 def _layout(settings: Mapping[str, str]) -> str:
     last = {name: _row(name, settings.get(name, "any"), _TAGS) for name in ("stag", "wtag", "dtag")}
-    if last["stag"] != last["dtag"]:
-        raise UnsupportedProblem(
-            f"--dtag {settings.get('dtag', 'any')}: differs from --stag; use the same for both"
+
+    def first_of(*names: str) -> bool:
+        return next((last[name] for name in names if last[name] is not None), True)
+
+    return "_".join(
+        (
+            "NHWC" if first_of("stag", "dtag") else "NCHW",
+            "KYXC" if first_of("wtag") else "KCYX",
+            "NHWK" if first_of("dtag", "stag") else "NKHW",
         )
-    data = ("NHWC", "NHWK") if last["stag"] else ("NCHW", "NKHW")
-    return f"{data[0]}_{'KYXC' if last['wtag'] else 'KCYX'}_{data[1]}"
+    )
 
 
 def _row(name: str, word: str, table: Mapping[str, Any]) -> Any:

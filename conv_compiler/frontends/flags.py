@@ -11,8 +11,11 @@ from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS, TENSORS
+from conv_compiler.problem.validate import SAME
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
+# The tensors' layouts, each with words of it.
+_LAYOUTS = {"in_layout": "NCHW", "filter_layout": "KCYX", "out_layout": "NHWC"}
 PROBLEM_GROUP = "problem"
 # Flags that have no line of their own in a help: other lines name them.
 NAMED_GROUP = "named"
@@ -88,6 +91,10 @@ class Parser(argparse.ArgumentParser):
             )
 
 
+def _flag(field: str) -> str:
+    return f"--{field.replace('_', '-')}"
+
+
 def completed(action: argparse.Action, words: Callable[[], Iterable[str]]) -> None:
     """Let a shell complete an argument; `words` is called when one does, and not for a help."""
 
@@ -135,6 +142,11 @@ def sizes(text: str) -> tuple[int, ...] | int:
     return values[0] if len(values) == 1 else values
 
 
+def _pads(text: str) -> tuple[int, ...] | int | str:
+    """Sizes, or the word `same`."""
+    return text if text == SAME else sizes(text)
+
+
 def size(text: str) -> int:
     """A count of 1 or more, for argparse."""
     if not (is_count(text) and int(text) >= 1):
@@ -164,11 +176,13 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--filter", type=sizes, metavar="YxX", help="filter, as many dimensions as the image")
     add("--stride", type=sizes, metavar="S", help="one for all dimensions, or one each (1)")
     add("--dilation", type=sizes, metavar="S", help="likewise (1)")
-    add("--pad", type=sizes, metavar="S", help="zeros on both sides, likewise (0)")
+    add("--pad", type=_pads, metavar="S", help="zeros on both sides, likewise (0), or same")
     add("--pad-low", type=sizes, metavar="S", help="zeros before the image")
     add("--pad-high", type=sizes, metavar="S", help="zeros after the image (as --pad-low)")
     layout = add("--layout", metavar="NAME", help="see list layouts (NHWGC_GKYXC_NHWGK)")
     completed(layout, _layouts)
+    for name in _LAYOUTS:
+        add(_flag(name), metavar="NAME", help=f"of one tensor, as {_LAYOUTS[name]}; give all three")
     completed(add("--dtype", metavar="TYPE", help="type of both operands (f16)"), _dtypes)
     completed(add("--weight-dtype", metavar="TYPE", help="type of the result"), _dtypes)
     add(
@@ -193,9 +207,28 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _layout(values: dict[str, Any], ndim: int) -> dict[str, Any]:
+    """The fields with one layout in place of those of the tensors."""
+    words = [values.pop(name, None) for name in _LAYOUTS]
+    if not any(words):
+        return values
+    given, missing = (
+        [_flag(name) for name, word in zip(_LAYOUTS, words, strict=True) if bool(word) is there]
+        for there in (True, False)
+    )
+    if missing:
+        raise UnsupportedProblem(f"{given[0]}: without {', '.join(missing)}; give all three")
+    if "layout" in values:
+        raise UnsupportedProblem(f"{given[0]}: contradicts --layout; give one of them")
+    from conv_compiler.problem.layouts import of_tensors
+
+    return {**values, "layout": of_tensors(words, ndim).spell(ndim)}
+
+
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
     *("layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
+    *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
     "dynamic_batch",
 )
@@ -229,7 +262,7 @@ def from_values(given: Mapping[str, Any]) -> ConvProblem:
         )
     if "pad_high" in values and "pad_low" not in values:
         values["pad_low"] = 0
-    return ConvProblem(**values)
+    return ConvProblem(**_layout(values, ndim))
 
 
 def parse(tokens: Sequence[str]) -> tuple[Request, ...]:

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
-from conv_compiler.frontends.miopen_flags import BY_SPELLING, FLAGS, NEUTRAL, SPATIAL
+from conv_compiler.frontends.miopen_flags import BY_SPELLING, FLAGS, NEUTRAL, OUTPUT_PADS, SPATIAL
 from conv_compiler.frontends.request import Request, is_count
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.problem.layouts import LAYOUTS, Layout
+from conv_compiler.problem.layouts import Layout
 
 # IREE's driver takes the same lines.
 PROGRAMS = ("MIOpenDriver", "iree-boo-driver")
@@ -36,6 +36,9 @@ _UNBUILT_OPERATIONS = ("convfp8", "convbfp8")
 
 # Bit of -F -> direction.
 DIRECTION_BITS = MappingProxyType({1: "fwd", 2: "bwd_data", 4: "bwd_weight"})
+# A transposed convolution is the adjoint of a convolution whose input is its output.
+_ADJOINT = MappingProxyType({"fwd": "bwd_data", "bwd_data": "fwd", "bwd_weight": "bwd_weight"})
+TRANSPOSED = "a transposed convolution: its input is our output, and its forward pass our bwd_data"
 # What IREE's lists of layers have behind a line: `-31.12 (-12.3%) 252.95 => 221.83`.
 _TIME = re.compile(r"\(?[-+]?[\d.]+%?\)?(?:[mun]?s|x)?|=>|->|us|ms")
 
@@ -68,20 +71,60 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
                     "add --spatial_dim 3 or drop it"
                 )
         fields[field] = tuple(_integer(values, flag.name) for flag in flags[3 - ndim :])
+    for flag in OUTPUT_PADS:
+        if values["mode"] == "conv" and given.get(flag.name, "0") != "0":
+            raise UnsupportedProblem(
+                f"--{flag.name} {given[flag.name]}: is for transposed convolutions; add -m trans"
+            )
+    if values["mode"] == "trans" and values["pad_mode"] in ("same", "valid"):
+        raise UnsupportedProblem(
+            f"--pad_mode {values['pad_mode']}: MIOpenDriver ignores it for transposed "
+            "convolutions; give the pads"
+        )
     fields["pad_low"] = _padding(values["pad_mode"], fields, given)
+    is_transposed = values["mode"] == "trans"
+    if is_transposed:
+        fields["image"] = _transposed_image(values, fields)
+        note = "; ".join(filter(None, (note, TRANSPOSED)))
+    outer, inner = ("in", "out") if is_transposed else ("out", "in")
     problem = ConvProblem(
         n=_integer(values, "batchsize"),
         g=groups,
-        k=_per_group(values, "out_channels", groups),
-        c=_per_group(values, "in_channels", groups),
-        layout=_layout(values, ndim),
+        k=_per_group(values, f"{outer}_channels", groups),
+        c=_per_group(values, f"{inner}_channels", groups),
+        layout=_layout(values, ndim, f"{inner}_layout", f"{outer}_layout"),
         dtype=OPERATIONS[operation],
         **fields,
     )
     return tuple(
-        Request(problem=replace(problem, direction=one), ignored=ignored, note=note)
+        Request(
+            problem=replace(problem, direction=_ADJOINT[one] if is_transposed else one),
+            ignored=ignored,
+            note=note,
+        )
         for one in _directions(values)
     )
+
+
+def _transposed_image(
+    values: Mapping[str, str], fields: Mapping[str, tuple[int, ...]]
+) -> tuple[int, ...]:
+    """The output's size of a transposed convolution: the image of the one whose adjoint it is.
+
+    `stride * (in - 1) + dilation * (filter - 1) + 1 - 2 * pad + output pad`.
+    """
+    sizes = [fields[name] for name in ("image", "filter", "stride", "dilation", "pad_low")]
+    found = []
+    for flag, size, filter, stride, dilation, pad in zip(
+        OUTPUT_PADS[3 - len(sizes[0]) :], *sizes, strict=True
+    ):
+        more = _integer(values, flag.name)
+        if more >= max(stride, 1):
+            raise UnsupportedProblem(
+                f"--{flag.name} {more}: not below the stride {stride}; use less"
+            )
+        found.append(stride * (size - 1) + dilation * (filter - 1) + 1 - 2 * pad + more)
+    return tuple(found)
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...], str]:
@@ -178,8 +221,9 @@ def _padding(
     return tuple(max(f - (i % s or s), 0) // 2 if s else 0 for i, f, s in sizes)
 
 
-def _layout(values: Mapping[str, str], ndim: int) -> str:
-    """Name of the folded layout row the three layout flags state."""
+def _layout(values: Mapping[str, str], ndim: int, input: str, output: str) -> str:
+    """Name of the folded layout row the three layout flags state, of which these two are the
+    input's and the output's."""
     letters: dict[str, str] = {}
     for name in ("in_layout", "fil_layout", "out_layout"):
         space = "DHW"[-ndim:]
@@ -192,15 +236,10 @@ def _layout(values: Mapping[str, str], ndim: int) -> str:
             )
         letters[name] = words[text]
     row = Layout(
-        input=letters["in_layout"],
+        input=letters[input],
         weight=letters["fil_layout"].replace("N", "K"),
-        output=letters["out_layout"].replace("C", "K"),
+        output=letters[output].replace("C", "K"),
     )
-    if row not in LAYOUTS:
-        raise UnsupportedProblem(
-            f"--out_layout {values['out_layout'] or 'NCHW'}: differs from --in_layout "
-            f"{values['in_layout'] or 'NCHW'}; use the same for both"
-        )
     return row.spell(ndim)
 
 

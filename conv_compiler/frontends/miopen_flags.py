@@ -50,12 +50,15 @@ SPATIAL = MappingProxyType(
         ),
     }
 )
+# Pixels that the output of a transposed convolution has more.
+OUTPUT_PADS = _per_dimension(
+    ("trans_output_pad_d", "trans_output_pad_h", "trans_output_pad_w"), "%YX", "0", "output pad"
+)
 # What such a flag may say of a dimension the problem does not have, as some programs write it.
 NEUTRAL = MappingProxyType(
     {**dict.fromkeys(("image", "filter", "stride", "dilation"), ("1", "0")), "pad_low": ("0",)}
 )
 
-_TRANSPOSED = "belongs to transposed convolutions, which are not built"
 _NO_FILES = "reads or writes a file in MIOpen's own format; use conv-compiler run with .npy files"
 _NO_DUMP = f"{_NO_FILES}, with its -o before the line"
 _NO_CAST = "casts a tensor to fp8, which is not built"
@@ -78,10 +81,14 @@ FLAGS = (
         only=("default", "conv", "same", "valid"),
         reason="is not a padding mode",
     ),
-    Flag(name="mode", short="m", default="conv", only=("conv",), reason=_TRANSPOSED),
-    Flag(name="trans_output_pad_d", short="%", default="0", only=("0",), reason=_TRANSPOSED),
-    Flag(name="trans_output_pad_h", short="Y", default="0", only=("0",), reason=_TRANSPOSED),
-    Flag(name="trans_output_pad_w", short="X", default="0", only=("0",), reason=_TRANSPOSED),
+    Flag(
+        name="mode",
+        short="m",
+        default="conv",
+        only=("conv", "trans"),
+        reason="is not a mode of convolution",
+    ),
+    *OUTPUT_PADS,
     Flag(name="pad_val", short="r", default="0", only=("0",), reason="pads with another value"),
     Flag(name="tensor_vect", short="Z", default="0", only=("0",), reason="packs channels"),
     Flag(name="vector_length", short="L", default="1", only=("1",), reason="packs channels"),

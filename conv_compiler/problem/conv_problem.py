@@ -44,7 +44,8 @@ class ConvProblem(Shapes):
         g: Groups.
         stride: Steps of the filter over the image; 1 by default.
         dilation: Distance of neighbouring taps; 1 by default.
-        pad_low: Zeros in front of the image; 0 by default.
+        pad_low: Zeros in front of the image; 0 by default. `"same"` is for the least zeros on both
+            sides with which the output has ceil(image / stride) pixels.
         pad_high: Zeros behind the image; `pad_low` by default.
         layout: Orders of the axes of input, weight and output (`conv-compiler list layouts`).
         dtype: Type of both operands (`conv-compiler list dtypes`).

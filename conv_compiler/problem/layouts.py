@@ -9,6 +9,7 @@ G·C (or G·K) product, with the group outermost. So it is a view of the grouped
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -72,17 +73,28 @@ class Layout:
         )
 
 
-_DATA = (("N*GC", "N*GK"), ("GN*C", "GN*K"), ("NGC*", "NGK*"))
-_FOLDED_DATA = (("N*C", "N*K"), ("NC*", "NK*"))
-
-LAYOUTS = tuple(
-    Layout(input=data, weight=weight, output=output)
-    for pairs, weights in ((_DATA, ("GK*C", "GKC*")), (_FOLDED_DATA, ("K*C", "KC*")))
-    for data, output in pairs
-    for weight in weights
+# Orders of each tensor: grouped ones, and folded ones.
+_ORDERS = (
+    (("N*GC", "GN*C", "NGC*"), ("GK*C", "GKC*"), ("N*GK", "GN*K", "NGK*")),
+    (("N*C", "NC*"), ("K*C", "KC*"), ("N*K", "NK*")),
 )
 
-_BY_NAME = MappingProxyType({(row.spell(n), n): row for row in LAYOUTS for n in (1, 2, 3)})
+
+def _is_alike(row: Layout) -> bool:
+    """Whether input and output have one order, as the tensors of one framework do."""
+    return row.input.replace("C", "K") == row.output
+
+
+_ALL = tuple(
+    Layout(input=data, weight=weight, output=output)
+    for orders in _ORDERS
+    for data, weight, output in itertools.product(*orders)
+)
+LAYOUTS = tuple(filter(_is_alike, _ALL))
+# Those whose input and output have different orders.
+MIXED = tuple(itertools.filterfalse(_is_alike, _ALL))
+
+_BY_NAME = MappingProxyType({(row.spell(n), n): row for row in _ALL for n in (1, 2, 3)})
 # The frameworks' names of an image's layout -> those of all three tensors, in their order there.
 ALIASES = MappingProxyType(
     {
@@ -90,7 +102,7 @@ ALIASES = MappingProxyType(
         **dict.fromkeys(("NCW", "NCHW", "NCDHW", "CHANNELS_FIRST"), ("NC*", "KC*", "NK*")),
     }
 )
-_ROWS = MappingProxyType({(row.input, row.weight, row.output): row for row in LAYOUTS})
+_ROWS = MappingProxyType({(row.input, row.weight, row.output): row for row in _ALL})
 
 
 def find_layout(name: str, ndim: int) -> Layout:
@@ -108,6 +120,28 @@ def find_layout(name: str, ndim: int) -> Layout:
     known = [row.spell(ndim) for row in LAYOUTS]
     near = did_you_mean(upper, (*known, *ALIASES))
     raise UnsupportedProblem(f"layout {name}: not in the table; {near}known: {', '.join(known)}")
+
+
+def of_tensors(words: Sequence[str], ndim: int) -> Layout:
+    """The row of three words, of input, weight and output: `("NCHW", "KCYX", "NHWC")`.
+
+    An output's channels are K or, as frameworks write, C. Letters' case does not count. Raises
+    UnsupportedProblem where a word is in no row, or where one has the group and another has not.
+    """
+    given = [str(word).upper() for word in words]
+    given[2] = given[2].replace("C", "K")
+    for name, word, column in zip(("input", "weight", "output"), given, range(3), strict=True):
+        known = dict.fromkeys(row.spell(ndim).split("_")[column] for row in _ALL)
+        if word not in known:
+            near = did_you_mean(word, known)
+            raise UnsupportedProblem(
+                f"{name} layout {word}: not in the table; {near}known: {', '.join(known)}"
+            )
+    if row := _BY_NAME.get(("_".join(given), ndim)):
+        return row
+    raise UnsupportedProblem(
+        f"layouts {', '.join(given)}: G is in some tensors only; write it in all three or in none"
+    )
 
 
 def without_groups(name: str, shape: Sequence[int], wanted: Sequence[int | None]) -> str:

@@ -33,6 +33,8 @@ TEXTS = (
     *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute"),
     *(f"{name}_op" for name in OPERAND_OPS),
 )
+# The word for pads that keep the image's size.
+SAME = "same"
 MAX_INDEX = 2**62
 MAX_SIZE = 2**31 - 1
 
@@ -66,8 +68,13 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
     if (ndim := len(image)) not in (1, 2, 3):
         raise UnsupportedProblem(f"image {problem.image}: {ndim} dimensions; give 1, 2 or 3")
     spatial = {"image": _spatial("image", image, ndim, 1)}
+    low: Any = problem.pad_low
+    if low == SAME and problem.pad_high not in (SAME, ()):
+        raise UnsupportedProblem(f"pad_high {problem.pad_high}: contradicts {SAME}; leave it out")
     for name, least in SPATIAL:
         given = getattr(problem, name)
+        if name.startswith("pad") and low == SAME and given in (SAME, ()):
+            given = _same_pads(**spatial)[name == "pad_high"]
         left_out = spatial["pad_low"] if name == "pad_high" else least
         empty = isinstance(given, tuple) and not given
         wanted = left_out if empty and name != "filter" else given
@@ -87,6 +94,24 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
             },
         }
     )
+
+
+def _same_pads(
+    image: tuple[int, ...],
+    filter: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
+    **_: tuple[int, ...],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The least pads, low and high, with which the output has ceil(image / stride) pixels.
+
+    Of an odd number the larger half is high, as in TensorFlow, and in PyTorch for its stride of 1.
+    """
+    every = [
+        max((-(-i // s) - 1) * s + (f - 1) * d + 1 - i, 0)
+        for i, f, s, d in zip(image, filter, stride, dilation, strict=True)
+    ]
+    return tuple(p // 2 for p in every), tuple(-(-p // 2) for p in every)
 
 
 def check(problem: Shapes) -> None:

@@ -87,7 +87,7 @@ def test_every_feature_is_drawn_in_every_run(target):
     )
     wanted = {
         *(("direction", name) for name in DIRECTIONS),
-        *(("layout", row) for row in LAYOUTS),
+        *(("layout", row) for row in (*LAYOUTS, "mixed")),
         *(("dimensions", ndim) for ndim in (1, 2, 3)),
         *(("types", pair) for pair in types),
         *(("data type", name) for name in {row.data for row in arithmetic_of(target)}),

@@ -15,7 +15,7 @@ from conv_compiler.frontends import ALL_SPLITS, Request, parse_line, parse_split
 from conv_compiler.frontends import ckprofiler as ck
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.dtypes import TYPE_PAIRS
-from conv_compiler.problem.layouts import LAYOUTS, find_layout
+from conv_compiler.problem.layouts import LAYOUTS, MIXED, find_layout
 
 # Lines as published: ROCm/composable_kernel's example and profiler defaults, iree-org/iree #23524.
 GOLDEN = {
@@ -40,6 +40,10 @@ GOLDEN = {
     "MIOpenDriver conv --spatial_dim 1 --in_layout NHWC --out_layout NWC --fil_layout NWC "
     "-n 2 -c 3 -k 4 -W 10 -H 1 -x 3 -y 1 -F 4": (
         "bwd_weight_n2g1k4c3_i10_f3_nwc-kxc-nwk_f32",
+        (),
+    ),
+    "MIOpenDriver convfp16 -n 2 -c 6 -k 4 -H 8 -W 9 -I NHWC -F 1": (
+        "fwd_n2g1k4c6_i8x9_f3x3_nhwc-kcyx-nkhw_f16",
         (),
     ),
     "ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 2 1 32 256 256 1 1 200 200 1 1 1 1 0 0 0 0 "
@@ -177,14 +181,16 @@ REFUSED = {
     "convfp16 -F 4 -n -1": ("--batchsize -1", "not a size"),
     "convfp16 -F 4 -@ 5": ("--fil_d 5", "--spatial_dim"),
     "convfp16 -F 4 -_ 4": ("--spatial_dim 4", "not a number"),
-    "convfp16 -F 4 -m trans": ("-m trans", "not built"),
+    "convfp16 -F 4 -m cross": ("-m cross", "not a mode of convolution; use conv or trans"),
+    "convfp16 -F 4 -m trans -z same": ("--pad_mode same", "for transposed convolutions; give"),
+    "convfp16 -F 4 -m trans -Y 1": ("--trans_output_pad_h 1", "not below the stride 1"),
+    "convfp16 -F 4 -Y 1": ("--trans_output_pad_h 1", "add -m trans"),
     "convfp16 -F 4 -z wat": ("-z wat", "not a padding mode"),
     "convfp16 -F 4 -z valid -p 1": ("--pad_h 1", "contradicts"),
     "convfp16 -F 4 -z same -l 2": ("--pad_mode same", "dilated"),
     "convfp16 -F 4 -r 1": ("-r 1", "another value"),
     "convfp16 -F 4 -U fp8": ("-U fp8", "not built"),
     "convfp16 -F 4 -d x.bin": ("-d x.bin", "conv-compiler run"),
-    "convfp16 -F 4 -I NHWC": ("--out_layout NCHW", "differs"),
     "convfp16 -F 4 -I CHWN": ("--in_layout CHWN", "not built"),
     "convfp16 -F 4 -u 0": ("stride", "below 1"),
     "convfp16 -F 4 -y 50": ("filter", "no size"),
@@ -224,6 +230,16 @@ REFUSED = {
     f"{OURS} --wat 1": ("--wat", "not known"),
     f"{OURS} --imag 1": ("--imag", "not known"),
     f"{OURS} -n 3": ("-n", "contradicts"),
+    f"{OURS} --in-layout NHWC": ("--in-layout", "without --filter-layout, --out-layout"),
+    f"{OURS} --in-layout NHWC --filter-layout KYXC --out-layout NHWC --layout NHWC": (
+        "--in-layout",
+        "contradicts --layout",
+    ),
+    f"{OURS} --in-layout NHWC --filter-layout GKYXC --out-layout NHWC": ("layouts NHWC", "G is in"),
+    f"{OURS} --in-layout NHWC --filter-layout KCXY --out-layout NHWC": (
+        "weight layout KCXY",
+        "did you mean KCYX?",
+    ),
     f"{OURS} --pad 1 --pad-high 0": ("--pad-high", "contradicts --pad"),
     f"{OURS} --split-k 0": ("--split-k 0", "not a split"),
     f"{OURS} --dtype f8": ("dtype f8", "not a data type"),
@@ -375,7 +391,50 @@ def test_ckprofiler_round_iteration(name: str, data: st.DataObject) -> None:
     assert _only(" ".join(map(str, words))) == problem
 
 
-FOLDED = tuple(row for row in LAYOUTS if row.folded)
+def test_a_transposed_convolution_is_an_adjoint():
+    """Its input and output are the other's output and input, its weight is [in, out / g, y, x]."""
+    line = (
+        "MIOpenDriver convfp16 -m trans -n 2 -c 8 -H 5 -W 6 -k 12 -g 2 -y 3 -x 2 -p 1 -q 0 -u 2 "
+        "-v 3 -Y 1 -X 2 -l 2 -I NHWC -F 0"
+    )
+    requests = parse_line(line)
+    assert [one.problem.direction for one in requests] == ["bwd_data", "fwd", "bwd_weight"]
+    for problem in (one.problem for one in requests):
+        # 2 * 4 + 2 * 2 + 1 - 2 + 1, and 3 * 5 + 1 + 1 + 2.
+        assert problem.input_shape == (2, 12, 12, 19)
+        assert problem.output_shape == (2, 5, 6, 8)
+        assert problem.weight_shape == (8, 6, 3, 2)
+    assert "its forward pass our bwd_data" in requests[0].note
+
+
+def test_layouts_of_the_three_tensors():
+    words = f"{OURS.partition(' --layout')[0]} --in-layout nchw --filter-layout KYXC"
+    for output in ("NHWC", "NHWK"):
+        assert _only(f"{words} --out-layout {output}").layout == "NCHW_KYXC_NHWK"
+
+
+@pytest.mark.parametrize(
+    ("fields", "low", "high"),
+    [
+        ({"image": (9, 8), "filter": (3, 4), "stride": (2, 1), "dilation": (1, 2)}, (1, 3), (1, 3)),
+        ({"image": (8,), "filter": (4,)}, (1,), (2,)),
+        ({"image": (7,), "filter": (1,), "stride": (3,)}, (0,), (0,)),
+    ],
+)
+def test_same_pads(fields, low, high):
+    """As many output pixels as TensorFlow and PyTorch have: ceil(image / stride)."""
+    problem = ConvProblem(n=1, k=1, c=1, pad_low="same", **fields)
+    assert (problem.pad_low, problem.pad_high) == (low, high)
+    assert problem.out_image == tuple(
+        -(-size // step) for size, step in zip(problem.image, problem.stride, strict=True)
+    )
+    words = [f"--{name} {'x'.join(map(str, values))}" for name, values in fields.items()]
+    assert _only(" ".join(["-n 1 -k 1 -c 1 --pad same", *words])) == problem
+    with pytest.raises(UnsupportedProblem, match="pad_high 1: contradicts same; leave it out"):
+        ConvProblem(n=1, k=1, c=1, pad_low="same", pad_high=1, **fields)
+
+
+FOLDED = tuple(row for row in (*LAYOUTS, *MIXED) if row.folded)
 NAMES = {
     "image": ("in_d", "in_h", "in_w"),
     "filter": ("fil_d", "fil_h", "fil_w"),

@@ -8,9 +8,9 @@ import math
 import pytest
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem.layouts import LAYOUTS, Layout, axis_of, find_layout
+from conv_compiler.problem.layouts import LAYOUTS, MIXED, Layout, axis_of, find_layout
 
-CELLS = [(row, ndim) for row in LAYOUTS for ndim in (1, 2, 3)]
+CELLS = [(row, ndim) for row in (*LAYOUTS, *MIXED) for ndim in (1, 2, 3)]
 
 
 @pytest.mark.parametrize(("row", "ndim"), CELLS, ids=str)
@@ -90,9 +90,7 @@ def test_a_row_proves_itself(letters, message):
 
 def test_data_and_weight_orders_are_combined_freely():
     for folded in (False, True):
-        rows = [row for row in LAYOUTS if row.folded == folded]
-        data = {(row.input, row.output) for row in rows}
-        weights = {row.weight for row in rows}
-        assert {((row.input, row.output), row.weight) for row in rows} == set(
-            itertools.product(data, weights)
-        )
+        rows = [row for row in (*LAYOUTS, *MIXED) if row.folded == folded]
+        orders = ({getattr(row, name) for row in rows} for name in ("input", "weight", "output"))
+        found = [(row.input, row.weight, row.output) for row in rows]
+        assert sorted(found) == sorted(itertools.product(*orders))
