@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
+import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.runtime.kernel import run
 from conv_compiler.targets import TARGETS, find_target
 from conv_compiler.targets.host import host_architecture, host_flags
+from conv_compiler.verification.inputs import inputs
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
 
@@ -78,3 +85,30 @@ def test_many_random_problems(target):
     def run(drawn):
         problem, split_k = drawn
         check(problem, target, split_k)
+
+
+ON_ONE_CORE = """
+import os, sys
+import numpy as np
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+from conv_compiler.runtime.kernel import run
+
+artifact, *operands = sys.argv[1:]
+np.save(sys.stdout.buffer, run(artifact, *map(np.load, operands)))
+"""
+
+
+@pytest.mark.parametrize("split_k", [1, 5])
+@pytest.mark.parametrize("target", cpus("cpu-x86-64-v3", "cpu-neoverse-n1"))
+def test_one_core_gives_the_bits_of_all(target, split_k, tmp_path):
+    """Of an artifact for a CPU by name, which takes no number from the host."""
+    problem = replace(PROBLEM, n=16, k=48, c=40)
+    artifact = compile(problem, target, split_k=split_k)
+    names = [tmp_path / f"{number}.npy" for number in range(2)]
+    operands = inputs(problem, "random")
+    for name, operand in zip(names, operands, strict=True):
+        np.save(name, operand)
+    words = [sys.executable, "-c", ON_ONE_CORE, artifact.vmfb, *names]
+    found = subprocess.run(list(map(str, words)), check=True, capture_output=True).stdout
+    assert np.array_equal(np.load(io.BytesIO(found)), run(artifact, *operands))
