@@ -100,10 +100,13 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
     kind = chosen["kind"]
     problem = draw(problems(ndim, types, kind))
     layout = draw(st.sampled_from(MIXED)) if chosen["layout"] == "mixed" else chosen["layout"]
-    op = draw(elementwise_texts(chosen["elementwise"])) if chosen["elementwise"] else ""
+    name, direction = chosen["elementwise"], chosen["direction"]
+    if name and ELEMENTWISE[name].by_channel and direction == "bwd_weight":
+        direction = "fwd"  # a weight gradient has no channels of an image
+    op = draw(elementwise_texts(name, direction)) if name else ""
     problem = replace(
         problem,
-        direction=chosen["direction"],
+        direction=direction,
         layout=layout.spell(ndim),
         elementwise=op,
         compute=compute,

@@ -153,7 +153,7 @@ class Lines:
             line += ["-g", draw.choice(("3", "5", "16"))]
         elif kind == 5:
             line += draw.choice(
-                ("-m cross", "-b 1", "-r 1", "-I CHWN", "-Y 1", "-u 0", "-l 0", "-_ 4", "-F 8")
+                ("-m cross", "-b 2", "-r 1", "-I CHWN", "-Y 1", "-u 0", "-l 0", "-_ 4", "-F 8")
             ).split()
         else:
             line[4 + 2 * draw.randrange(2)] = "0"

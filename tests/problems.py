@@ -150,13 +150,15 @@ def tiny_problems(draw: st.DrawFn) -> ConvProblem:
 
 
 @st.composite
-def elementwise_texts(draw: st.DrawFn, name: str = "") -> str:
-    """An elementwise op, this one or any, with a type of d; some have others behind them.
+def elementwise_texts(draw: st.DrawFn, name: str = "", direction: str = "bwd_weight") -> str:
+    """An elementwise op, this one or any of a direction, with a type of d; some have others behind
+    them.
 
     Their parameters are numbers that f32 holds exactly or not.
     """
-    first = ELEMENTWISE[name] if name else draw(st.sampled_from(list(ELEMENTWISE.values())))
-    others = [row for row in ELEMENTWISE.values() if not (first.takes_d and row.takes_d)]
+    rows = [row for row in ELEMENTWISE.values() if direction != "bwd_weight" or not row.by_channel]
+    first = ELEMENTWISE[name] if name else draw(st.sampled_from(rows))
+    others = [row for row in rows if not (first.takes_d and row.takes_d)]
     behind = draw(st.one_of(st.just(()), st.tuples(st.sampled_from(others))))
     return ">".join(_step(draw, row) for row in (first, *behind))
 
@@ -182,7 +184,7 @@ def of_any_kind(draw: st.DrawFn, direction: str = "") -> tuple[ConvProblem, int 
     problem, split_k = draw(
         problems_with_split(types=draw(st.sampled_from((*TYPES, *F8_TYPES))), direction=direction)
     )
-    op = draw(st.one_of(st.just(""), elementwise_texts()))
+    op = draw(st.one_of(st.just(""), elementwise_texts(direction=direction)))
     wider = not problem.data_type.is_integer and not problem.data_type.is_f8
     computes = ["", "", "bf8,fp8", *(TERMS if problem.dtype == "f32" else ())]
     computes += [name for name, row in CONVERSIONS.items() if problem.dtype in row.of]

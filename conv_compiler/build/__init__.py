@@ -73,7 +73,11 @@ def build(problem: ConvProblem) -> ir.Module:
         ]
         if problem.takes_d:
             d_type = ops.element_type(problem.d_type)
-            types.append(tensor_type(problem, result, problem.result_shape, d_type))
+            types.append(
+                ir.RankedTensorType.get(list(problem.d_shape), d_type)
+                if problem.d_shape != problem.result_shape
+                else tensor_type(problem, result, problem.result_shape, d_type)
+            )
         body, attributes = computes(problem), [ir.DictAttr.get({})] * len(types)
         if problem.result_operand:
             inner = ops.element_type(problem.result_type)

@@ -46,6 +46,8 @@ def build_chunks(
     first, second, result = problem.tensors
     names = [name for name, _ in zip((first, second, result), operands, strict=False)]
     axes = [cut_axis(problem, name, cut.axis) for name in names]
+    if len(axes) > 2 and problem.d_shape != problem.result_shape:  # groups are its outermost axis
+        axes[2] = 0 if cut.axis == "G" else None
     operands = [
         operand.read() if isinstance(operand, Group) and axis is None else operand
         for axis, operand in zip(axes, operands, strict=True)
@@ -101,7 +103,7 @@ def chunk_function(
         types.append(ir.RankedTensorType.get(shape, ops.element_type(problem.accumulator_type)))
     elif problem.takes_d:
         d = ops.element_type(problem.d_type)
-        types.append(ir.RankedTensorType.get(problem.result_shape, d))
+        types.append(ir.RankedTensorType.get(problem.d_shape, d))
 
     def body(*operands: ir.Value) -> ir.Value:
         return _sums(problem, *operands) if sums else build(problem, *operands)

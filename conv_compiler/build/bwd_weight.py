@@ -144,13 +144,27 @@ def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] =
 
     wide = ops.element_type(DTYPES[problem.accumulator_type.elementwise])
     fused = problem.fused
-    extra = tuple(grouped(problem, problem.tensors[2], d) for d in extra)
+    by_channel = fused.by_channel
+    if by_channel and problem.layout_row.folded:
+        groups = problem.g, problem.d_shape[0] // problem.g
+        extra = tuple(ops.split_axis(d, 0, groups) for d in extra)
+    elif not by_channel:
+        extra = tuple(grouped(problem, problem.tensors[2], d) for d in extra)
     return ops.elementwise(
         [sums, *extra],
         type,
         lambda *scalars: rounded(fused.applied(*(widened(x, wide) for x in scalars)), type),
         "epilogue",
+        {1: channel_axes(problem)} if by_channel else {},
     )
+
+
+def channel_axes(problem: ConvProblem) -> tuple[int, int]:
+    """Axes of the groups and of a group's channels in a grouped result that is an image."""
+    name = problem.tensors[2]
+    letters: str = getattr(problem.layout_row.grouped, name)
+    channel = "K" if name == "output" else "C"
+    return axis_of(letters, "G", problem.ndim), axis_of(letters, channel, problem.ndim)
 
 
 def folded(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:

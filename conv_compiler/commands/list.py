@@ -13,7 +13,7 @@ from conv_compiler.commands.report import Column, Output, left, right, show
 from conv_compiler.commands.table_layout import VERBOSE
 from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS, WIDER
-from conv_compiler.problem.elementwise import ELEMENTWISE
+from conv_compiler.problem.elementwise import ELEMENTWISE, Elementwise
 from conv_compiler.problem.layouts import LAYOUTS, MIXED
 from conv_compiler.targets import TARGETS, Target
 
@@ -96,10 +96,15 @@ def _how(data: str, target: Target) -> str:
     return "wider" if DTYPES[data].is_f8 and target.mma_for(WIDER) else "vector"
 
 
+def _d_of(row: Elementwise) -> str:
+    if not row.takes_d:
+        return "-"
+    return "a number a channel" if row.by_channel else "the result's shape"
+
+
 def _elementwise() -> Rows:
     return [
-        {"op": row.signature, "d": "weight's type, f32" if row.takes_d else "-", "text": row.text}
-        for row in ELEMENTWISE.values()
+        {"op": row.signature, "d": _d_of(row), "text": row.text} for row in ELEMENTWISE.values()
     ]
 
 

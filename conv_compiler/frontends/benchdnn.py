@@ -70,9 +70,11 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         dtype=first,
         weight_dtype=result,
         layout=_layout(line.settings),
+        elementwise="bias" if has_bias and direction == "fwd" else "",
         **_problem(line),
     )
-    note = "benchdnn's directions FWD_B and BWD_WB: computed without the bias" if has_bias else ""
+    without = has_bias and not problem.elementwise
+    note = "benchdnn's direction BWD_WB: computed without the bias's gradient" if without else ""
     ignored = tuple(f"--{name}" for name in line.settings if name in _IGNORED)
     return (Request(problem=problem, label=line.label, note=note, ignored=ignored),)
 

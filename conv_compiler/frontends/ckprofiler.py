@@ -1,173 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ckProfiler lines: `ckProfiler grouped_conv_bwd_weight 1 2 0 1 0 1 2 32 4 64 64 3 3 ... all`.
 
-Arguments are positional; channels are per group. Each row of OPERATIONS has the order in which the
-code of its `source` reads them, which its help text and the scripts beside it may contradict.
+Arguments are positional, in the order of their operation (`ckprofiler_operations.py`); channels are
+per group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
-from conv_compiler.frontends.request import ALL_SPLITS, POWERS, Request, SplitK, is_count, is_number
+from conv_compiler.frontends.ckprofiler_operations import (
+    NOTHING,
+    SIZES,
+    SPATIAL,
+    TABLES,
+    UNUSED,
+    Operation,
+    Row,
+)
+from conv_compiler.frontends.ckprofiler_operations import (
+    OPERATIONS as OPERATIONS,
+)
+from conv_compiler.frontends.request import Request, is_count, is_number
 from conv_compiler.problem.conv_problem import ConvProblem
-
-_Row = TypeVar("_Row")
-_Table = Mapping[str, _Row]
-_Types = tuple[str, str, str]
-
-_GROUPED = MappingProxyType(
-    {
-        "0": "GNHWC_GKYXC_GNHWK",
-        "1": "NHWGC_GKYXC_NHWGK",
-        "2": "NGCHW_GKYXC_NGKHW",
-        "3": "NGCHW_GKCYX_NGKHW",
-    }
-)
-_FOLDED = MappingProxyType({"0": "NCHW_KCYX_NKHW", "1": "NHWC_KYXC_NHWK"})
-# (data type, result's type, compute types); TF32 as bf16x3, the closer one.
-_FLOATS = MappingProxyType(
-    {"0": ("f32", "f32", ""), "1": ("f16", "f16", ""), "2": ("bf16", "bf16", "")}
-)
-_WITH_I8 = MappingProxyType({**_FLOATS, "3": ("i8", "i8", "")})
-_TF32 = ("f32", "f32", "bf16x3")
-
-# Those that say how ckProfiler measures; `index`, the width of its indices, is ours to choose.
-_UNUSED = ("verify", "init", "log", "time")
-_NOTHING: Mapping[str, str] = MappingProxyType({})
-_INDEX_WIDTHS = MappingProxyType({"0": "32-bit", "1": "64-bit"})
-# Behind the head, in the order of Composable Kernel's library/src/utility/convolution_parameter.cpp
-# (ROCm/composable_kernel @8e22e1ae3).
-_SIZES = ("g", "n", "k", "c")
-_SPATIAL = ("filter", "image", "stride", "dilation", "pad_low", "pad_high")
-_OLD, _NEW = "composable_kernel @8e22e1ae3 ", "rocm-libraries @094564950 projects/composablekernel/"
-# Each of these was read at a commit of its own before that one.
-_TILE = "rocm-libraries @05cb1abf, @015930f7 or @0cbf492c projects/composablekernel/"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """One operation of ckProfiler.
-
-    `head` names the arguments before the sizes, in the order in which `source` (a repository of
-    ROCm, a commit and a file) reads argv[2] and on. `dtypes` maps digits to (data type, result's
-    type, compute types), `layouts` to layouts in the spelling of two dimensions; the unbuilt ones
-    to what they mean. `split_k` tells whether the line ends with a split: "needed", "allowed" or
-    not (""); `splits` are the words for it that are no number of 1 or more.
-    """
-
-    source: str
-    direction: str
-    head: tuple[str, ...]
-    dtypes: _Table[_Types]
-    layouts: _Table[str]
-    split_k: str = ""
-    splits: Mapping[str, tuple[SplitK, ...]] = field(default_factory=dict)
-    unbuilt_dtypes: Mapping[str, str] = field(default_factory=dict)
-    unbuilt_layouts: Mapping[str, str] = field(default_factory=dict)
-
-
-_BWD_WEIGHT = Operation(
-    source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_weight.cpp",
-    direction="bwd_weight",
-    head=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
-    # CK's int8 instances write int8 weights.
-    dtypes=MappingProxyType(
-        {
-            "0": ("f32", "f32", ""),
-            "1": ("f16", "f16", ""),
-            "2": ("bf16", "f32", ""),
-            "3": ("f16", "f16", "bf8,fp8"),
-            "4": ("i8", "i8", ""),
-            "5": ("bf16", "bf16", ""),
-            "6": _TF32,
-        }
-    ),
-    layouts=MappingProxyType(
-        {
-            "1": "GNHWC_GKYXC_GNHWK",
-            "2": "NHWGC_GKYXC_NHWGK",
-            "3": "NGCHW_GKYXC_NGKHW",
-            "4": "NGCHW_GKCYX_NGKHW",
-        }
-    ),
-    unbuilt_layouts=MappingProxyType({"0": "GNCHW"}),
-    split_k="needed",
-    # Its operations take 0 as it is and clamp it to one part.
-    splits=MappingProxyType({"all": ALL_SPLITS, "-1": ("auto",), "0": (1,)}),
-)
-_BWD_DATA = Operation(
-    source=f"{_NEW}profiler/src/profile_grouped_conv_bwd_data.cpp",
-    direction="bwd_data",
-    head=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
-    dtypes=MappingProxyType({**_FLOATS, "3": _TF32}),
-    layouts=_GROUPED,
-    split_k="allowed",  # by older ones not taken
-    # Numbers below 1 try all powers (profile_grouped_conv_bwd_data_impl.hpp).
-    splits=MappingProxyType({"0": POWERS, "-1": POWERS}),
-)
-_FWD = Operation(
-    source=f"{_NEW}profiler/src/profile_grouped_conv_fwd.cpp",
-    direction="fwd",
-    # So argv[3] and argv[4] are read there and @8e22e1ae3; the help of that one swaps the two.
-    head=("dtype", "layout", "index", "verify", "init", "log", "time", "ndim"),
-    dtypes=MappingProxyType({**_WITH_I8, "8": _TF32}),
-    unbuilt_dtypes=MappingProxyType(dict.fromkeys("4567", "8-bit floats as the output")),
-    layouts=_GROUPED,
-)
-_CONV_FWD = Operation(
-    source=f"{_OLD}profiler/src/profile_conv_fwd.cpp",
-    direction="fwd",
-    head=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
-    dtypes=_WITH_I8,
-    layouts=_FOLDED,
-)
-
-
-def _some(table: _Table[_Row], digits: str) -> _Table[_Row]:
-    return MappingProxyType({digit: table[digit] for digit in digits})
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "grouped_conv_bwd_weight": _BWD_WEIGHT,
-        "grouped_conv_bwd_data": _BWD_DATA,
-        "grouped_conv_fwd": _FWD,
-        "conv_bwd_data": replace(
-            _CONV_FWD, direction="bwd_data", source=f"{_OLD}profiler/src/profile_conv_bwd_data.cpp"
-        ),
-        "conv_fwd": _CONV_FWD,
-        # Those of CK Tile: the same arguments, fewer cases. Their data gradient's split 0 is its
-        # instances' to choose.
-        "grouped_conv_bwd_weight_tile": replace(
-            _BWD_WEIGHT,
-            source=f"{_TILE}profiler/src/profile_grouped_conv_bwd_weight_tile.cpp",
-            dtypes=_some(_BWD_WEIGHT.dtypes, "15"),
-            layouts=_some(_BWD_WEIGHT.layouts, "2"),
-            unbuilt_layouts={},
-            splits=MappingProxyType({"all": ALL_SPLITS, "-1": ("auto",)}),
-        ),
-        "grouped_conv_bwd_data_tile": replace(
-            _BWD_DATA,
-            source=f"{_TILE}profiler/src/profile_grouped_conv_bwd_data_tile.cpp",
-            dtypes=_some(_FLOATS, "12"),
-            layouts=_some(_GROUPED, "1"),
-            split_k="needed",
-            splits={},
-        ),
-        "grouped_conv_fwd_tile": replace(
-            _FWD,
-            source=f"{_TILE}profiler/src/profile_grouped_conv_fwd_tile.cpp",
-            dtypes=_some(_FLOATS, "012"),
-            unbuilt_dtypes={},
-            layouts=_some(_GROUPED, "1"),
-        ),
-    }
-)
 
 
 def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -196,10 +55,11 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
             f"{names[len(words)]}: missing; {name} starts with {' '.join(names)}"
         )
     head = dict(zip(names, words, strict=False))
-    for unused in _UNUSED:
+    for unused in UNUSED:
         read_integer(unused, head[unused])
-    if "index" in head:
-        _row("index", head["index"], _INDEX_WIDTHS)
+    for name_of_table, table in TABLES.items():
+        if name_of_table in head:
+            _row(name_of_table, head[name_of_table], table)
     types = _row("dtype", head["dtype"], operation.dtypes, operation.unbuilt_dtypes)
     data, result, compute = types
     layout = _row("layout", head["layout"], operation.layouts, operation.unbuilt_layouts)
@@ -210,6 +70,7 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         dtype=data,
         weight_dtype=result,
         compute=compute,
+        elementwise=operation.elementwise,
         **sizes,
     )
     return (_with_split(Request(problem=problem), split_k, operation),)
@@ -251,16 +112,16 @@ def read_sizes(
     ndim = read_integer("ndim", dimensions)
     if ndim not in (1, 2, 3):
         raise UnsupportedProblem(f"ndim {ndim}: not a number of dimensions; use 1, 2 or 3")
-    expected = len(_SIZES) + len(_SPATIAL) * ndim
+    expected = len(SIZES) + len(SPATIAL) * ndim
     if len(words) - expected not in _BEHIND[split_k]:
         behind = {"needed": " and splitK", "allowed": " and splitK or nothing", "": ""}
         raise UnsupportedProblem(
             f"{name}: {len(words)} arguments behind ndim {ndim}; it takes {expected}"
-            f"{behind[split_k]}: G N K C, {ndim} each of {', '.join(_SPATIAL)}"
+            f"{behind[split_k]}: G N K C, {ndim} each of {', '.join(SPATIAL)}"
         )
     rest = iter(words)
-    sizes: dict[str, Any] = {size: read_integer(size, next(rest)) for size in _SIZES}
-    for kind in _SPATIAL:
+    sizes: dict[str, Any] = {size: read_integer(size, next(rest)) for size in SIZES}
+    for kind in SPATIAL:
         sizes[kind] = tuple(read_integer(kind, next(rest)) for _ in range(ndim))
     return sizes, next(rest, "")
 
@@ -284,9 +145,9 @@ def read_integer(name: str, text: str) -> int:
 def _row(
     name: str,
     digit: str,
-    table: _Table[_Row],
-    unbuilt: Mapping[str, str] = _NOTHING,
-) -> _Row:
+    table: Mapping[str, Row],
+    unbuilt: Mapping[str, str] = NOTHING,
+) -> Row:
     """The row of a digit; UnsupportedProblem for one that is unknown or not built."""
     if digit in table:
         return table[digit]

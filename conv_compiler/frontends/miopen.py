@@ -96,13 +96,20 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         dtype=OPERATIONS[operation],
         **fields,
     )
+    asked, has_bias = _directions(values), values["bias"] == "1"
+    if has_bias and asked != ["fwd"]:
+        note = "; ".join(filter(None, (note, "-b 1: computed without the bias's gradient")))
     return tuple(
         Request(
-            problem=replace(problem, direction=_ADJOINT[one] if is_transposed else one),
+            problem=replace(
+                problem,
+                direction=_ADJOINT[one] if is_transposed else one,
+                elementwise="bias" if has_bias and one == "fwd" else "",
+            ),
             ignored=ignored,
             note=note,
         )
-        for one in _directions(values)
+        for one in asked
     )
 
 

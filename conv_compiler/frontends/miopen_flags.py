@@ -92,12 +92,7 @@ FLAGS = (
     Flag(name="pad_val", short="r", default="0", only=("0",), reason="pads with another value"),
     Flag(name="tensor_vect", short="Z", default="0", only=("0",), reason="packs channels"),
     Flag(name="vector_length", short="L", default="1", only=("1",), reason="packs channels"),
-    Flag(
-        name="bias",
-        short="b",
-        only=("", "0"),
-        reason="asks for a bias or its gradient too, which are not built",
-    ),
+    Flag(name="bias", short="b", default="0", only=("0", "1"), reason="is no 0 or 1"),
     Flag(name="in_cast_type", short="U", default="-1", only=("-1",), reason=_NO_CAST),
     Flag(name="out_cast_type", short="T", default="-1", only=("-1",), reason=_NO_CAST),
     Flag(name="wei_cast_type", short="R", default="-1", only=("-1",), reason=_NO_CAST),

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from iree.compiler import ir
@@ -74,6 +75,12 @@ def generic(
         op.operation.attributes[name] = value
     result: ir.Value = op.results[0]
     return result
+
+
+def read_axes(op: ir.Operation, number: int) -> list[int]:
+    """The loops of a linalg.generic that index the axes of an operand, each by a loop alone."""
+    maps = ir.ArrayAttr(op.attributes["indexing_maps"])
+    return [ir.AffineDimExpr(one).position for one in ir.AffineMapAttr(maps[number]).value.results]
 
 
 def generic_like(
@@ -223,15 +230,21 @@ def convert_tensor(value: ir.Value, to: ir.Type) -> ir.Value:
 
 
 def elementwise(
-    inputs: Sequence[ir.Value], to: ir.Type, body: Callable[..., ir.Value], role: str = ""
+    inputs: Sequence[ir.Value],
+    to: ir.Type,
+    body: Callable[..., ir.Value],
+    role: str = "",
+    axes: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> ir.Value:
-    """A tensor of `body` of the inputs' elements, all of one shape; the op may have a role."""
+    """A tensor of `body` of the inputs' elements, all of one shape but those in `axes`, which have
+    some axes of the first one's; the op may have a role."""
     shape = shape_of(inputs[0])
     dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
+    maps = [[dims[a] for a in axes.get(i, range(len(shape)))] for i in range(len(inputs))]
     return generic(
         inputs,
         tensor.EmptyOp(shape, to).result,
-        [dims] * (len(inputs) + 1),
+        [*maps, dims],
         len(shape),
         0,
         lambda *scalars: body(*scalars[:-1]),

@@ -53,8 +53,8 @@ class ConvProblem(Shapes):
             for 8-bit floats).
         direction: `bwd_weight`, `bwd_data` or `fwd`.
         elementwise: An op on the sums before they are rounded, such as `bilinear(0.5,2)`
-            (`conv-compiler list elementwise`). Its tensor d has the result's shape and type, or f32
-            with `:f32` behind the op.
+            (`conv-compiler list elementwise`), or several with `>` between them. Its tensor d has
+            the shape `d_shape` and the result's type, or f32 with `:f32` behind the op.
         compute: The type in which operands are multiplied, by default that of the data or what the
             target needs. `bf16` or `f16` for f16 data; `bf16x3` for f32 data; two 8-bit floats,
             such as `bf8,fp8`, of the output gradient and of the input.

@@ -49,7 +49,7 @@ def tanh(a: Any) -> Any:
 @dataclass(frozen=True, kw_only=True)
 class Elementwise:
     """One op; `text` is its formula for people. `formula` gets the sum, then d where there is one,
-    then the parameters.
+    then the parameters. With `by_channel` d has an element for each channel of the result.
 
     It is written in arithmetic and the functions above. On arrays it is the definition that kernels
     are held to. On scalars of a kernel that is being built (`build.scalar`) it adds the ops.
@@ -60,6 +60,7 @@ class Elementwise:
     formula: Callable[..., Any]
     parameters: tuple[str, ...] = ()
     takes_d: bool = False
+    by_channel: bool = False
 
     @property
     def signature(self) -> str:
@@ -68,12 +69,20 @@ class Elementwise:
 
 
 def _row(name: str, text: str, formula: Callable[..., Any]) -> Elementwise:
-    """A row; the arguments of its formula are x, d where it takes one, and the parameters."""
+    """A row; the arguments of its formula are x, d where it takes one, and the parameters.
+
+    A d of one element a channel is called b.
+    """
     _, *names = inspect.signature(formula).parameters
-    takes_d = names[:1] == ["d"]
-    parameters = tuple(names[takes_d:])
+    by_channel = names[:1] == ["b"]
+    takes_d = by_channel or names[:1] == ["d"]
     return Elementwise(
-        name=name, text=text, formula=formula, parameters=parameters, takes_d=takes_d
+        name=name,
+        text=text,
+        formula=formula,
+        parameters=tuple(names[takes_d:]),
+        takes_d=takes_d,
+        by_channel=by_channel,
     )
 
 
@@ -85,6 +94,7 @@ ELEMENTWISE = MappingProxyType(
             _row("bilinear", "alpha x + beta d", lambda x, d, alpha, beta: x * alpha + d * beta),
             _row("add", "x + d", lambda x, d: x + d),
             _row("scale_add", "s x + d", lambda x, d, s: x * s + d),
+            _row("bias", "x + b[channel]", lambda x, b: x + b),
             _row("relu", "max(x, 0)", lambda x: maximum(x, 0.0)),
             # The smaller of two is the larger of their negatives. As in PyTorch, high wins.
             _row(
@@ -147,8 +157,13 @@ class Fused:
 
     @property
     def takes_d(self) -> bool:
-        """Whether one of the ops reads a tensor of the result's shape."""
+        """Whether one of the ops reads a tensor beside its sums."""
         return any(step.row.takes_d for step in self.steps)
+
+    @property
+    def by_channel(self) -> bool:
+        """Whether that tensor has an element for each channel instead."""
+        return any(step.row.by_channel for step in self.steps)
 
     @property
     def d_dtype(self) -> str:

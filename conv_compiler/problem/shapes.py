@@ -96,8 +96,17 @@ class Shapes(Fields):
 
     @property
     def takes_d(self) -> bool:
-        """Whether the elementwise op reads a tensor of the result's shape."""
+        """Whether the elementwise op reads a tensor beside the sums."""
         return bool(self.fused and self.fused.takes_d)
+
+    @property
+    def d_shape(self) -> tuple[int, ...]:
+        """Shape of that tensor d: the result's, or the channels' in the result's layout: (G, K) of
+        a forward pass, one axis of both where the layout has no G."""
+        if not (self.fused and self.fused.by_channel):
+            return self.result_shape
+        channels = self.k if self.tensors[2] == "output" else self.c
+        return (self.g * channels,) if self.layout_row.folded else (self.g, channels)
 
     @property
     def d_type(self) -> DType:
@@ -198,5 +207,6 @@ class Shapes(Fields):
     def bytes(self) -> int:
         """Operands, result and d where there is one, each moved once."""
         data = sum(map(math.prod, self.operand_shapes))
-        an_element = self.result_type.bytes + (self.d_type.bytes if self.takes_d else 0)
-        return data * self.data_type.bytes + math.prod(self.result_shape) * an_element
+        beside = math.prod(self.d_shape) * self.d_type.bytes if self.takes_d else 0
+        result = math.prod(self.result_shape) * self.result_type.bytes
+        return data * self.data_type.bytes + result + beside

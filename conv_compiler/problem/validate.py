@@ -136,6 +136,11 @@ def check(problem: Shapes) -> None:
             f"elementwise {problem.elementwise}: d is the result's {problem.weight_dtype} or f32; "
             f"leave {problem.fused.d_dtype} out"
         )
+    if problem.fused and problem.fused.by_channel and problem.tensors[2] == "weight":
+        raise UnsupportedProblem(
+            f"elementwise {problem.elementwise}: a bias has an element for each channel of an "
+            "image, and the result is a weight gradient; use it in fwd or bwd_data"
+        )
     for padded, extent in zip(problem.padded_image, problem.filter_extent, strict=True):
         if padded < extent:
             raise UnsupportedProblem(

@@ -219,7 +219,7 @@ def without_denormals(
 
 def _d(problem: ConvProblem, data: str, rng: np.random.Generator) -> Array:
     """The elementwise op's d: small integers, or floats drawn evenly from [-1, 1)."""
-    dtype, shape = problem.d_type, problem.result_shape
+    dtype, shape = problem.d_type, problem.d_shape
     if data in _WHOLE or dtype.is_integer:
         drawn = rng.integers(-_WIDEST_FLOAT, _WIDEST_FLOAT + 1, shape, dtype=np.int8)
         return drawn.astype(dtype.to_numpy())

@@ -111,16 +111,30 @@ def _tensors(
     return found, held
 
 
+def spread(problem: ConvProblem, d: Array) -> Array:
+    """The elementwise op's d in the result's shape: of one element a channel a view, repeated."""
+    if not (problem.fused and problem.fused.by_channel):
+        return d
+    name = problem.tensors[2]
+    letters: str = getattr(problem.layout_row, name)
+    channel = "K" if name == "output" else "C"
+    axes = [i for i, one in enumerate(axes_of(letters, problem.ndim)) if one in ("G", channel)]
+    shape = [1] * len(problem.result_shape)
+    for axis, size in zip(axes, d.shape, strict=True):
+        shape[axis] = size
+    return np.broadcast_to(d.reshape(shape), problem.result_shape)
+
+
 def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array:
     """The weight gradient of exact sums: after the elementwise op; integers saturate to their type.
 
-    Raises InvalidArray unless `d` is there, in the weight's shape, just where the op takes it.
+    Raises InvalidArray unless `d` is there, in its shape, just where the op takes it.
     """
-    if (d is not None) != problem.takes_d or (d is not None and d.shape != problem.result_shape):
-        wanted = f"give {problem.result_shape}" if problem.takes_d else "leave it out"
+    if (d is not None) != problem.takes_d or (d is not None and d.shape != problem.d_shape):
+        wanted = f"give {problem.d_shape}" if problem.takes_d else "leave it out"
         raise InvalidArray(f"d {None if d is None else d.shape}: not the problem's; {wanted}")
     if problem.fused:
-        d = None if d is None else d.astype(np.float64)
+        d = None if d is None else spread(problem, d.astype(np.float64))
         sums = problem.fused.on_arrays(sums.astype(np.float64), d)
     if problem.result_type.is_integer:
         top = 2 ** (problem.result_type.bits - 1)

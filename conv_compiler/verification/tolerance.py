@@ -13,7 +13,7 @@ import numpy as np
 from conv_compiler.problem.canonical import summed_products
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.verification.inputs import is_exact, is_flushed
-from conv_compiler.verification.reference import as_multiplied, exact_sums, multiplicand
+from conv_compiler.verification.reference import as_multiplied, exact_sums, multiplicand, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,6 +138,8 @@ def after_elementwise(
     fused = problem.fused
     if fused is None:
         return allowed
+    if d is not None:
+        d = spread(problem, d)
     computed = DTYPES[problem.accumulator_type.elementwise]
     exact = [None if x is None else x.astype(np.float64) for x in (sums, d)]
     want = fused.on_arrays(*exact)

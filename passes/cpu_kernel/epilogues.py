@@ -16,6 +16,7 @@ from iree.compiler.dialects import tensor
 from conv_compiler.ir import ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import erase_if_dead
+from conv_compiler.passes.cpu_kernel.foralls import slice_of
 from conv_compiler.passes.drop_unit_loops import unit_groups
 
 _VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
@@ -23,19 +24,36 @@ _VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
 
 @dataclass(frozen=True, kw_only=True)
 class Epilogue:
-    """An op on a value of `shape`, which it sees with more axes of one element, by `groups`."""
+    """An op on a value of `shape`, which it sees with more axes of one element, by `groups`.
+
+    `axes` are those of the value that each of its other operands has.
+    """
 
     op: ir.Operation
     shape: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
+    axes: tuple[tuple[int, ...], ...]
+
+    def part_of(
+        self, number: int, value: ir.Value, firsts: Sequence[ir.Value], sizes: Sequence[int]
+    ) -> ir.Value:
+        """Of one of `inputs` what a part of the value needs."""
+        axes = self.axes[number]
+        extents = [sizes[axis] for axis in axes]
+        return slice_of(value, [firsts[axis] for axis in axes], extents, extents) if axes else value
 
     def inputs(self) -> list[ir.Value]:
-        """Its other operands, in the value's shape; called in front of the kernel."""
+        """Its other operands, in their axes of the value; called in front of the kernel."""
         here = ir.InsertionPoint.current.ref_operation
         values = list(self.op.operands)[1:-1]
         for view in (view for value in values for view in _views_of(value)):
             view.move_before(here)
-        return [ops.reshape(value, self.shape, self.groups) for value in values]
+        return [
+            ops.reshape(value, self.shape, self.groups)
+            if len(axes) == len(self.shape)
+            else _with_axes(value, [self.shape[axis] for axis in axes])
+            for value, axes in zip(values, self.axes, strict=True)
+        ]
 
     def applied(self, value: ir.Value, inputs: Sequence[ir.Value]) -> ir.Value:
         """The op on the value or a part of it, and on the same part of its inputs."""
@@ -43,7 +61,9 @@ class Epilogue:
         dims = [ir.AffineDimExpr.get(axis) for axis in range(len(shape))]
         out = tensor.EmptyOp(shape, ops.element_of(self.op.results[0])).result
         role = {ROLE: ir.StringAttr.get("epilogue")}
-        maps = [dims] * (len(inputs) + 2)
+        one = ir.AffineConstantExpr.get(0)
+        others = ([dims[axis] for axis in axes] or [one] for axes in self.axes)
+        maps = [dims, *others, dims]
         return ops.generic_like(self.op, [value, *inputs], out, maps, len(shape), role)
 
     def replace(self, value: ir.Value) -> None:
@@ -52,6 +72,12 @@ class Epilogue:
         with ir.InsertionPoint(self.op):
             result.replace_all_uses_with(ops.reshape(value, ops.shape_of(result), self.groups))
         erase_if_dead(self.op)
+
+
+def _with_axes(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """A tensor without its axes of one element; of one element with one axis."""
+    flat = ops.merge_axes(value, 0, len(ops.shape_of(value)))
+    return ops.reshape(flat, shape, [list(range(len(shape)))]) if len(shape) > 1 else flat
 
 
 def find_epilogue(value: ir.Value) -> Epilogue | None:
@@ -79,7 +105,16 @@ def find_epilogue(value: ir.Value) -> Epilogue | None:
     if whole != shape and [size for size in whole if size > 1] != shape:
         return None
     groups = unit_groups(stays) if whole != shape else [[axis] for axis in range(len(whole))]
-    return Epilogue(op=user, shape=tuple(shape), groups=tuple(map(tuple, groups)))
+    place = {axis: number for number, group in enumerate(groups) for axis in group}
+    return Epilogue(
+        op=user,
+        shape=tuple(shape),
+        groups=tuple(map(tuple, groups)),
+        axes=tuple(
+            tuple(place[axis] for axis in ops.read_axes(user, number) if whole[axis] > 1)
+            for number in range(1, len(others) + 1)
+        ),
+    )
 
 
 def _views_of(value: ir.Value) -> list[ir.Operation]:

@@ -126,7 +126,10 @@ class Kernel(VectorSums):
                 first = dict(zip(nest.parallel, firsts, strict=True))
                 made = self.workgroup(first, piece)
                 if self.epilogue:
-                    parts = [slice_of(value, firsts, sizes, sizes) for value in inputs]
+                    parts = [
+                        self.epilogue.part_of(number, value, firsts, sizes)
+                        for number, value in enumerate(inputs)
+                    ]
                     made = self.epilogue.applied(made, parts)
                 return made, firsts, sizes
 

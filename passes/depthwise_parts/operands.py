@@ -43,11 +43,16 @@ class Result:
     value: ir.Value
     epilogue: ir.Operation | None
 
-    def extra(self) -> list[ir.Value]:
-        """Other tensors that the op reads, which lie as the result does, as vectors."""
-        return (
-            [flat(value) for value in list(self.epilogue.operands)[1:-1]] if self.epilogue else []
-        )
+    def extra(self) -> list[tuple[ir.Value, bool]]:
+        """Other tensors that the op reads, as vectors; and whether one has an element for each
+        channel, or else lies as the result does."""
+        if self.epilogue is None:
+            return []
+        rank = len(ops.shape_of(self.epilogue.results[0]))
+        return [
+            (flat(value), len(ops.read_axes(self.epilogue, number)) < rank)
+            for number, value in enumerate(list(self.epilogue.operands)[1:-1], start=1)
+        ]
 
     def finished(self, sums: ir.Value, extra: Sequence[ir.Value]) -> ir.Value:
         """Sums in a vector as the result's elements, from the same elements of other tensors."""

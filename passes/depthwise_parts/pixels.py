@@ -123,13 +123,10 @@ class Strip:
 
         def put() -> ir.Value:
             channels = kernel.options.groups * kernel.options.results
+            place_in_result = linear(_pixel(extents, [self.n, *pixels]), channels, self.channel)
             extra = [
-                load(
-                    tensor,
-                    linear(_pixel(extents, [self.n, *pixels]), channels, self.channel),
-                    kernel.options.vector,
-                )
-                for tensor in kernel.extra
+                load(tensor, self.channel if by_channel else place_in_result, kernel.options.vector)
+                for tensor, by_channel in kernel.extra
             ]
             return self.write(piece, kernel.result.finished(sums, extra), place)
 

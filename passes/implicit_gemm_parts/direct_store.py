@@ -96,12 +96,29 @@ class Store:
         return ir.RankedTensorType.get([1, *self.axes.extents], self.result.element_type)
 
     def operands(self, sums: ir.Value) -> list[ir.Value]:
-        """The epilogue's tensors behind the sums P, in the axes of `type`, as large as P."""
+        """The epilogue's tensors behind the sums P, in their `operand_axes`, as large as P."""
         others = list(self.epilogue.operands)[1:-1] if self.epilogue else []
-        shape = list(self.type.shape)
         full = self.axes.by_name(ops.shape_of(sums))
-        more = [size - own for size, own in zip(full, shape, strict=True)]
-        return [ops.pad(_reshaped(value, shape), [0] * len(shape), more) for value in others]
+        found = []
+        for value, axes in zip(others, self.operand_axes, strict=True):
+            shape = [self.type.shape[axis] for axis in axes]
+            more = [full[axis] - own for axis, own in zip(axes, shape, strict=True)]
+            found.append(ops.pad(_reshaped(value, shape), [0] * len(shape), more))
+        return found
+
+    @property
+    def operand_axes(self) -> list[list[int]]:
+        """The axes of `type` that each of these tensors has: all, or those of its channels."""
+        if self.epilogue is None:
+            return []
+        rank = len(ops.shape_of(self.epilogue.results[0]))
+        channels = sorted(1 + self.axes.names.index(name) for name in ("g", "m"))
+        return [
+            channels
+            if len(ops.read_axes(self.epilogue, number)) < rank
+            else list(range(len(self.type.shape)))
+            for number in range(1, len(self.epilogue.operands) - 1)
+        ]
 
     def apply(self, sums: ir.Value, operands: Sequence[ir.Value]) -> ir.Value:
         """The region's result from P.
@@ -113,7 +130,7 @@ class Store:
         if self.epilogue is None:
             return masked(sums, self.axes) if has_rest else in_stored_order(sums, self.axes)
         maps, empty = _stored_maps(sums, self.axes, self.type.element_type)
-        maps[1:1] = [maps[-1] for _ in operands]
+        maps[1:1] = [[maps[-1][axis] for axis in axes] for axes in self.operand_axes]
         if has_rest:
             maps[-1] = maps[0]
             empty = tensor.EmptyOp(ops.shape_of(sums), self.type.element_type).result

@@ -23,6 +23,12 @@ LINES = {
     "grouped_conv_bwd_weight": ("5 4 1 2 0 3 2", "17", "ngchw-gkcyx-ngkhw_bf16"),
     "grouped_conv_bwd_data": ("2 3 1 4 0 5 2", "17", "ngchw-gkcyx-ngkhw_bf16"),
     "grouped_conv_fwd": ("2 3 0 4 5 1 6 2", "", "ngchw-gkcyx-ngkhw_bf16"),
+    "grouped_conv_fwd_bias_clamp": (
+        "2 3 0 4 5 1 6 2",
+        "",
+        "ngchw-gkcyx-ngkhw_bf16_bias-clamp-0-256",
+    ),
+    "grouped_conv_fwd_clamp": ("1 0 1 3 4 5 6 2", "", "nhwgc-gkyxc-nhwgk_bf16_clamp-0-256"),
     "conv_bwd_data": ("2 1 3 4 0 5 2", "", "nhwc-kyxc-nhwk_bf16"),
     "conv_fwd": ("2 1 3 4 0 5 2", "", "nhwc-kyxc-nhwk_bf16"),
     "grouped_conv_bwd_weight_tile": ("5 2 1 3 0 4 2", "17", "nhwgc-gkyxc-nhwgk_bf16"),

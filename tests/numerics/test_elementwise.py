@@ -17,7 +17,7 @@ from tests.problems import for_drawn, of_any_kind
 from tests.turns import in_turn
 
 # On small integers with the parameters of `test_every_op`.
-EXACT = ("scale", "bilinear", "add", "scale_add", "relu", "clamp", "leaky_relu")
+EXACT = ("scale", "bilinear", "add", "scale_add", "bias", "relu", "clamp", "leaky_relu")
 # CK's example of MultipleD, smaller: 3D, grouped, padded.
 PROBLEM = ConvProblem(
     n=2, g=2, k=24, c=16, image=(3, 5, 4), filter=(3, 3, 3), pad_low=(1, 1, 1), dtype="bf16"
@@ -43,7 +43,8 @@ EVERY_OP = [
 def test_every_op(name, target, split_k):
     values = ",".join(["0.5", "-3"][: len(ELEMENTWISE[name].parameters)])
     text = f"{name}({values})" if values else name
-    report = check(replace(PROBLEM, elementwise=text), target, split_k)
+    direction = "fwd" if ELEMENTWISE[name].by_channel else "bwd_weight"
+    report = check(replace(PROBLEM, elementwise=text, direction=direction), target, split_k)
     assert report.tolerance.exact == (name in EXACT)
 
 
@@ -56,6 +57,39 @@ def test_ops_one_after_another(target, split_k):
     assert report.tolerance.exact
     one = configured_roles(replace(problem, elementwise="add"), target, split_k=split_k)
     assert configured_roles(problem, target, split_k=split_k) == one
+
+
+# With their layouts: where a bias meets each way to store a result.
+BIASED = {
+    "dense": {"k": 64, "c": 64, "g": 1, "layout": "NHWC"},
+    "channels first": {"k": 64, "c": 64, "g": 1, "layout": "NCHW"},
+    "a rest": {"k": 20, "c": 36, "g": 1},
+    "groups": {"k": 16, "c": 8, "g": 2, "layout": "GNHWC_GKYXC_GNHWK"},
+    "small groups": {"k": 4, "c": 4, "g": 8, "layout": "NHWC"},
+    "depthwise": {"k": 1, "c": 1, "g": 32},
+    "one channel": {"k": 1, "c": 1, "g": 1},
+    "batch of any size": {"k": 6, "c": 5, "g": 2, "layout": "NHWC", "dynamic_batch": True},
+    "f32": {"k": 6, "c": 5, "g": 1, "dtype": "f32"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "stride", "direction", "target"),
+    in_turn(BIASED, [1, 2], ["fwd", "bwd_data"], ["cpu", "gfx942", "gfx1100"]),
+)
+def test_bias(name, stride, direction, target):
+    """On its channel, and for no kernel more than an op with a whole tensor takes; where channels
+    fill the tiles, than one without."""
+    problem = ConvProblem(
+        n=2, image=(5, 6), filter=(3, 3), pad_low=1, stride=stride, direction=direction,
+        elementwise="scale(0.5)>bias:f32>relu", **BIASED[name],
+    )  # fmt: skip
+    check(problem, target, 1)
+    kernels = [
+        len(configured_roles(replace(problem, elementwise=text), target, None, 1))
+        for text in (problem.elementwise, "relu" if name == "dense" else "add")
+    ]
+    assert kernels[0] <= kernels[1]
 
 
 @pytest.mark.parametrize("text", ["scale(0.02)>tanh", "scale(1e-5)>tanh>scale(1e5)", "tanh"])

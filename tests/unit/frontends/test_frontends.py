@@ -224,7 +224,7 @@ REFUSED = {
     f"{CK} 1 --target gfx942": ("--target", "before ckProfiler"),
     "example_convnd_bwd_data_xdl 1 1 0 --json": ("--json", "before example_convnd_bwd_data_xdl"),
     "convfp16 -F 4 --target gfx942": ("--target", "before the line"),
-    "convfp16 -F 1 -b 1": ("-b 1", "a bias or its gradient"),
+    "convfp16 -F 1 -b 2": ("-b 2", "is no 0 or 1"),
     "convfp16 -F 4 -o x.vmfb": ("-o x.vmfb", "-o before the line"),
     "ckProfiler gemm 1 1": ("gemm", "not an operation"),
     f"{OURS} --wat 1": ("--wat", "not known"),
@@ -377,11 +377,12 @@ def test_ckprofiler_round_iteration(name: str, data: st.DataObject) -> None:
     layouts = {find_layout(text, 2): digit for digit, text in row.layouts.items()}
     types = {typed: digit for digit, typed in row.dtypes.items() if not typed[2]}
     drawn = problems(tuple(layouts), tuple((first, second) for first, second, _ in types))
-    problem = replace(data.draw(drawn), direction=row.direction)
+    problem = replace(data.draw(drawn), direction=row.direction, elementwise=row.elementwise)
     head = {
         "dtype": types[problem.dtype, problem.weight_dtype, ""],
         "layout": layouts[problem.layout_row],
         "index": "0",
+        "op": "0",
         "ndim": problem.ndim,
     }
     words = [name, *(head.get(argument, "1") for argument in row.head)]
@@ -405,6 +406,17 @@ def test_a_transposed_convolution_is_an_adjoint():
         assert problem.output_shape == (2, 5, 6, 8)
         assert problem.weight_shape == (8, 6, 3, 2)
     assert "its forward pass our bwd_data" in requests[0].note
+
+
+def test_a_bias_is_added_by_the_forward_pass():
+    sizes = "-n 2 -c 8 -H 5 -W 6 -k 12"
+    requests = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1")
+    assert [one.problem.elementwise for one in requests] == ["bias", "", ""]
+    assert requests[0].note == "-b 1: computed without the bias's gradient"
+    (request,) = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1 -F 1")
+    assert (request.problem.d_shape, request.note) == ((12,), "")
+    (request,) = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1 -F 1 -m trans")
+    assert (request.problem.direction, request.problem.d_shape) == ("bwd_data", (12,))
 
 
 def test_layouts_of_the_three_tensors():

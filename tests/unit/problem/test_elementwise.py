@@ -33,6 +33,7 @@ BY_HAND = {
     "scale": lambda x, s: s * x,
     "bilinear": lambda x, d, alpha, beta: alpha * x + beta * d,
     "add": lambda x, d: d + x,
+    "bias": lambda x, b: b + x,
     "scale_add": lambda x, d, s: d + s * x,
     "relu": lambda x: x if x > 0 else 0.0,
     "clamp": lambda x, low, high: min(max(x, low), high),
@@ -94,6 +95,10 @@ def test_parameters_are_the_f32_that_kernels_hold(value):
         ("relu>gelu", r"elementwise relu>gelu: not in the table; did you mean relu\?"),
         ("relu>", "elementwise relu>: not in the table; known"),
         ("add>scale(2)>bilinear(1,2)", "two of its ops take d, and there is one d; leave one out"),
+        (
+            "relu>bias",
+            "an element for each channel of an image, and the result is a weight gradient",
+        ),
         ("relu:f32", "has no tensor d that could be f32"),
         ("add:i8", "d is the result's f16 or f32; leave i8 out"),
     ],
@@ -157,6 +162,27 @@ def test_a_chain_is_held_to_roundings_of_its_size(text, numbers, data):
     narrow = [None if one is None else one.astype(np.float32) for one in (x, d)]
     got = problem.fused.on_arrays(*narrow).astype(np.float64)
     assert (abs(got - want) <= allowed.relative * abs(want) + allowed.absolute).all()
+
+
+@pytest.mark.parametrize(
+    ("direction", "layout", "shape", "axes"),
+    [
+        ("fwd", "NHWC", (6,), (3,)),
+        ("fwd", "NCHW", (6,), (1,)),
+        ("fwd", "GNHWC_GKYXC_GNHWK", (2, 3), (0, 4)),
+        ("bwd_data", "NGCHW_GKYXC_NGKHW", (2, 2), (1, 2)),
+        ("bwd_data", "NHWC", (4,), (3,)),
+    ],
+)
+def test_a_bias_is_added_to_its_channel(direction, layout, shape, axes):
+    problem = replace(PROBLEM, direction=direction, layout=layout, elementwise="bias>relu")
+    assert problem.d_shape == shape
+    first, second, b = inputs(problem)
+    plain_sums = plain(replace(problem, elementwise=""), first, second)
+    others = tuple(i for i in range(plain_sums.ndim) if i not in axes)
+    want = np.maximum(plain_sums + np.expand_dims(b.astype(np.float64), others), 0)
+    assert np.array_equal(plain(problem, first, second, b), want)
+    assert problem.bytes == replace(problem, elementwise="").bytes + 2 * b.size
 
 
 def test_an_exact_op_is_held_to_equality():
