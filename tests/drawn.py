@@ -138,6 +138,7 @@ def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
     """What a draw covers, read from the problem and not from what was chosen."""
     problem, split_k = draw
     ops = {getattr(problem, f"{name}_op").partition("(")[0] for name in problem.tensors[:2]}
+    steps = [step.row.name for step in problem.fused.steps] if problem.fused else [""]
     plain = not problem.compute and not DTYPES[problem.dtype].is_f8
     return {
         ("direction", problem.direction),
@@ -145,7 +146,7 @@ def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
         ("dimensions", problem.ndim),
         ("data type", problem.dtype),
         ("compute", problem.compute),
-        ("elementwise", problem.elementwise.partition("(")[0].partition(":")[0]),
+        *(("elementwise", name) for name in steps),
         ("split", split_k if split_k in ("auto", 1) else "several"),
         ("any batch", problem.dynamic_batch),
         ("result operand", problem.result_operand),
