@@ -21,6 +21,21 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 Threads = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 
 
+class ArgumentNote(msgspec.Struct, frozen=True, rename=lambda name: f".{name}"):
+    """An argument of a kernel, as it lies among the others; `name` is empty where none is kept."""
+
+    offset: Count
+    size: Count
+    value_kind: str
+    name: str = ""
+    address_space: str = ""
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the launch fills it in, and no caller."""
+        return self.value_kind.startswith("hidden_")
+
+
 class KernelNote(msgspec.Struct, frozen=True, rename=lambda name: f".{name}"):
     """A record of `amdhsa.kernels`."""
 
@@ -35,6 +50,7 @@ class KernelNote(msgspec.Struct, frozen=True, rename=lambda name: f".{name}"):
     group_segment_fixed_size: Count
     private_segment_fixed_size: Count
     agpr_count: Count = 0
+    args: tuple[ArgumentNote, ...] = ()
     reqd_workgroup_size: tuple[Threads, Threads, Threads] | None = None
 
     @property

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import math
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,11 +16,8 @@ from conv_compiler.targets import executed_isa
 if TYPE_CHECKING:
     from conv_compiler.binary.code_note import KernelNote
 
-_ELF = b"\x7fELF\x02\x01"
-_EM_AMDGPU = 224
 # Bits of a kernel descriptor (LLVM AMDGPU usage, "Kernel Descriptor").
 _RSRC1, _RSRC2 = 48, 52
-_HEADER_BYTES = 64
 # Address, size and bytes.
 _Symbol: TypeAlias = tuple[int, int, bytes]
 
@@ -52,17 +48,6 @@ class KernelCode:
     def waves(self) -> int:
         """Waves of a workgroup."""
         return -(-self.workgroup_size // self.lanes)
-
-
-def code_objects(data: bytes) -> Iterator[bytes]:
-    """The AMD code objects in a `.vmfb`, or the one that `data` is."""
-    at = data.find(_ELF)
-    while 0 <= at <= len(data) - _HEADER_BYTES:
-        if struct.unpack_from("<H", data, at + 18)[0] == _EM_AMDGPU:
-            (table,) = struct.unpack_from("<Q", data, at + 40)
-            size, count = struct.unpack_from("<HH", data, at + 58)
-            yield data[at : at + table + size * count]
-        at = data.find(_ELF, at + 1)
 
 
 def kernels(elf: bytes) -> tuple[KernelCode, ...]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from conv_compiler.binary.code_objects import code_objects
 from conv_compiler.binary.module_file import ModuleFile
 from conv_compiler.errors import InvalidArtifact
-from conv_compiler.model.code_object import KernelCode, code_objects, kernels
+from conv_compiler.model.code_object import KernelCode, kernels
 from conv_compiler.model.counts import KernelCounts
 from conv_compiler.model.dispatches import Buffer, Dispatch, Fill, disassembly, dispatches
 from conv_compiler.model.dynamic import (

@@ -72,7 +72,7 @@ def _open_virtual(name: str, chip: str) -> Any:
 
 
 def _decode(module: bytes, chip: str) -> None:
-    from conv_compiler.model.code_object import code_objects
+    from conv_compiler.binary.code_objects import code_objects
     from conv_compiler.vgpu.predecode import predecode
 
     predecode(tuple(code_objects(module)), chip)

@@ -13,16 +13,24 @@ docs/vgpu.md says what a run on it proves and what it does not.
 from conv_compiler.vgpu.budget import instruction_budget
 from conv_compiler.vgpu.counters import KernelCounters, counters, counting, memory_totals
 from conv_compiler.vgpu.device import CHIPS, device, device_uri
+from conv_compiler.vgpu.findings import Finding, findings
+from conv_compiler.vgpu.kernels import Device, Kernel, Module, Unwritten
 from conv_compiler.vgpu.library import VirtualDeviceError, library_path
 
 __all__ = [
     "CHIPS",
+    "Device",
+    "Finding",
+    "Kernel",
     "KernelCounters",
+    "Module",
+    "Unwritten",
     "VirtualDeviceError",
     "counters",
     "counting",
     "device",
     "device_uri",
+    "findings",
     "instruction_budget",
     "library_path",
     "memory_totals",

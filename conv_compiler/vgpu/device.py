@@ -48,15 +48,15 @@ def device(chip: str, *, checks: bool = False) -> "rt.HalDevice":
 
     uri = device_uri(chip, checks=checks)
     with _driver_lock:
-        os.environ.setdefault(PYTHON_VARIABLE, sys.executable)
-        _tell_decoder()
+        ready_decoder()
         _require_our_driver()
         return rt.get_device(uri, cache=False)
 
 
 @functools.cache
-def _tell_decoder() -> None:
-    """Spare the library from asking this interpreter, in a process, which decoder it has."""
+def ready_decoder() -> None:
+    """Tell the library which Python decodes, and spare it from asking for the decoder's name."""
+    os.environ.setdefault(PYTHON_VARIABLE, sys.executable)
     library().vgpu_set_decoder(sys.executable.encode(), decoder_identity().encode())
 
 

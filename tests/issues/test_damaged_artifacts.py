@@ -15,11 +15,12 @@ import pytest
 from conv_compiler import ConvProblem
 from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.artifacts.record import signed
+from conv_compiler.binary.code_objects import code_objects
 from conv_compiler.binary.module_file import ModuleFile
 from conv_compiler.cli import main
 from conv_compiler.errors import InvalidArtifact, UnsupportedProblem
 from conv_compiler.frontends import parse_text
-from conv_compiler.model.code_object import code_objects, kernels
+from conv_compiler.model.code_object import kernels
 from conv_compiler.runtime.kernel import load
 from conv_compiler.vgpu.decode import text_section
 from tests.damage import KINDS, prepare, taken_apart, with_record

@@ -44,6 +44,7 @@ FLOORS = (
     "commands",
     "cli",
     "opt",
+    "vgpu_tool",
     "__main__",
 )
 # Lines of a module, but for tables.

@@ -10,7 +10,7 @@ import pytest
 
 import conv_compiler
 from conv_compiler import ConvProblem, vgpu
-from conv_compiler.model.code_object import code_objects as model_code_objects
+from conv_compiler.binary.code_objects import code_objects as model_code_objects
 from conv_compiler.vgpu import decode
 from conv_compiler.vgpu.program import Program
 from tests.chips import each

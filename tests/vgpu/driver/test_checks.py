@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from conv_compiler import vgpu
+from conv_compiler.vgpu.findings import findings
 from tests.chips import each
 from tests.vgpu.support import code_objects
 from tests.vgpu.support.faults import FAULTS, Fault, barrier_removed
-from tests.vgpu.support.findings import findings
 from tests.vgpu.support.kernels import Kernel
 from tests.vgpu.support.programs import BY_NAME, Program
 from tests.vgpu.support.running import CompileFor, load

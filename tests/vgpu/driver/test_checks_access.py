@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from conv_compiler.vgpu.findings import findings
 from tests.vgpu.support.bare_kernels import CHIP, WAIT, Hip, HipError, with_code
-from tests.vgpu.support.findings import findings
 from tests.vgpu.support.programs import BY_NAME
 from tests.vgpu.support.running import CompileFor
 

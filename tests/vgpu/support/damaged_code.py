@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from conv_compiler import vgpu
-from conv_compiler.model.code_object import code_objects as images
+from conv_compiler.binary.code_objects import code_objects as images
 from conv_compiler.vgpu.predecode import predecode
 from tests.vgpu.support import code_objects
 from tests.vgpu.support.bare_kernels import CHIP, Hip, HipError

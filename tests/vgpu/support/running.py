@@ -5,7 +5,7 @@ from collections.abc import Callable
 import iree.runtime as rt
 import numpy as np
 
-from conv_compiler.model.code_object import code_objects
+from conv_compiler.binary.code_objects import code_objects
 from conv_compiler.targets import TARGETS
 from conv_compiler.vgpu.predecode import predecode
 
