@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`vgpu list`, `run`, `check` and `profile`: kernels of any compiler on the virtual GPU."""
+"""The command `vgpu`: kernels of any compiler, and programs of HIP, on the virtual GPU."""
 
 from __future__ import annotations
 
@@ -94,6 +94,7 @@ class _Command(NamedTuple):
 def _parser() -> Parser:
     parser = Parser(prog="vgpu", description="Run kernels of AMD machine code without a card.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_exec(commands.add_parser("exec", help=_EXEC, description=_EXEC))
     for name, command in COMMANDS.items():
         child = commands.add_parser(name, help=command.help, description=command.help)
         child.add_argument(
@@ -110,6 +111,20 @@ def _parser() -> Parser:
         if name != "list":
             child.epilog = f"{_EPILOG}\n{child.epilog}"
     return parser
+
+
+def _add_exec(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--chip", metavar="C", default="gfx942", help="its one device (gfx942)")
+    parser.add_argument("--checks", action="store_true", help="with every check on")
+    parser.add_argument("program", nargs="+", metavar="PROGRAM", help="behind --, with its words")
+    parser.set_defaults(run=_exec)
+    parser.epilog = "example: vgpu exec --chip gfx1100 -- ./saxpy 1024"
+
+
+def _exec(args: argparse.Namespace) -> int:
+    from conv_compiler.vgpu_tool.exec import execute
+
+    return execute(args.program, args.chip, checks=args.checks)
 
 
 def _add_launch(parser: argparse.ArgumentParser) -> None:
@@ -258,6 +273,7 @@ def _profile(args: argparse.Namespace) -> int:
     return 0
 
 
+_EXEC = "run a program of HIP with this library in the place of AMD's"
 COMMANDS = MappingProxyType(
     {
         "list": _Command("list the kernels of a file", _list),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The part of HIP's binary interface that IREE's hip driver uses: types, constants and structures.
+// The part of HIP's binary interface that IREE's hip driver and programs of HIP use: types, constants, structures.
 //
 // Values and layouts are those of the public HIP 6 headers (hip_runtime_api.h, driver_types.h,
 // hip_deprecated.h). A pointer handle (stream, event, graph, module, ...) is our own object.
@@ -23,6 +23,7 @@ enum hipError_t : int {
   hipErrorNoBinaryForGpu = 209,
   hipErrorPeerAccessUnsupported = 217,
   hipErrorInvalidKernelFile = 218,
+  hipErrorFileNotFound = 301,
   hipErrorInvalidHandle = 400,
   hipErrorNotFound = 500,
   hipErrorNotReady = 600,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "hip_error.h"
@@ -15,10 +16,17 @@ namespace {
 constexpr size_t kReportedMemory = size_t{16} << 30;
 constexpr int kReportedRegisters = 65536;
 
+// Names the one device that a program is to see, as `gfx942` or, with checks, `gfx942-checked`.
+constexpr const char* kOneDevice = "CONV_COMPILER_VGPU";
+
 std::vector<Device> make_devices() {
+  const char* named = std::getenv(kOneDevice);
   std::vector<Device> all;
   for (bool checked : {false, true})
-    for (const ChipInfo& chip : chips()) all.push_back({static_cast<int>(all.size()), &chip, checked});
+    for (const ChipInfo& chip : chips())
+      if (!named || !*named || std::string(chip.name) + (checked ? "-checked" : "") == named)
+        all.push_back({static_cast<int>(all.size()), &chip, checked});
+  if (all.empty()) std::fprintf(stderr, "%s=%s: no device of that name\n", kOneDevice, named);
   return all;
 }
 
@@ -72,6 +80,7 @@ const std::vector<Device>& devices() {
 
 const Device& device_at(int ordinal) {
   const auto& all = devices();
+  if (all.empty()) throw Failure(hipErrorInvalidDevice, "device: none is named as the environment asks");
   if (ordinal < 0 || ordinal >= static_cast<int>(all.size()))
     throw Failure(hipErrorInvalidDevice, "device " + std::to_string(ordinal) + ": does not exist; devices are 0 to " +
                                              std::to_string(all.size() - 1));
@@ -80,7 +89,7 @@ const Device& device_at(int ordinal) {
 
 const Device& current_device() {
   const Device* top = t_contexts.empty() ? nullptr : t_contexts.back();
-  return top ? *top : devices().front();
+  return top ? *top : device_at(0);
 }
 
 }  // namespace vgpu::hip

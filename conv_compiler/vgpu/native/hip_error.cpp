@@ -22,6 +22,7 @@ constexpr ErrorRow kErrors[] = {
     {hipErrorNoBinaryForGpu, "hipErrorNoBinaryForGpu", "code object is for another chip"},
     {hipErrorPeerAccessUnsupported, "hipErrorPeerAccessUnsupported", "virtual devices have no peers"},
     {hipErrorInvalidKernelFile, "hipErrorInvalidKernelFile", "code object could not be decoded"},
+    {hipErrorFileNotFound, "hipErrorFileNotFound", "file not found"},
     {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid handle"},
     {hipErrorNotFound, "hipErrorNotFound", "not found"},
     {hipErrorNotReady, "hipErrorNotReady", "not ready"},
@@ -70,6 +71,8 @@ hipError_t remember(hipError_t code, const std::string& text) {
 }  // namespace
 
 const std::string& last_text() { return t_last.text; }
+
+hipError_t pending_error() { return t_last.pending ? t_last.code : hipSuccess; }
 
 hipError_t remember_failure(const char* call) noexcept {
   try {

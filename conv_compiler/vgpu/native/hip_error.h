@@ -23,6 +23,9 @@ class Failure : public std::runtime_error {
 // Text of the calling thread's last failure; set by guarded() only.
 const std::string& last_text();
 
+// Its code, if hipGetLastError has not fetched it.
+hipError_t pending_error();
+
 // Remembers the exception in flight as the calling thread's last failure and gives its code.
 hipError_t remember_failure(const char* call) noexcept;
 

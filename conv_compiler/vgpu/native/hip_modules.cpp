@@ -9,6 +9,7 @@
 #include "hip_error.h"
 #include "hip_handles.h"
 #include "hip_memory.h"
+#include "hip_programs.h"
 #include "hip_report.h"
 #include "kernarg.h"
 
@@ -170,9 +171,12 @@ VGPU_API hipError_t hipModuleLaunchKernel(const Function* function, unsigned gri
   });
 }
 
-VGPU_API hipError_t hipLaunchKernel(const Function* function, dim3 grid, dim3 block, void** params, size_t dynamic_lds,
+// `function` is a handle, or the address of a stub that host code has registered.
+VGPU_API hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** params, size_t dynamic_lds,
                                     void*) {
   return guarded(__func__, [&] {
-    Launch::pack(required(function, "function"), grid, block, dynamic_lds, params, nullptr).run();
+    const Function* registered = registered_function(function);
+    const auto* handle = registered ? registered : static_cast<const Function*>(function);
+    Launch::pack(required(handle, "function"), grid, block, dynamic_lds, params, nullptr).run();
   });
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from conv_compiler import vgpu
 from conv_compiler.binary.code_objects import code_objects
 from conv_compiler.errors import InvalidArray, InvalidArtifact, LaunchFailed
+from tests.vgpu.support.bundles import bundle
 from tests.vgpu.support.programs import BY_NAME
 from tests.vgpu.support.running import CompileFor
 
@@ -40,18 +40,6 @@ def operands() -> tuple[np.ndarray, np.ndarray]:
 
 def grid(kernel: vgpu.Kernel) -> int:
     return -(-SIZE // kernel.note.reqd_workgroup_size[0])
-
-
-def bundle(elf: bytes, chip: str) -> bytes:
-    """An offload bundle as clang writes it: a host's empty entry, then one of the chip."""
-    triples = [b"host-x86_64-unknown-linux-gnu-", f"hipv4-amdgcn-amd-amdhsa--{chip}".encode()]
-    sizes = [0, len(elf)]
-    head = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 2)
-    table = sum(24 + len(triple) for triple in triples)
-    at = -(-(len(head) + table) // 4096) * 4096
-    for triple, size in zip(triples, sizes, strict=True):
-        head += struct.pack("<QQQ", at, size, len(triple)) + triple
-    return head.ljust(at, b"\0") + elf
 
 
 @pytest.mark.parametrize("checks", [False, True])
