@@ -287,7 +287,34 @@ REGISTER_TILES = RegisterTiles()
 MOVES = Moves()
 DISTRIBUTIONS = DistributionSearch()
 LANES = Lanes()
+@dataclass(frozen=True, kw_only=True)
+class DirectKernels:
+    """When a direct kernel (`passes/direct_kernel.py`) is offered, and what its work costs.
+
+    Cycles are those of one core.
+    """
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.MEASURED,
+        text="forward passes and data gradients of ResNet-50, MobileNetV2 and EfficientNet-B0 "
+        "beside other kernels, two cores of Zen 3 (docs/cpu.md)",
+    )
+
+    # Result channels of a group that fill lanes well enough; with fewer, source channels do, of
+    # which there are then so few result channels.
+    least_lane_channels: int = 4
+    most_summed_results: int = 7
+    # To begin a register tile: addresses, and sums to zero and to memory.
+    tile_cycles: float = 12
+    # For a line of packed weights, and of the source, which a workgroup reads first.
+    weight_line_cycles: float = 4
+    source_line_cycles: float = 8
+    # To hand out a workgroup.
+    workgroup_cycles: float = 500
+
+
 AMX = AmxInstructions()
+DIRECT = DirectKernels()
 SPLITS = SplitSearch()
 
 GROUPS = (
@@ -303,6 +330,7 @@ GROUPS = (
     LANES,
     AMX,
     SPLITS,
+    DIRECT,
 )
 
 

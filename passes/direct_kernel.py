@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewrite a forward pass or data gradient as a direct convolution for the CPU.
+
+Before: the contraction of the equivalent weight gradient, and what brings its operands and its
+result into their places: pads, a weight arranged by phases, phases put in place, an elementwise op.
+After, two dispatch regions:
+
+    forall blocks of channels                                    workgroups
+      packed = the weights, as vectors of lanes
+    forall image, rows, shares of the channels                   workgroups
+      for blocks of channels, rows                               (blocks innermost for `groups`)
+        for tiles of adjacent pixels                             sums in registers
+          for rows of taps that are inside                       no pads
+            for source channels
+              sums[pixels][lanes] += source[pixels] * packed[lanes]
+          result = epilogue(sums)                                whole vectors
+
+Taps along a row are known where the kernel is written: tiles at either end of a row leave out what
+they would read outside. A data gradient's phases are rows and columns with taps of their own
+(`problem/slides.py`), so no product is by a zero between strided pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
+from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
+from conv_compiler.passes.direct_parts.kernel import Kernel
+from conv_compiler.passes.direct_parts.options import DirectOptions
+from conv_compiler.passes.direct_parts.products import PRODUCTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectKernel(DirectOptions):
+    """The pass; its options are those of `DirectOptions`."""
+
+    name: ClassVar[str] = "direct-kernel"
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the contraction; UnsupportedStrategy if it is not of the sizes in the options."""
+        if self.product not in PRODUCTS:
+            raise UnsupportedStrategy(
+                f"product {self.product}: not in the table; known: {', '.join(PRODUCTS)}"
+            )
+        with module.context, ir.Location.unknown():
+            nests = find_nests(module)
+            if len(nests) != 1:
+                raise UnsupportedStrategy(
+                    f"module: {len(nests)} contractions; give it as it was built"
+                )
+            op = nests[0].op
+            result = find_result(op.results[0])
+            source, weight = find_operand(op.operands[0]), find_operand(op.operands[1])
+            lanes = PRODUCTS[self.product](self, weight, ops.element_of(op.results[0]))
+            with ir.InsertionPoint(result.value.owner):
+                packed = lanes.packing().region()
+                made = Kernel(self, lanes, source, result).value(packed)
+            last = result.value.owner
+            result.value.replace_all_uses_with(made)
+            erase_if_dead(last)

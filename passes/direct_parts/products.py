@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What lies in the lanes of a direct kernel, one class a way, and how products are added to sums.
+
+| product   | lanes                      | a product                                           |
+|---|---|---|
+| `results` | result channels of a group | one source element in all lanes * weights           |
+| `groups`  | groups of one channel      | source elements * weights                           |
+| `sources` | source channels of a group | source elements * weights, lanes added up at the end |
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, tensor, vector
+
+from conv_compiler.ir import ops
+from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
+from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
+
+if TYPE_CHECKING:
+    from conv_compiler.passes.depthwise_parts.operands import Operand
+    from conv_compiler.passes.direct_parts.options import DirectOptions
+    from conv_compiler.passes.direct_parts.runs import Run
+
+# Source channels whose products are written out one after another; a shorter sum is no loop.
+_UNROLLED = 4
+
+
+class Lanes(ABC):
+    """A way to fill the lanes. `blocks` register tiles hold all result channels of a pixel."""
+
+    # Whether all rows and columns are computed for one block of channels before the next: where
+    # weights are many more than a pixel's elements.
+    outer_blocks = True
+
+    def __init__(self, options: DirectOptions, weight: Operand, element: ir.Type) -> None:
+        self.options, self.weight, self.element = options, weight, element
+        self.vector = ir.VectorType.get([options.lanes], element)
+
+    @property
+    @abstractmethod
+    def blocks(self) -> int:
+        """Register tiles that hold all result channels of a pixel."""
+
+    @property
+    @abstractmethod
+    def block_channels(self) -> int:
+        """Result channels of a register tile."""
+
+    @property
+    @abstractmethod
+    def tap_size(self) -> int:
+        """Elements of the packed weights of a block and a tap."""
+
+    @abstractmethod
+    def packing(self) -> Packing:
+        """The kernel that packs the weights: [block, row tap, column tap, ...]."""
+
+    @abstractmethod
+    def source_channel(self, block: ir.Value) -> ir.Value:
+        """The first source channel of a pixel that a block reads."""
+
+    @abstractmethod
+    def add(
+        self,
+        sums: list[ir.Value],
+        source: Callable[[int], ir.Value],
+        weights: Callable[[int], ir.Value],
+        operand: tuple[Operand, ir.Value, ir.Value],
+        run: Run,
+    ) -> list[ir.Value]:
+        """Sums with the products of a row of taps: `source` gives the address of the pixel that a
+        tile reads so many columns from its first unit on, `weights` that of a column tap."""
+
+    def zeros(self, units: int) -> list[ir.Value]:
+        """Sums of nothing of so many pixels."""
+        zero = vector.BroadcastOp(self.vector, ops.zero(self.element)).result
+        return [zero] * (units * self.options.vectors)
+
+    def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
+        """The result channels of a pixel of a tile, in vectors that lie one behind another."""
+        count = self.options.vectors
+        return sums[unit * count : (unit + 1) * count]
+
+    def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        """total + a * b: one instruction where the CPU has it."""
+        if isinstance(self.element, ir.IntegerType):
+            return arith.AddIOp(total, arith.MulIOp(a, b).result).result
+        contract = arith.FastMathFlags.contract
+        product = arith.MulFOp(a, b, fastmath=contract).result
+        return arith.AddFOp(product, total, fastmath=contract).result
+
+    def elements(self, operand: Operand, tensor: ir.Value, at: ir.Value) -> ir.Value:
+        """Adjacent elements of the source, a vector of the sums' type."""
+        return widened(operand.applied(loaded(tensor, at, self.options.lanes)), self.element)
+
+
+class Results(Lanes):
+    """Result channels of a group in the lanes."""
+
+    @property
+    def blocks(self) -> int:
+        """Register tiles that hold all result channels of a pixel."""
+        return self.options.groups * self.options.results // self.options.block
+
+    @property
+    def block_channels(self) -> int:
+        """Result channels of a register tile."""
+        return self.options.block
+
+    @property
+    def tap_size(self) -> int:
+        """A block's result channels for each source channel."""
+        return self.options.sources * self.options.block
+
+    def packing(self) -> Packing:
+        """[group, block, taps | source, vector | lanes]."""
+        options = self.options
+        group, result, tap, source = options.weight_steps
+        outer = [
+            (options.groups, group),
+            (options.results // options.block, options.block * result),
+            (math.prod(options.filter), tap),
+        ]
+        inner = [(options.sources, source), (options.vectors, options.lanes * result)]
+        return Packing(options, self.weight, self.element, outer, inner, result)
+
+    def source_channel(self, block: ir.Value) -> ir.Value:
+        """The first one of the block's group."""
+        options = self.options
+        if options.groups == 1:
+            return constant(0)
+        group = arith.DivUIOp(block, constant(options.results // options.block)).result
+        return times(group, options.sources)
+
+    def add(
+        self,
+        sums: list[ir.Value],
+        source: Callable[[int], ir.Value],
+        weights: Callable[[int], ir.Value],
+        operand: tuple[Operand, ir.Value, ir.Value],
+        run: Run,
+    ) -> list[ir.Value]:
+        """One source element after another in all lanes."""
+        options, (steps, tensor_, packed) = self.options, operand
+        together = min(options.sources, _UNROLLED)
+        while options.sources % together:
+            together -= 1
+        step = options.slides[1].step
+
+        def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            sums = list(sums)
+            for read, units in run.reads:
+                for channel in range(together):
+                    here = plus(times(at[0], together), constant(channel))
+                    factors = [
+                        loaded(
+                            packed,
+                            plus(
+                                weights(read.tap),
+                                times(here, options.block),
+                                constant(number * options.lanes),
+                            ),
+                            options.lanes,
+                        )
+                        for number in range(options.vectors)
+                    ]
+                    for unit in units:
+                        address = plus(source(unit * step + read.offset), here)
+                        element = self.broadcast(steps, tensor_, address)
+                        for number, factor in enumerate(factors):
+                            place = unit * options.vectors + number
+                            sums[place] = self.multiply_add(sums[place], element, factor)
+            return sums
+
+        return loops([options.sources // together], sums, some)
+
+    def broadcast(self, operand: Operand, source: ir.Value, at: ir.Value) -> ir.Value:
+        """An element of the source in all lanes."""
+        element = tensor.ExtractOp(source, [at]).result
+        if operand.steps or element.type != self.element:
+            one = ir.VectorType.get([1], element.type)
+            value = widened(operand.applied(vector.BroadcastOp(one, element).result), self.element)
+            element = vector.ExtractOp(value, [], [0]).result
+        return vector.BroadcastOp(self.vector, element).result
+
+
+class Groups(Lanes):
+    """Groups of one source and one result channel in the lanes."""
+
+    outer_blocks = False
+
+    @property
+    def blocks(self) -> int:
+        """Register tiles that hold all groups."""
+        return self.options.groups // self.options.block
+
+    @property
+    def block_channels(self) -> int:
+        """Groups of a register tile."""
+        return self.options.block
+
+    @property
+    def tap_size(self) -> int:
+        """A block's groups."""
+        return self.options.block
+
+    def packing(self) -> Packing:
+        """[block | taps, vector | lanes]."""
+        options = self.options
+        group, _, tap, _ = options.weight_steps
+        outer = [(self.blocks, options.block * group)]
+        inner = [(math.prod(options.filter), tap), (options.vectors, options.lanes * group)]
+        return Packing(options, self.weight, self.element, outer, inner, group)
+
+    def source_channel(self, block: ir.Value) -> ir.Value:
+        """The block's first group."""
+        return times(block, self.options.block)
+
+    def add(
+        self,
+        sums: list[ir.Value],
+        source: Callable[[int], ir.Value],
+        weights: Callable[[int], ir.Value],
+        operand: tuple[Operand, ir.Value, ir.Value],
+        run: Run,
+    ) -> list[ir.Value]:
+        """Each vector of the source once, for all taps that it meets."""
+        options, (steps, tensor_, packed) = self.options, operand
+        sums, step = list(sums), options.slides[1].step
+        met: dict[int, list[tuple[int, int]]] = {}
+        for read, units in run.reads:
+            for unit in units:
+                met.setdefault(unit * step + read.offset, []).append((unit, read.tap))
+        for number in range(options.vectors):
+            shift = constant(number * options.lanes)
+            factors = {
+                read.tap: loaded(packed, plus(weights(read.tap), shift), options.lanes)
+                for read, _ in run.reads
+            }
+            for column in sorted(met):
+                values = self.elements(steps, tensor_, plus(source(column), shift))
+                for unit, tap in met[column]:
+                    place = unit * options.vectors + number
+                    sums[place] = self.multiply_add(sums[place], values, factors[tap])
+        return sums
+
+
+class Sources(Lanes):
+    """Source channels of a group in the lanes; `vectors` counts the result channels of a group."""
+
+    @property
+    def blocks(self) -> int:
+        """One a group."""
+        return self.options.groups
+
+    @property
+    def block_channels(self) -> int:
+        """The result channels of a group."""
+        return self.options.results
+
+    @property
+    def tap_size(self) -> int:
+        """The weights of a group for a tap."""
+        return self.options.sources * self.options.results
+
+    def packing(self) -> Packing:
+        """[group, taps | vector of sources, result | lanes]."""
+        options = self.options
+        group, result, tap, source = options.weight_steps
+        outer = [(options.groups, group), (math.prod(options.filter), tap)]
+        inner = [
+            (options.sources // options.lanes, options.lanes * source),
+            (options.results, result),
+        ]
+        return Packing(options, self.weight, self.element, outer, inner, source)
+
+    def source_channel(self, block: ir.Value) -> ir.Value:
+        """The first one of the group."""
+        return times(block, self.options.sources)
+
+    def add(
+        self,
+        sums: list[ir.Value],
+        source: Callable[[int], ir.Value],
+        weights: Callable[[int], ir.Value],
+        operand: tuple[Operand, ir.Value, ir.Value],
+        run: Run,
+    ) -> list[ir.Value]:
+        """Vectors of source channels one after another."""
+        options, (steps, tensor_, packed) = self.options, operand
+        step = options.slides[1].step
+
+        def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            sums = list(sums)
+            for read, units in run.reads:
+                first = plus(weights(read.tap), times(at[0], options.results * options.lanes))
+                factors = [
+                    loaded(packed, plus(first, constant(result * options.lanes)), options.lanes)
+                    for result in range(options.results)
+                ]
+                for unit in units:
+                    pixel = source(unit * step + read.offset)
+                    address = plus(pixel, times(at[0], options.lanes))
+                    values = self.elements(steps, tensor_, address)
+                    for result, factor in enumerate(factors):
+                        place = unit * options.vectors + result
+                        sums[place] = self.multiply_add(sums[place], values, factor)
+            return sums
+
+        return loops([options.sources // options.lanes], sums, some)
+
+    def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
+        """The lanes added up: one vector of the result channels."""
+        kind = ir.Attribute.parse("#vector.kind<add>")
+        elements: Sequence[ir.Value] = [
+            vector.ReductionOp(self.element, kind, one).result
+            for one in super().results(sums, unit)
+        ]
+        type = ir.VectorType.get([self.options.results], self.element)
+        return [vector.FromElementsOp(type, elements).result]
+
+
+PRODUCTS = MappingProxyType({"results": Results, "groups": Groups, "sources": Sources})
