@@ -147,39 +147,55 @@ class Results(Lanes):
         operand: tuple[Operand, ir.Value, ir.Value],
         run: Run,
     ) -> list[ir.Value]:
-        """One source element after another in all lanes."""
-        options, (steps, tensor_, packed) = self.options, operand
-        together = min(options.sources, _UNROLLED)
-        while options.sources % together:
-            together -= 1
-        step = options.slides[1].step
+        """One source element after another in all lanes.
 
-        def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
-            sums = list(sums)
-            for read, units in run.reads:
+        Each tap has a loop of its own. Written out one after another, they would share the source
+        elements of adjacent taps, and registers do not hold all of these.
+        """
+        options, (steps, tensor_, packed) = self.options, operand
+        together = max(n for n in range(1, _UNROLLED + 1) if options.sources % n == 0)
+        step, size = options.slides[1].step, options.vectors
+
+        def of_tap(
+            sums: list[ir.Value], pixel: Callable[[int], ir.Value], first: ir.Value, units: Sequence[int]
+        ) -> list[ir.Value]:
+            def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+                sums = list(sums)
                 for channel in range(together):
                     here = plus(times(at[0], together), constant(channel))
+                    row = plus(first, times(here, options.block))
                     factors = [
-                        loaded(
-                            packed,
-                            plus(
-                                weights(read.tap),
-                                times(here, options.block),
-                                constant(number * options.lanes),
-                            ),
-                            options.lanes,
-                        )
-                        for number in range(options.vectors)
+                        loaded(packed, plus(row, constant(number * options.lanes)), options.lanes)
+                        for number in range(size)
                     ]
                     for unit in units:
-                        address = plus(source(unit * step + read.offset), here)
-                        element = self.broadcast(steps, tensor_, address)
+                        element = self.broadcast(steps, tensor_, plus(pixel(unit * step), here))
                         for number, factor in enumerate(factors):
-                            place = unit * options.vectors + number
+                            place = unit * size + number
                             sums[place] = self.multiply_add(sums[place], element, factor)
-            return sums
+                return sums
 
-        return loops([options.sources // together], sums, some)
+            return loops([options.sources // together], sums, some)
+
+        if run.taps is None:
+            for read, units in run.reads:
+                sums = of_tap(
+                    sums,
+                    lambda column, read=read: source(column + read.offset),
+                    weights(read.tap),
+                    units,
+                )
+            return sums
+        taps, (_, units) = run.taps, run.reads[0]
+
+        def a_tap(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            moved = times(at[0], taps.step.offset * options.source_pixel)
+            first = plus(weights(taps.first.tap), times(at[0], taps.step.tap * self.tap_size))
+            return of_tap(
+                sums, lambda column: plus(source(column + taps.first.offset), moved), first, units
+            )
+
+        return loops([taps.count], sums, a_tap)
 
     def broadcast(self, operand: Operand, source: ir.Value, at: ir.Value) -> ir.Value:
         """An element of the source in all lanes."""

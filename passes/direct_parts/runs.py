@@ -39,13 +39,15 @@ class Run:
     """Adjacent register tiles of a row that are computed alike: `repeat` of `units` units each.
 
     `reads` has, for each read of the phase, its tap, its offset and the units of a tile whose
-    source pixel is inside the image.
+    source pixel is inside the image. `taps` are the reads where they are inside for all units, else
+    None.
     """
 
     first: int
     units: int
     repeat: int
     reads: tuple[tuple[Read, tuple[int, ...]], ...]
+    taps: Progression | None = None
 
 
 def units_of(slide: Slide, phase: int) -> int:
@@ -86,5 +88,14 @@ def runs(slide: Slide, phase: int, most: int) -> list[Run]:
     cut = tiles(units_of(slide, phase), most)
     for (units, what), alike in groupby(cut, key=lambda tile: (tile[1], read(tile))):
         same = list(alike)
-        found.append(Run(first=same[0][0], units=units, repeat=len(same), reads=what))
+        whole = len(what) == len(reads) > 0 and all(len(inside) == units for _, inside in what)
+        found.append(
+            Run(
+                first=same[0][0],
+                units=units,
+                repeat=len(same),
+                reads=what,
+                taps=progression(tuple(reads)) if whole else None,
+            )
+        )
     return found
