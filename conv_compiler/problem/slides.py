@@ -165,3 +165,13 @@ def in_three(dimensions: Sequence[_T], missing: _T) -> tuple[_T, _T, _T]:
         return missing, dimensions[0], missing
     depth, row, column = [missing] * (3 - len(dimensions)) + list(dimensions)
     return depth, row, column
+
+
+def even_tiles(units: int, most: int) -> Iterator[tuple[int, int]]:
+    """First unit and units of each tile of a row: as few tiles as there can be, and even ones."""
+    count = -(-units // most)
+    first = 0
+    for number in range(count):
+        size = (units + count - 1 - number) // count
+        yield first, size
+        first += size

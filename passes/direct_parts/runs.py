@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.problem.slides import Read, Slide
+from conv_compiler.problem.slides import Read, Slide, even_tiles
 
 
 class Progression(NamedTuple):
@@ -55,17 +54,6 @@ def units_of(slide: Slide, phase: int) -> int:
     return -(-(slide.outs - phase) // slide.phases)
 
 
-def tiles(units: int, most: int) -> Iterator[tuple[int, int]]:
-    """First unit and units of each register tile of a row: as few tiles as there can be, and even
-    ones."""
-    count = -(-units // most)
-    first = 0
-    for number in range(count):
-        size = (units + count - 1 - number) // count
-        yield first, size
-        first += size
-
-
 def runs(slide: Slide, phase: int, most: int) -> list[Run]:
     """The tiles of a row of one phase; those that read alike are one run."""
     reads = sorted(slide.window[phase], key=lambda read: read.offset)
@@ -85,7 +73,7 @@ def runs(slide: Slide, phase: int, most: int) -> list[Run]:
         )
 
     found = []
-    cut = tiles(units_of(slide, phase), most)
+    cut = even_tiles(units_of(slide, phase), most)
     for (units, what), alike in groupby(cut, key=lambda tile: (tile[1], read(tile))):
         same = list(alike)
         whole = len(what) == len(reads) > 0 and all(len(inside) == units for _, inside in what)

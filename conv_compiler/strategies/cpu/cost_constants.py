@@ -304,13 +304,25 @@ class DirectKernels:
     # which there are then so few result channels.
     least_lane_channels: int = 4
     most_summed_results: int = 7
-    # To begin a register tile: addresses, and sums to zero and to memory.
+    # To begin a register tile, a row of its taps, and a vector of those: addresses, sums to zero and
+    # to memory.
     tile_cycles: float = 12
-    # For a line of packed weights, and of the source, which a workgroup reads first.
+    row_cycles: float = 6
+    vector_cycles: float = 2
+    # What is not hidden behind the slowest of products, loads and lines of weights from the second
+    # cache, as a share of the others.
+    shown_share: float = 0.1
+    # For a line of packed weights, and of the source and the result, which a workgroup meets first;
+    # and where both are more than so many bytes: of single pixels, which are read one line after
+    # another, and of several pixels at a time.
     weight_line_cycles: float = 4
-    source_line_cycles: float = 8
-    # To hand out a workgroup.
+    near_line_cycles: float = 8
+    near_data_bytes: int = 16 * 2**20
+    far_line_cycles: float = 12
+    apart_line_cycles: float = 32
+    # To hand out a workgroup. How much longer a distribution may take that has more pieces.
     workgroup_cycles: float = 500
+    pieces_share: float = 0.02
 
 
 AMX = AmxInstructions()
