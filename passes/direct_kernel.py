@@ -3,7 +3,7 @@
 
 Before: the contraction of the equivalent weight gradient, and what brings its operands and its
 result into their places: pads, a weight arranged by phases, phases put in place, an elementwise op.
-After, two dispatch regions:
+After, two dispatch regions, behind one that widens the source where single elements of it are read:
 
     forall blocks of channels                                    workgroups
       packed = the weights, as vectors of lanes
@@ -22,18 +22,32 @@ they would read outside. A data gradient's phases are rows and columns with taps
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import ops
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
 from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
 from conv_compiler.passes.direct_parts.kernel import Kernel
 from conv_compiler.passes.direct_parts.options import DirectOptions
 from conv_compiler.passes.direct_parts.products import PRODUCTS
+
+
+def _wide(source: ir.Value, element: ir.Type) -> ir.Value:
+    """A tensor in the type of sums, by a kernel of its own; itself where it is."""
+    if ops.element_of(source) == element:
+        return source
+    flat = ops.merge_axes(source, 0, len(ops.shape_of(source)))
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(flat), element))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        dispatches.dispatch_return(
+            ops.elementwise([flat], element, lambda x: ops.convert(x, element))
+        )
+    found: ir.Value = region.results[0]
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +71,11 @@ class DirectKernel(DirectOptions):
             op = nests[0].op
             result = find_result(op.results[0])
             source, weight = find_operand(op.operands[0]), find_operand(op.operands[1])
-            lanes = PRODUCTS[self.product](self, weight, ops.element_of(op.results[0]))
+            element = ops.element_of(op.results[0])
+            lanes = PRODUCTS[self.product](self, weight, element)
             with ir.InsertionPoint(result.value.owner):
+                if lanes.reads_single and not source.steps:
+                    source = replace(source, tensor=_wide(source.tensor, element))
                 packed = lanes.packing().region()
                 made = Kernel(self, lanes, source, result).value(packed)
             last = result.value.owner

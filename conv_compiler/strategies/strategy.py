@@ -163,9 +163,7 @@ class Strategy:
     """
 
     name: str
-    tiling: (
-        GpuTiling | DepthwiseTiling | PixelTiling | WarpGroupTiling | CpuTiling | DirectTiling
-    )
+    tiling: GpuTiling | DepthwiseTiling | PixelTiling | WarpGroupTiling | CpuTiling | DirectTiling
     split_k: int = 0
     script: str = ""
 

@@ -32,7 +32,7 @@ from conv_compiler.passes.direct_parts.runs import Progression, Run, progression
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
     from conv_compiler.passes.direct_parts.options import DirectOptions
-    from conv_compiler.passes.direct_parts.products import Lanes
+    from conv_compiler.passes.direct_parts.lanes import Lanes
 
 _AXES = 4
 
@@ -138,13 +138,13 @@ class Kernel:
         step, size = reads.step.offset, self.row.size
         last = (units_of(self.row, phase) - 1) * self.row.step
         first = reads.first.offset
-        low, high = constant(0), constant(reads.count)
+        low, high = constant(0), constant(reads.length)
         if first < 0:
             missing = at_least(0, less(constant(0), top))
             low = divided(plus(missing, constant(step - 1)), step)
-        if first + last + (reads.count - 1) * step >= size:
+        if first + last + (reads.length - 1) * step >= size:
             left = at_least(0, less(constant(size - 1 + step), top))
-            high = at_most(reads.count, divided(left, step))
+            high = at_most(reads.length, divided(left, step))
         return low, high
 
     def tile(
@@ -164,7 +164,7 @@ class Kernel:
         first = plus(constant(run.first), times(number, run.units))
         whole_block = plus(self.first_block, block)
         sums = lanes.zeros(run.units)
-        if run.reads and reads.count:
+        if run.reads and reads.length:
             sums = self.summed(run, first, top, between, reads, whole_block, sums)
         index = times(first, self.column.phases)
         channel = times(block, lanes.block_channels)
@@ -211,7 +211,7 @@ class Kernel:
 
             return lanes.add(sums, source, weight, (self.source, self.tensor, self.packed), run)
 
-        if reads.count == 1 and self.row.size == 1:
+        if reads.length == 1 and self.row.size == 1:
             return of_row(constant(0), sums)
         loop = scf.ForOp(*between, constant(1), sums)
         with ir.InsertionPoint(loop.body):

@@ -95,7 +95,11 @@ class Packing:
                 at = delinearized(ids[0], [extent for extent, _ in self.outer])
                 base = _address(at, self.outer)
                 first = times(ids[0], size)
-                return self.filled(slice_of(out, [first], [size], [size]), source, base), [first], [size]
+                return (
+                    self.filled(slice_of(out, [first], [size], [size]), source, base),
+                    [first],
+                    [size],
+                )
 
             made = forall((count,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
             made.owner.operation.attributes[ROLE] = ir.StringAttr.get("packing")

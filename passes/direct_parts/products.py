@@ -11,98 +11,30 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, tensor, vector
 
-from conv_compiler.ir import ops
 from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
+from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
-    from conv_compiler.passes.direct_parts.options import DirectOptions
     from conv_compiler.passes.direct_parts.runs import Run
 
 # Source channels whose products are written out one after another; a shorter sum is no loop.
 _UNROLLED = 4
 
 
-class Lanes(ABC):
-    """A way to fill the lanes. `blocks` register tiles hold all result channels of a pixel."""
-
-    # Whether all rows and columns are computed for one block of channels before the next: where
-    # weights are many more than a pixel's elements.
-    outer_blocks = True
-
-    def __init__(self, options: DirectOptions, weight: Operand, element: ir.Type) -> None:
-        self.options, self.weight, self.element = options, weight, element
-        self.vector = ir.VectorType.get([options.lanes], element)
-
-    @property
-    @abstractmethod
-    def blocks(self) -> int:
-        """Register tiles that hold all result channels of a pixel."""
-
-    @property
-    @abstractmethod
-    def block_channels(self) -> int:
-        """Result channels of a register tile."""
-
-    @property
-    @abstractmethod
-    def tap_size(self) -> int:
-        """Elements of the packed weights of a block and a tap."""
-
-    @abstractmethod
-    def packing(self) -> Packing:
-        """The kernel that packs the weights: [block, row tap, column tap, ...]."""
-
-    @abstractmethod
-    def source_channel(self, block: ir.Value) -> ir.Value:
-        """The first source channel of a pixel that a block reads."""
-
-    @abstractmethod
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
-        """Sums with the products of a row of taps: `source` gives the address of the pixel that a
-        tile reads so many columns from its first unit on, `weights` that of a column tap."""
-
-    def zeros(self, units: int) -> list[ir.Value]:
-        """Sums of nothing of so many pixels."""
-        zero = vector.BroadcastOp(self.vector, ops.zero(self.element)).result
-        return [zero] * (units * self.options.vectors)
-
-    def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
-        """The result channels of a pixel of a tile, in vectors that lie one behind another."""
-        count = self.options.vectors
-        return sums[unit * count : (unit + 1) * count]
-
-    def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
-        """total + a * b: one instruction where the CPU has it."""
-        if isinstance(self.element, ir.IntegerType):
-            return arith.AddIOp(total, arith.MulIOp(a, b).result).result
-        contract = arith.FastMathFlags.contract
-        product = arith.MulFOp(a, b, fastmath=contract).result
-        return arith.AddFOp(product, total, fastmath=contract).result
-
-    def elements(self, operand: Operand, tensor: ir.Value, at: ir.Value) -> ir.Value:
-        """Adjacent elements of the source, a vector of the sums' type."""
-        return widened(operand.applied(loaded(tensor, at, self.options.lanes)), self.element)
-
-
 class Results(Lanes):
     """Result channels of a group in the lanes."""
+
+    reads_single = True
 
     @property
     def blocks(self) -> int:
@@ -156,8 +88,15 @@ class Results(Lanes):
         together = max(n for n in range(1, _UNROLLED + 1) if options.sources % n == 0)
         step, size = options.slides[1].step, options.vectors
 
+        def moved(offset: int, column: int, shift: ir.Value | None = None) -> ir.Value:
+            at = source(column + offset)
+            return at if shift is None else plus(at, shift)
+
         def of_tap(
-            sums: list[ir.Value], pixel: Callable[[int], ir.Value], first: ir.Value, units: Sequence[int]
+            sums: list[ir.Value],
+            pixel: Callable[[int], ir.Value],
+            first: ir.Value,
+            units: Sequence[int],
         ) -> list[ir.Value]:
             def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
                 sums = list(sums)
@@ -179,23 +118,17 @@ class Results(Lanes):
 
         if run.taps is None:
             for read, units in run.reads:
-                sums = of_tap(
-                    sums,
-                    lambda column, read=read: source(column + read.offset),
-                    weights(read.tap),
-                    units,
-                )
+                sums = of_tap(sums, partial(moved, read.offset), weights(read.tap), units)
             return sums
         taps, (_, units) = run.taps, run.reads[0]
 
         def a_tap(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
-            moved = times(at[0], taps.step.offset * options.source_pixel)
+            shift = times(at[0], taps.step.offset * options.source_pixel)
             first = plus(weights(taps.first.tap), times(at[0], taps.step.tap * self.tap_size))
-            return of_tap(
-                sums, lambda column: plus(source(column + taps.first.offset), moved), first, units
-            )
+            pixel = partial(moved, taps.first.offset, shift=shift)
+            return of_tap(sums, pixel, first, units)
 
-        return loops([taps.count], sums, a_tap)
+        return loops([taps.length], sums, a_tap)
 
     def broadcast(self, operand: Operand, source: ir.Value, at: ir.Value) -> ir.Value:
         """An element of the source in all lanes."""
@@ -343,4 +276,6 @@ class Sources(Lanes):
         return [vector.FromElementsOp(type, elements).result]
 
 
-PRODUCTS = MappingProxyType({"results": Results, "groups": Groups, "sources": Sources})
+PRODUCTS: MappingProxyType[str, type[Results] | type[Groups] | type[Sources]] = MappingProxyType(
+    {"results": Results, "groups": Groups, "sources": Sources}
+)

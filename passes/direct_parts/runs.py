@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from conv_compiler.errors import UnsupportedStrategy
@@ -12,11 +12,11 @@ from conv_compiler.problem.slides import Read, Slide, even_tiles
 
 
 class Progression(NamedTuple):
-    """Reads whose taps and offsets rise by one step each: `count` from `first` on."""
+    """Reads whose taps and offsets rise by one step each: `length` of them from `first` on."""
 
     first: Read
     step: Read
-    count: int
+    length: int
 
 
 def progression(reads: tuple[Read, ...]) -> Progression:
@@ -27,7 +27,7 @@ def progression(reads: tuple[Read, ...]) -> Progression:
     if len(found) == 1:
         return Progression(found[0], Read(0, 1), 1)
     step = Read(found[1].tap - found[0].tap, found[1].offset - found[0].offset)
-    for one, after in zip(found, found[1:], strict=False):
+    for one, after in pairwise(found):
         if (after.tap - one.tap, after.offset - one.offset) != step:
             raise UnsupportedStrategy(f"taps {reads}: not evenly apart; use another strategy")
     return Progression(found[0], step, len(found))

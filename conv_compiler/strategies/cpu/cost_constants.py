@@ -287,6 +287,8 @@ REGISTER_TILES = RegisterTiles()
 MOVES = Moves()
 DISTRIBUTIONS = DistributionSearch()
 LANES = Lanes()
+
+
 @dataclass(frozen=True, kw_only=True)
 class DirectKernels:
     """When a direct kernel (`passes/direct_kernel.py`) is offered, and what its work costs.
@@ -300,21 +302,22 @@ class DirectKernels:
         "beside other kernels, two cores of Zen 3 (docs/cpu.md)",
     )
 
-    # Result channels of a group that fill lanes well enough; with fewer, source channels do, of
-    # which there are then so few result channels.
+    # Result channels of a group that fill lanes well enough. Of fewer than so many the source
+    # channels may fill them.
     least_lane_channels: int = 4
-    most_summed_results: int = 7
-    # To begin a register tile, a row of its taps, and a vector of those: addresses, sums to zero and
-    # to memory.
+    most_summed_channels: int = 7
+    # Images from which `cpu_packed` fills its register tiles, where lanes of ours stay empty.
+    least_images: int = 4
+    # To begin a register tile, a row of its taps, and a vector of those.
     tile_cycles: float = 12
     row_cycles: float = 6
     vector_cycles: float = 2
     # What is not hidden behind the slowest of products, loads and lines of weights from the second
     # cache, as a share of the others.
     shown_share: float = 0.1
-    # For a line of packed weights, and of the source and the result, which a workgroup meets first;
-    # and where both are more than so many bytes: of single pixels, which are read one line after
-    # another, and of several pixels at a time.
+    # For a line of packed weights that a workgroup meets first, and for one of source and result.
+    # Where these are more than so many bytes: for lines of single pixels, which are read one after
+    # another, and for lines of several pixels at a time.
     weight_line_cycles: float = 4
     near_line_cycles: float = 8
     near_data_bytes: int = 16 * 2**20

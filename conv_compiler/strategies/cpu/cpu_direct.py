@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The strategy `cpu_direct`: forward passes and data gradients as a convolution, pixels and channels
-of the result in registers."""
+"""The strategy `cpu_direct`: forward passes and data gradients, sums of pixels in registers."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ def product_of(problem: ConvProblem, native: int) -> str:
     least = DIRECT.least_lane_channels
     if sources == results == 1:
         return "groups" if problem.g % least == 0 else ""
-    if results % native and results <= DIRECT.most_summed_results and sources % native == 0:
+    if results % native and results <= DIRECT.most_summed_channels and sources % native == 0:
         return "sources"
     return "results" if results % least == 0 else ""
 
@@ -48,7 +47,9 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
         f"channels are a multiple of {DIRECT.least_lane_channels}": bool(product),
-        "single elements of its type need no conversion": wide or product != "results",
+        "no op on the operands comes before single elements are widened": product != "results"
+        or wide
+        or problem.operand_ops == (None, None),
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
 
@@ -72,18 +73,21 @@ class CpuDirect(CpuKind):
             return ()
         assert isinstance(wgrad, EquivalentWgrad)
         problem, cpu = wgrad.of, target.cpu
-        direct = Direct(
-            problem=problem, product=product_of(problem, cpu.unit.lanes), processor=cpu
-        )
+        direct = Direct(problem=problem, product=product_of(problem, cpu.unit.lanes), processor=cpu)
         found = [
             (cycles, -one.vectors, -one.columns, one)
             for cycles, one in direct.tilings()
             if tile in ((), (one.columns, one.vectors * one.lanes))
         ]
         best = sorted(found, key=lambda entry: entry[:3])[:1]
-        return tuple(
-            Strategy(name="cpu_direct", tiling=tiling, split_k=1) for *_, tiling in best
-        )
+        return tuple(Strategy(name="cpu_direct", tiling=tiling, split_k=1) for *_, tiling in best)
+
+    def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
+        """Where half of the lanes are empty, and `cpu_packed` has images to fill its tiles with."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        tiling, (_, results) = _tiling(one), channels(wgrad.of)
+        empty = tiling.lanes < min(results, target.cpu.unit.lanes)
+        return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_images
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline that lowers it."""

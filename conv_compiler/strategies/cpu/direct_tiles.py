@@ -166,14 +166,17 @@ class Direct:
         weight_lines = weights * problem.accumulator_type.bytes / LINE_BYTES
         pixel = problem.g * sources * problem.data_type.bytes
         made = problem.g * results * problem.result_type.bytes
-        most = max(1, blocks) * down.outs * problem.n
-        for shares in _divisors(blocks if self.product == "results" else 1):
+        cut = blocks if self.product == "results" else 1
+        most = cut * down.outs * problem.n
+        for shares in _divisors(cut):
             for rows in _divisors(down.outs):
                 workgroups = problem.n * (down.outs // rows) * shares
                 if workgroups < min(wanted, most):
                     continue
                 read = min(down.size, len(down.reach(-(-rows // down.phases))))
-                lines = (read * across.size * pixel + rows * across.outs * made / shares) / LINE_BYTES
+                lines = (
+                    read * across.size * pixel + rows * across.outs * made / shares
+                ) / LINE_BYTES
                 one = (
                     row * rows * blocks / shares
                     + weight_lines / shares * DIRECT.weight_line_cycles
@@ -181,7 +184,6 @@ class Direct:
                     + DIRECT.workgroup_cycles
                 )
                 yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
-
 
     def _line_cycles(self, columns: int) -> float:
         """Cycles for a line of the source or the result."""
