@@ -76,6 +76,16 @@ class Slide:
             )
         )
 
+    @property
+    def meets(self) -> bool:
+        """Whether any result pixel reads a source pixel."""
+        return any(
+            0 <= unit * self.step + read.offset < self.size
+            for phase, reads in enumerate(self.window)
+            for read in reads
+            for unit in range(-(-(self.outs - phase) // self.phases))
+        )
+
     def met(self) -> tuple[Met, ...]:
         """The taps by the source row that they meet, rows in rising order."""
         found = []

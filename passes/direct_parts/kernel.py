@@ -31,8 +31,8 @@ from conv_compiler.passes.direct_parts.runs import Progression, Run, progression
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
-    from conv_compiler.passes.direct_parts.options import DirectOptions
     from conv_compiler.passes.direct_parts.lanes import Lanes
+    from conv_compiler.passes.direct_parts.options import DirectOptions
 
 _AXES = 4
 

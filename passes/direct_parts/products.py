@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What lies in the lanes of a direct kernel, one class a way, and how products are added to sums.
 
-| product   | lanes                      | a product                                           |
-|---|---|---|
-| `results` | result channels of a group | one source element in all lanes * weights           |
-| `groups`  | groups of one channel      | source elements * weights                           |
-| `sources` | source channels of a group | source elements * weights, lanes added up at the end |
+With `results` a source element is in all lanes, and the weights are those of a group's result
+channels. With `groups` of one channel both are of as many groups. With `sources` both are of a
+group's source channels, and the lanes are added up at the end.
 """
 
 from __future__ import annotations

@@ -306,8 +306,8 @@ class DirectKernels:
     # channels may fill them.
     least_lane_channels: int = 4
     most_summed_channels: int = 7
-    # Images from which `cpu_packed` fills its register tiles, where lanes of ours stay empty.
-    least_images: int = 4
+    # Images, the rows of its register tiles, from which `cpu_packed` fills these.
+    least_tile_rows: int = 4
     # To begin a register tile, a row of its taps, and a vector of those.
     tile_cycles: float = 12
     row_cycles: float = 6

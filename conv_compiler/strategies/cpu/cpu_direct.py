@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.slides import spaced
 from conv_compiler.problem.weight_steps import channels, weight_steps
 from conv_compiler.strategies.cpu.cost_constants import DIRECT
 from conv_compiler.strategies.cpu.cpu_kind import CpuKind
@@ -43,6 +44,9 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     rules = {
         "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
         "it has one or two dimensions": problem.ndim <= 2,
+        "its windows meet the image": all(
+            one.slide(problem.direction).meets for one in spaced(problem)
+        ),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
@@ -87,7 +91,7 @@ class CpuDirect(CpuKind):
         assert isinstance(wgrad, EquivalentWgrad)
         tiling, (_, results) = _tiling(one), channels(wgrad.of)
         empty = tiling.lanes < min(results, target.cpu.unit.lanes)
-        return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_images
+        return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_tile_rows
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline that lowers it."""
