@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +14,9 @@ class DirectOptions:
     """Sizes of a direct kernel, and the convolution that it computes.
 
     `product` is what lies in the lanes: a key of PRODUCTS. A register tile has the sums of
-    `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. A
-    workgroup has `rows` rows of result pixels and one of `shares` shares of the result's channels.
+    `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
+    these are more than the result channels of a group, the last lanes hold none. A workgroup has
+    `rows` rows of result pixels and one of `shares` shares of the result's channels.
 
     `batch` and `groups` count images and groups, `sources` and `results` the channels of a group in
     the source and in the result. `weight_steps` has the distance in memory, in elements, between
@@ -77,6 +77,8 @@ class DirectOptions:
         return self.groups * self.results
 
     @property
-    def packed(self) -> int:
-        """Elements of the weights as `packing.py` lays them."""
-        return math.prod(self.filter) * self.groups * self.results * self.sources
+    def tail(self) -> int:
+        """Lanes of a group's last vector that hold result channels, where one tile has all of the
+        group's and not all lanes do; else 0."""
+        has_tail = self.product == "results" and self.results < self.block
+        return self.results % self.lanes if has_tail else 0

@@ -111,35 +111,52 @@ class Packing:
         """A workgroup's part of the packed weights."""
         lanes, extents = self.options.lanes, [extent for extent, _ in self.inner]
         together = lanes if self.is_transposed else 1
-        counts = [*extents[:-2], extents[-2] // together, extents[-1]]
+        *outside, along, vectors = extents
+        # Vectors of which the last is not full are told apart where the kernel is written.
+        tail, apart = self.options.tail, self.inner[-1][1]
+        numbers = range(vectors if tail else 1)
 
         def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-            place = [*at[:-2], times(at[-2], together), at[-1]]
-            address = plus(base, _address(place, self.inner))
-            to = constant(0)
-            for index, extent in zip(place, extents, strict=True):
-                to = plus(times(to, extent), index)
-            to, (target,) = times(to, lanes), values
-            if together == 1:
-                return [stored(self.ready(self.gathered(source, address)), target, [to])]
-            rows = [
-                self.ready(loaded(source, plus(address, constant(lane * self.apart)), lanes))
-                for lane in range(lanes)
-            ]
-            for number, column in enumerate(riffled(rows)):
-                there = plus(to, constant(number * extents[-1] * lanes))
-                target = stored(column, target, [there])
+            (target,) = values
+            for number in numbers:
+                place = [*at[:-2], times(at[-2], together), plus(at[-1], constant(number))]
+                here = [*place[:-1], at[-1]]
+                address = plus(base, _address(here, self.inner), constant(number * apart))
+                to = constant(0)
+                for index, extent in zip(place, extents, strict=True):
+                    to = plus(times(to, extent), index)
+                full = tail if tail and number == vectors - 1 else lanes
+                for step, value in enumerate(self.vectors(source, address, full)):
+                    there = plus(times(to, lanes), constant(step * vectors * lanes))
+                    target = stored(value, target, [there])
             return [target]
 
+        counts = [*outside, along // together, 1 if tail else vectors]
         return loops(counts, [piece], some)[0]
+
+    def vectors(self, source: ir.Value, address: ir.Value, full: int) -> list[ir.Value]:
+        """The vectors of one place, or of a square of adjacent ones; `full` lanes hold weights."""
+        lanes = self.options.lanes
+        zero = vector.BroadcastOp(
+            ir.VectorType.get([lanes], self.element), ops.zero(self.element)
+        ).result
+        if not self.is_transposed:
+            value = self.ready(self.gathered(source, address, full))
+            if full == lanes:
+                return [value]
+            return [vector.InsertStridedSliceOp(value, zero, [0], [1]).result]
+        rows = [
+            self.ready(loaded(source, plus(address, constant(lane * self.apart)), lanes))
+            for lane in range(full)
+        ]
+        return riffled([*rows, *[zero] * (lanes - full)])
 
     def ready(self, value: ir.Value) -> ir.Value:
         """Weights behind the ops on them, in the type of sums."""
         return widened(self.weight.applied(value), self.element)
 
-    def gathered(self, source: ir.Value, address: ir.Value) -> ir.Value:
+    def gathered(self, source: ir.Value, address: ir.Value, lanes: int) -> ir.Value:
         """A vector of weights."""
-        lanes = self.options.lanes
         if self.apart == 1:
             return loaded(source, address, lanes)
         elements = [

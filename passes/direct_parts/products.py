@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, tensor, vector
+from iree.compiler.dialects import tensor, vector
 
-from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
+from conv_compiler.passes.cpu_kernel.indices import constant, divided, loops, plus, times
+from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
 
@@ -37,12 +38,17 @@ class Results(Lanes):
     @property
     def blocks(self) -> int:
         """Register tiles that hold all result channels of a pixel."""
-        return self.options.groups * self.options.results // self.options.block
+        return self.options.groups * self.of_group
+
+    @property
+    def of_group(self) -> int:
+        """Register tiles that hold all result channels of a group."""
+        return -(-self.options.results // self.options.block)
 
     @property
     def block_channels(self) -> int:
         """Result channels of a register tile."""
-        return self.options.block
+        return min(self.options.block, self.options.results)
 
     @property
     def tap_size(self) -> int:
@@ -55,7 +61,7 @@ class Results(Lanes):
         group, result, tap, source = options.weight_steps
         outer = [
             (options.groups, group),
-            (options.results // options.block, options.block * result),
+            (self.of_group, options.block * result),
             (math.prod(options.filter), tap),
         ]
         inner = [(options.sources, source), (options.vectors, options.lanes * result)]
@@ -66,8 +72,12 @@ class Results(Lanes):
         options = self.options
         if options.groups == 1:
             return constant(0)
-        group = arith.DivUIOp(block, constant(options.results // options.block)).result
-        return times(group, options.sources)
+        return times(divided(block, self.of_group), options.sources)
+
+    def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
+        """The result channels of a pixel, without lanes that hold none."""
+        *found, last = super().results(sums, unit)
+        return [*found, part_of(last, 0, self.options.tail) if self.options.tail else last]
 
     def add(
         self,

@@ -44,6 +44,8 @@ PROBLEMS = {
         pad_high=(1, 1), layout="NHWGC_GKCYX_NHWGK",
     ),
     "small_groups": ConvProblem(n=2, g=3, k=4, c=8, image=(7, 7), filter=(3, 3), pad_low=1),
+    "odd": ConvProblem(n=2, g=2, k=20, c=12, image=(7, 9), filter=(3, 2), pad_low=1),
+    "odd_square": ConvProblem(n=1, k=36, c=8, image=(5, 9), filter=(1, 1)),
     "few": ConvProblem(n=2, k=3, c=16, image=(8, 17), filter=(3, 3), pad_low=1),
     "wave": ConvProblem(
         n=3, k=8, c=16, image=(41,), filter=(5,), stride=2, pad_low=2,
@@ -96,7 +98,18 @@ def test_each_product_is_met():
 @settings(max_examples=12, deadline=None)
 @given(
     direction=st.sampled_from(DIRECTIONS),
-    channels=st.sampled_from([(1, 1, 12), (8, 12, 1), (4, 4, 2), (16, 1, 1), (5, 8, 1)]),
+    channels=st.sampled_from(
+        [
+            (1, 1, 12),
+            (8, 12, 1),
+            (4, 4, 2),
+            (16, 1, 1),
+            (5, 8, 1),
+            (12, 20, 1),
+            (13, 9, 2),
+            (6, 7, 1),
+        ]
+    ),
     sizes=st.tuples(*[st.tuples(*[st.integers(1, n)] * 2) for n in (13, 4, 3, 2)]),
     pads=st.tuples(*[st.tuples(*[st.integers(0, 3)] * 2)] * 2),
     n=st.integers(1, 3),

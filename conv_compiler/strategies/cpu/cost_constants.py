@@ -306,6 +306,8 @@ class DirectKernels:
     # channels may fill them.
     least_lane_channels: int = 4
     most_summed_channels: int = 7
+    # Vectors of a register tile whose last one is not full.
+    most_tail_registers: int = 5
     # Images, the rows of its register tiles, from which `cpu_packed` fills these.
     least_tile_rows: int = 4
     # To begin a register tile, a row of its taps, and a vector of those.

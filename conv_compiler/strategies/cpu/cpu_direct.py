@@ -12,6 +12,7 @@ from conv_compiler.problem.weight_steps import channels, weight_steps
 from conv_compiler.strategies.cpu.cost_constants import DIRECT
 from conv_compiler.strategies.cpu.cpu_kind import CpuKind
 from conv_compiler.strategies.cpu.direct_tiles import Direct
+from conv_compiler.strategies.cpu.register_tiles import lanes_of
 from conv_compiler.strategies.kind import Lowering, Promises
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -23,14 +24,23 @@ if TYPE_CHECKING:
 
 
 def product_of(problem: ConvProblem, native: int) -> str:
-    """What lies in the lanes of a direct kernel; empty where nothing fills them."""
+    """What lies in the lanes of a direct kernel; empty where nothing fills them.
+
+    `native` counts the sums of a register.
+    """
     sources, results = channels(problem)
     least = DIRECT.least_lane_channels
     if sources == results == 1:
         return "groups" if problem.g % least == 0 else ""
     if results % native and results <= DIRECT.most_summed_channels and sources % native == 0:
         return "sources"
-    return "results" if results % least == 0 else ""
+    whole = results % least == 0 or results < native * DIRECT.most_tail_registers
+    return "results" if results >= least and whole else ""
+
+
+def sums_of(problem: ConvProblem, target: Target) -> int:
+    """Sums in a register."""
+    return lanes_of(target.cpu.unit, problem)
 
 
 def misfit(wgrad: ConvProblem, target: Target) -> str:
@@ -39,7 +49,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         return "it computes fwd and bwd_data"
     problem = wgrad.of
     row = problem.layout_row.grouped
-    product = product_of(problem, target.cpu.unit.lanes)
+    product = product_of(problem, sums_of(problem, target))
     wide = problem.data_type.bytes >= problem.accumulator_type.bytes
     rules = {
         "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
@@ -50,7 +60,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
-        f"channels are a multiple of {DIRECT.least_lane_channels}": bool(product),
+        "channels, or groups of one, fill lanes": bool(product),
         "no op on the operands comes before single elements are widened": product != "results"
         or wide
         or problem.operand_ops == (None, None),
@@ -77,7 +87,8 @@ class CpuDirect(CpuKind):
             return ()
         assert isinstance(wgrad, EquivalentWgrad)
         problem, cpu = wgrad.of, target.cpu
-        direct = Direct(problem=problem, product=product_of(problem, cpu.unit.lanes), processor=cpu)
+        product = product_of(problem, sums_of(problem, target))
+        direct = Direct(problem=problem, product=product, processor=cpu)
         found = [
             (cycles, -one.vectors, -one.columns, one)
             for cycles, one in direct.tilings()

@@ -60,7 +60,15 @@ class Direct:
     @property
     def lanes(self) -> int:
         """Lanes of a vector."""
-        return lane_width(self.lane_channels, self.native)
+        return self.native if self.has_tail else lane_width(self.lane_channels, self.native)
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether one register tile has all result channels of a group, and its last vector is not
+        full."""
+        channels, native = self.lane_channels, self.native
+        odd = self.product == "results" and channels % native > 0 and native % channels > 0
+        return odd and -(-channels // native) <= DIRECT.most_tail_registers
 
     def tilings(self) -> Iterator[tuple[float, DirectTiling]]:
         """Register tiles with the cycles of all cores, each with the best of its distributions.
@@ -98,6 +106,8 @@ class Direct:
         """Numbers of vectors that a register tile may have beside one another."""
         if self.product == "sources":
             return [channels(self.problem)[1]]
+        if self.has_tail:
+            return [-(-self.lane_channels // self.lanes)]
         count, most = self.lane_channels // self.lanes, self.processor.unit.most_sums
         return [n for n in _divisors(count) if n <= (most if self.product == "groups" else 4)]
 
@@ -116,7 +126,7 @@ class Direct:
         if self.product == "sources":
             return self.problem.g
         groups = self.problem.g if self.product == "results" else 1
-        return groups * self.lane_channels // (self.lanes * vectors)
+        return groups * -(-self.lane_channels // (self.lanes * vectors))
 
     def row_cycles(self, columns: int, vectors: int) -> float:
         """Cycles of a row of result pixels of one block, all its taps inside."""
