@@ -28,6 +28,7 @@ PASSES = MappingProxyType(
         "channels-last": ("channels_last", "ChannelsLast"),
         "depthwise": ("depthwise", "Depthwise"),
         "depthwise-pixels": ("depthwise_pixels", "DepthwisePixels"),
+        "direct-kernel": ("direct_kernel", "DirectKernel"),
         "drop-unit-loops": ("drop_unit_loops", "DropUnitLoops"),
         "emulate-f8": ("emulate_f8", "EmulateF8"),
         "form-dispatch": ("form_dispatch", "FormDispatch"),

@@ -6,19 +6,21 @@
     tools/cpu_bench.py --clock wall       all cores, by the clock on the wall: wants an idle one
     tools/cpu_bench.py --clock wall --threads 1
     tools/cpu_bench.py --set models --type bf16 --json found.json
-    tools/cpu_bench.py ret 'resnet50.*'   layers of either set (tools/cpu_layers.py)
+    tools/cpu_bench.py --direction all --clock wall --call numpy    as a user calls them
+    tools/cpu_bench.py ret 'resnet50.*'   layers of any set (tools/cpu_layers.py)
     tools/cpu_bench.py --compile FOLDER --target cpu-sapphirerapids@1
     tools/cpu_bench.py --kernels FOLDER   on another machine, which has no compiler
 
 Times are taken by `conv_compiler/benchmark`, as `conv-compiler bench` takes them. What it has not
 is here: the peaks of the machine, layers of several models, and kernels compiled elsewhere. Both
-sides keep their tensors in the layer's layout and are called without a copy, in turns; medians. A
+sides keep their tensors in the layer's layout and are called in turns; medians. A
 spread is the interquartile range over the median. Every kernel of ours is verified first.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -41,7 +43,9 @@ from conv_compiler.benchmark.torch_peer import torch_side
 from conv_compiler.benchmark.turns import Call, Clock, Plan, in_turns
 from conv_compiler.errors import ConvError, UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
+from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import host_cores
 from conv_compiler.verification.inputs import inputs
@@ -83,9 +87,12 @@ class Kernels:
             print(f"{layer.name:36}{artifact.strategy.text}", flush=True)
 
 
-def our_call(artifact: Artifact, device: str) -> tuple[str, Call]:
+def our_call(artifact: Artifact, device: str, way: str = "place") -> tuple[str, Call]:
     """Strategy and a call of our kernel, after it was verified."""
     problem = verify_artifact(artifact, budget=0).require().problem
+    if way == "numpy":
+        whole, arrays = load(artifact), inputs(problem, "random")
+        return artifact.strategy.text, lambda: whole(*arrays)
     opened = iree.get_device(device)
     kernel = loaded(artifact.vmfb.read_bytes(), opened)
     operands = [iree.asdevicearray(opened, array) for array in inputs(problem, "random")]
@@ -99,7 +106,7 @@ def our_call(artifact: Artifact, device: str) -> tuple[str, Call]:
 
 
 def pytorch_side(problem: ConvProblem) -> CallSide:
-    """PyTorch's weight gradient on the same numbers, as `conv-compiler bench` calls it."""
+    """PyTorch's own on the same numbers, as `conv-compiler bench` calls it."""
     operands = inputs(problem, "random")
     case = Case(problem=problem, operands=operands, target=find_target("cpu"), device="cpu")
     return torch_side(case)
@@ -117,13 +124,13 @@ def refusal(call: Call, clock: Clock) -> str:
     return f"over a minute (a call takes {seconds:.1f} s)" if too_long else ""
 
 
-def measure(layer: Layer, dtype: str, kernels: Kernels, device: str, clock: Clock) -> Result:
+def measure(layer: Layer, kernels: Kernels, device: str, way: str, clock: Clock) -> Result:
     """Time one layer on both sides, or on the one that can."""
-    problem = replace(layer.problem, dtype=dtype, weight_dtype="")
+    problem = layer.problem
     theirs = pytorch_side(problem)
     result = Result(name=layer.name, problem=problem, backend=theirs.detail)
     try:
-        strategy, mine = our_call(kernels.artifact(layer.name, problem), device)
+        strategy, mine = our_call(kernels.artifact(layer.name, problem), device, way)
     except ConvError as error:
         return replace(result, notes=(f"ours: {str(error).splitlines()[0]}",))
     sides = {"pytorch": theirs, "ours": replace(theirs, detail=strategy, call=mine)}
@@ -139,12 +146,28 @@ def measure(layer: Layer, dtype: str, kernels: Kernels, device: str, clock: Cloc
     )
 
 
+def asked(layers: Sequence[Layer], dtype: str, direction: str) -> list[Layer]:
+    """The layers in a type and a direction, or in all three, which their names then tell."""
+    directions = list(DIRECTIONS) if direction == "all" else [direction]
+    return [
+        replace(
+            layer,
+            name=layer.name if one == "bwd_weight" else f"{layer.name}:{one}",
+            problem=replace(layer.problem, dtype=dtype, weight_dtype="", direction=one),
+        )
+        for one in directions
+        for layer in layers
+    ]
+
+
 def arguments() -> argparse.Namespace:
     """The command line, checked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("layers", nargs="*", help="names or patterns, of either set (a whole set)")
-    parser.add_argument("--set", choices=SETS, default="facts", help="facts or models (facts)")
+    parser.add_argument("layers", nargs="*", help="names or patterns, of any set (a whole set)")
+    parser.add_argument("--set", choices=SETS, default="facts", help="facts, ways or models")
     parser.add_argument("--type", choices=TYPES, default="f32")
+    parser.add_argument("--direction", choices=(*DIRECTIONS, "all"), default="bwd_weight")
+    parser.add_argument("--call", choices=("place", "numpy"), default="place", help="of ours")
     parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
     parser.add_argument("--threads", type=int, help="of both sides, by --clock wall (the cores)")
     parser.add_argument("--target", default="cpu", help="cpu, or one that this host runs (cpu)")
@@ -156,13 +179,21 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.threads is not None and (args.clock == "cpu" or not 1 <= args.threads <= host_cores()):
         parser.error(f"--threads {args.threads}: 1 to {host_cores()}, with --clock wall")
+    if args.call == "numpy" and args.clock == "cpu":
+        parser.error("--call numpy: has workers; use it with --clock wall")
     if args.json and not args.json.parent.is_dir():
         parser.error(f"--json {args.json}: no such folder; make it first")
     try:
         args.chosen = find_layers(args.layers) if args.layers else SETS[args.set]
     except UnsupportedProblem as error:
         parser.error(str(error))
+    args.asked = asked(args.chosen, args.type, args.direction)
     return args
+
+
+def load_text() -> str:
+    """What else the machine does."""
+    return "load " + " ".join(f"{one:.1f}" for one in os.getloadavg())
 
 
 def main() -> int:
@@ -170,7 +201,7 @@ def main() -> int:
     args = arguments()
     kernels = Kernels(target=args.target, folder=args.kernels)
     if args.compile:
-        kernels.save(args.compile, args.chosen, args.type)
+        kernels.save(args.compile, args.asked, args.type)
         return 0
     try:
         import torch
@@ -185,19 +216,26 @@ def main() -> int:
     about, peaks = machine() | pytorch(), measure_peaks(threads, kernels.fma)
     sides = "one core by processor time" if one_core else f"--threads {threads} by the wall clock"
     print(f"{about['processor']}; PyTorch {about['torch']}, oneDNN {about['onednn']}")
-    print(peaks.text)
+    print(f"{peaks.text}; {load_text()}")
     print(f"{args.type}, {sides}\n{HEADER}", flush=True)
     results = []
-    for layer in args.chosen:
-        results.append(measure(layer, args.type, kernels, device, clock))
+    for layer in args.asked:
+        results.append(measure(layer, kernels, device, args.call, clock))
         print(results[-1].text, flush=True)
+    print(load_text())
     means = summaries(results)
     for row in means:
         print(row.text)
     if missing := [one.name for one in results if not one.ratio]:
         print(f"no ratio: {', '.join(missing)}")
     if args.json:
-        options = {"type": args.type, "clock": args.clock, "threads": 1 if one_core else threads}
+        options = {
+            "type": args.type,
+            "direction": args.direction,
+            "call": args.call,
+            "clock": args.clock,
+            "threads": 1 if one_core else threads,
+        }
         write_json(
             args.json,
             {

@@ -65,6 +65,29 @@ _FACTS = (
     _layer("ret", LAST, 8, 256, 256, (25, 25), 3, pad_low=1),
     _layer("ret_s2", LAST, 8, 256, 256, (25, 25), 3, stride=2, pad_low=1),
 )
+# Of forward passes and data gradients: few and odd channels, strides, depthwise.
+_WAYS = (
+    _layer("3x3.56", LAST, 8, 64, 64, (56, 56), 3, pad_low=1),
+    _layer("3x3.28", LAST, 8, 128, 128, (28, 28), 3, pad_low=1),
+    _layer("3x3.14", LAST, 8, 256, 256, (14, 14), 3, pad_low=1),
+    _layer("3x3.7", LAST, 8, 512, 512, (7, 7), 3, pad_low=1),
+    _layer("1x1.wide", LAST, 8, 64, 256, (56, 56), 1),
+    _layer("1x1.narrow", LAST, 8, 256, 64, (56, 56), 1),
+    _layer("1x1.deep", LAST, 2, 1024, 256, (14, 14), 1),
+    _layer("1x1.s2", LAST, 8, 256, 512, (56, 56), 1, stride=2),
+    _layer("3x3.s2", LAST, 8, 128, 128, (56, 56), 3, stride=2, pad_low=1),
+    _layer("7x7.s2", LAST, 2, 3, 64, (224, 224), 7, stride=2, pad_low=3),
+    _layer("few.1", LAST, 1, 32, 1, (128, 128), 3, pad_low=1),
+    _layer("few.8", LAST, 1, 32, 8, (128, 128), 3, pad_low=1),
+    _layer("few.16", LAST, 1, 32, 16, (128, 128), 3, pad_low=1),
+    _layer("few.source", LAST, 1, 3, 32, (128, 128), 3, pad_low=1),
+    _layer("odd.20", LAST, 8, 20, 20, (28, 28), 3, pad_low=1),
+    _layer("dw.56", LAST, 8, 1, 1, (56, 56), 3, g=144, pad_low=1),
+    _layer("dw5.28", LAST, 8, 1, 1, (28, 28), 5, g=240, pad_low=2),
+    _layer("dw.s2", LAST, 4, 1, 1, (112, 112), 3, g=96, stride=2, pad_low=1),
+    _layer("g32.4", LAST, 8, 4, 4, (56, 56), 3, g=32, pad_low=1),
+    _layer("g32.16", LAST, 8, 16, 16, (28, 28), 3, g=32, pad_low=1),
+)
 _MODELS = (
     _layer("resnet50.conv1", LAST, 8, 3, 64, (224, 224), 7, stride=2, pad_low=3),
     _layer("resnet50.layer1.1.conv1", FIRST, 16, 256, 64, (56, 56), 1),
@@ -108,7 +131,7 @@ _MODELS = (
     _layer("wav2vec2.pos_conv_embed", FIRST, 8, 48, 48, (49,), 32, g=16, pad_low=16),
 )
 # fmt: on
-SETS = MappingProxyType({"facts": _FACTS, "models": _MODELS})
+SETS = MappingProxyType({"facts": _FACTS, "ways": _WAYS, "models": _MODELS})
 
 
 def find_layers(patterns: Iterable[str]) -> tuple[Layer, ...]:

@@ -18,11 +18,12 @@ from conv_compiler.errors import (
     CompilerRefused,
 )
 from conv_compiler.passes import pass_text
+from conv_compiler.problem.directions import ALIGNMENT, STATED_ALIGNMENT
 from conv_compiler.strategies.own_schedule import refusal
 from conv_compiler.strategies.registry import find_strategy
 from conv_compiler.strategies.schedule import Schedule
 from conv_compiler.strategies.strategy import Strategy
-from conv_compiler.targets import Target
+from conv_compiler.targets import BACKENDS, Target
 from conv_compiler.targets.cpu_features import STATED_TILES
 from conv_compiler.targets.host import TILE_INSTRUCTIONS
 from conv_compiler.targets.resolve import Resolved
@@ -120,6 +121,9 @@ def lowered(
         normalise(module, kind.normalise, lowering.passes)
     if strategy.instruction in TILE_INSTRUCTIONS:
         _state(module, STATED_TILES, strategy.instruction)
+    alignment = BACKENDS[problem.target.backend].alignment
+    if alignment != ALIGNMENT:
+        _state(module, STATED_ALIGNMENT, str(alignment))
     module.operation.verify()
     texts["normalised"] = str(module)
     if last == "normalised":

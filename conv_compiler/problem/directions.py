@@ -16,3 +16,7 @@ TENSORS = ("input", "weight", "output")
 STATED_DIRECTION = "conv_compiler.direction"
 # The attribute of an argument in whose memory the result goes.
 RESULT_MEMORY = "iree.abi.output"
+# What the addresses of operands are multiples of, in bytes: as a compiled module states it, and
+# where it states nothing, for iree-compile promises its kernels that much.
+STATED_ALIGNMENT = "conv_compiler.alignment"
+ALIGNMENT = 64

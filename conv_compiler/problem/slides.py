@@ -76,6 +76,16 @@ class Slide:
             )
         )
 
+    @property
+    def meets(self) -> bool:
+        """Whether any result pixel reads a source pixel."""
+        return any(
+            0 <= unit * self.step + read.offset < self.size
+            for phase, reads in enumerate(self.window)
+            for read in reads
+            for unit in range(-(-(self.outs - phase) // self.phases))
+        )
+
     def met(self) -> tuple[Met, ...]:
         """The taps by the source row that they meet, rows in rising order."""
         found = []
@@ -165,3 +175,13 @@ def in_three(dimensions: Sequence[_T], missing: _T) -> tuple[_T, _T, _T]:
         return missing, dimensions[0], missing
     depth, row, column = [missing] * (3 - len(dimensions)) + list(dimensions)
     return depth, row, column
+
+
+def even_tiles(units: int, most: int) -> Iterator[tuple[int, int]]:
+    """First unit and units of each tile of a row: as few tiles as there can be, and even ones."""
+    count = -(-units // most)
+    first = 0
+    for number in range(count):
+        size = (units + count - 1 - number) // count
+        yield first, size
+        first += size

@@ -81,10 +81,10 @@ def imported(
 ) -> Any:
     """The array for a kernel on an IREE device with this memory and number.
 
-    It is a device array that shares the memory. IREE takes arrays that are dense and aligned to 64
-    bytes. Others come as a numpy array of the same memory on the host, and as a copy elsewhere.
-    Raises InvalidArray for an array in other memory, for one that its library does not hand over,
-    and `in_place` for one that would be copied.
+    On the host it is a numpy array in the same memory, else a device array. On a card IREE takes
+    arrays that are dense and aligned to 64 bytes; others are copied. Raises InvalidArray for an
+    array in other memory, for one that its library does not hand over, and `in_place` for one that
+    would be copied to a card.
     """
     where, index = array.__dlpack_device__()
     if where != memory or (memory is not Memory.HOST and index != number):
@@ -92,15 +92,14 @@ def imported(
             f"{name}: an array of another device than the kernel's; move it there first"
         )
     capsule = _capsule(name, array, memory)
+    if memory is Memory.HOST:
+        return viewed(name, capsule)
     if not lies_as_iree_wants(capsule):
         if in_place:
             raise InvalidArray(f"{name}: not dense, or not aligned to 64 bytes; give one that is")
-        if memory is Memory.HOST:
-            return viewed(name, capsule)
         capsule = _capsule(name, _copy(array), memory)
     view = device.from_dlpack_capsule(capsule)
-    if memory is not Memory.HOST:
-        _waiting(memory)(None)
+    _waiting(memory)(None)
     return iree.DeviceArray(device, view, implicit_host_transfer=True)
 
 

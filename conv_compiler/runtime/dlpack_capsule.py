@@ -8,6 +8,9 @@ are those of dlpack.h, version 0.8.
 from __future__ import annotations
 
 import ctypes
+import math
+import struct
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +36,8 @@ class _Tensor(ctypes.Structure):
     )
 
 
+# The same as one read, for each field of a structure costs a call.
+_HEAD = struct.Struct("=Q3i2BH3Q")
 # (DLDataTypeCode, bits) -> numpy's type.
 _TYPES = MappingProxyType(
     {
@@ -74,6 +79,14 @@ def _tensor(capsule: Any) -> Any:
     return _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
 
 
+_address_at = ctypes.c_void_p.from_address
+
+
+def address_of(capsule: Any) -> int:
+    """Where the memory of a capsule of IREE's begins, whose offset is 0."""
+    return _address_at(_pointer_of(capsule, b"dltensor")).value or 0
+
+
 def lies_as_iree_wants(capsule: Any) -> bool:
     """Whether IREE takes a capsule: dense, aligned, of one of its types, and not empty.
 
@@ -96,26 +109,39 @@ def lies_as_iree_wants(capsule: Any) -> bool:
 
 
 def viewed(name: str, capsule: Any) -> np.ndarray[Any, Any]:
-    """A numpy array that shares the memory of a capsule on the host, and must not be written.
+    """A numpy array that shares the memory of a capsule on the host.
 
     Raises InvalidArray for a type that no kernel takes.
     """
-    tensor = _tensor(capsule)
-    dtype = _TYPES.get((tensor.code, tensor.bits))
-    if dtype is None or tensor.lanes != 1:
+    head = _HEAD.unpack(ctypes.string_at(_pointer_of(capsule, b"dltensor"), _HEAD.size))
+    data, _, _, ndim, code, bits, lanes, at, steps, offset = head
+    dtype = _TYPES.get((code, bits))
+    if dtype is None or lanes != 1:
         raise InvalidArray(
-            f"{name}: of DLPack's type {tensor.code} with {tensor.bits} bits, which no kernel "
+            f"{name}: of DLPack's type {code} with {bits} bits, which no kernel "
             "takes; see conv-compiler list dtypes"
         )
-    shape = tuple(tensor.shape[: tensor.ndim])
+    shape = _numbers(at, ndim)
     if 0 in shape:
         return np.empty(shape, dtype)
-    if tensor.strides:
-        strides = tuple(dtype.itemsize * step for step in tensor.strides[: tensor.ndim])
-    else:
-        strides = np.empty(shape, dtype).strides
+    size = dtype.itemsize
+    dense = _dense(shape)
+    strides = _numbers(steps, ndim) if steps else dense
+    if strides == dense:
+        memory = (ctypes.c_ubyte * (size * math.prod(shape))).from_address(data + offset)
+        memory._kept = capsule
+        return np.ndarray(shape, dtype, memory)
     # Of a type numpy's interface knows, and then of the one it is.
-    raw = f"|V{dtype.itemsize}"
-    view = {"shape": shape, "typestr": raw}
-    memory = _Memory(capsule, tensor.data + tensor.byte_offset, strides, view)
-    return np.asarray(memory).view(dtype)
+    view = {"shape": shape, "typestr": f"|V{size}"}
+    spread = _Memory(capsule, data + offset, tuple(size * step for step in strides), view)
+    return np.asarray(spread).view(dtype)
+
+
+def _numbers(address: int, count: int) -> tuple[int, ...]:
+    return struct.unpack(f"={count}q", ctypes.string_at(address, 8 * count))
+
+
+@lru_cache
+def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a dense array, in elements."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))

@@ -23,7 +23,7 @@ from conv_compiler.runtime import forks
 from conv_compiler.runtime.amx_permission import ask_for_tiles
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.devices import DEVICES, find_device, open_device, targets_of
-from conv_compiler.runtime.loaded_kernel import AFTER_FAILURE
+from conv_compiler.runtime.failed_launch import AFTER_FAILURE
 from conv_compiler.runtime.loaded_kernel import Kernel as Kernel
 from conv_compiler.targets.cpu_features import TILES, check_needs
 from conv_compiler.targets.host import host_architecture, host_flags

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -20,11 +19,16 @@ from conv_compiler.errors import (
     InvalidArtifact,
     LaunchFailed,
 )
-from conv_compiler.problem.directions import DIRECTIONS, RESULT_MEMORY, STATED_DIRECTION
+from conv_compiler.problem.directions import (
+    ALIGNMENT,
+    DIRECTIONS,
+    STATED_ALIGNMENT,
+    STATED_DIRECTION,
+)
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
-from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
+from conv_compiler.runtime.batch_scheduling import LONG_SECONDS, batch_wait, may_wait_as_batch
 from conv_compiler.runtime.devices import (
     find_device,
     number_of,
@@ -33,29 +37,14 @@ from conv_compiler.runtime.devices import (
     targets_of,
 )
 from conv_compiler.runtime.dlpack import Memory, exported, fresh_like, imported, is_foreign
+from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
+from conv_compiler.runtime.host_memory import as_array, lies_as_kernels_want, placed
+from conv_compiler.runtime.invocation import invocation, stated_tensors
 from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
 # ours comes out as.
 _REFUSALS = (RuntimeError, ValueError, LookupError, AttributeError, TypeError)
-# What to forget when a launch failed: a device on which one did stays failed, and the next load
-# opens a fresh one.
-AFTER_FAILURE: list[Callable[[], None]] = []
-
-
-def _drop_devices() -> None:
-    """Forget all devices, and what others keep of them."""
-    try:
-        open_device.cache_clear()
-    finally:  # a signal's handler may raise after that call
-        for forget in AFTER_FAILURE:
-            forget()
-
-
-def _launch_reason(error: Exception) -> str:
-    """What stopped a kernel, whole, on one line: a driver's text, or a virtual GPU's finding."""
-    text = " ".join(str(error).split(" [ ")[0].split())
-    return text.partition("driver error ")[2] or text
 
 
 class Kernel:
@@ -66,19 +55,26 @@ class Kernel:
 
     numpy arrays give a numpy array; where an operand is a device array (see `put`), so is the
     result. Arrays of other libraries (PyTorch, JAX, CuPy) are read where they lie, and give an
-    array of the first one's library.
+    array of the first one's library. On the CPU numpy arrays too are read where they lie, and no
+    result is copied (`host_memory.py`).
 
-    Calls return when the device is done; on the CPU the calling thread waits as a batch thread
-    (`batch_scheduling.py`). In a child made by fork the kernel is loaded again at its next use.
+    Calls return when the device is done. On the CPU the calling thread waits for long kernels as a
+    batch thread (`batch_scheduling.py`). In a child made by fork the kernel is loaded again at its
+    next use.
     """
 
     __slots__ = (
+        "_alignment",
         "_batches",
         "_config",
         "_enter",
         "_generation",
         "_invoke",
         "_made_of",
+        "_number",
+        "_on_host",
+        "_row",
+        "_seconds",
         "_waiting",
         "device",
         "operands",
@@ -91,8 +87,10 @@ class Kernel:
         self.path, self.device = path, device
         self._made_of, self._generation = (path, data, device, built_for), forks.generation()
         self._config = config = open_device(device, built_for)
-        row = find_device(device)
-        self._enter = partial(row.enter, number_of(device))
+        self._row = row = find_device(device)
+        self._on_host = row.memory is Memory.HOST and not row.virtual
+        self._number = number_of(device)
+        self._enter = partial(row.enter, self._number)
         self._enter()
         row.prepare(data, built_for)
         try:
@@ -101,14 +99,8 @@ class Kernel:
                 instance=config.vm_instance, modules=[*config.default_vm_modules, module]
             )
             function = module.lookup_function("main")
-            declaration = function.reflection["iree.abi.declaration"]
-            arguments, results = declaration.split("->")
-            operands, (result,) = (
-                re.findall(r"tensor<([^>]*)>", part) for part in (arguments, results)
-            )
-            self.takes_result = RESULT_MEMORY in arguments
-            if self.takes_result:
-                operands = operands[:-1]
+            operands, result, self.takes_result = stated_tensors(function)
+            self._alignment = int(function.reflection.get(STATED_ALIGNMENT, ALIGNMENT))
             # A module of plain iree-compile states none, and is taken for a weight gradient.
             stated = function.reflection.get(STATED_DIRECTION)
             names, made = DIRECTIONS[stated or "bwd_weight"]
@@ -126,20 +118,21 @@ class Kernel:
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
                 f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
-        self._invoke = iree.FunctionInvoker(context, config.device, function)
+        self._invoke, self._seconds = invocation(context, function), 0.0
         self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
 
     @property
     def virtual(self) -> bool:
         """Whether the device executes the chip's code on the host."""
-        return find_device(self.device).virtual
+        return self._row.virtual
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Run once, into `out` where that is given.
 
-        `out` is for kernels with a result operand (`ConvProblem.result_operand`): an array of a
-        library with DLPack, dense and aligned to 64 bytes, in the memory of a device that is not
-        virtual. Raises InvalidArray when a shape, type or device is not the kernel's.
+        `out` is for kernels with a result operand (`ConvProblem.result_operand`): a dense array of
+        a library with DLPack, on the CPU also of numpy, in the memory of a device that is not
+        virtual. On a card it is aligned to 64 bytes. Raises InvalidArray when a shape, type or
+        device is not the kernel's.
         """
         self._ready()
         if len(operands) != len(self.operands):
@@ -147,32 +140,102 @@ class Kernel:
             raise InvalidArray(
                 f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
             )
-        like = next((array for array in operands if is_foreign(array)), None)
-        if like is not None:
-            return self._exchanged(like, operands, out)
-        if out is not None:
-            raise InvalidArray("out: for operands of a library with DLPack; leave it out")
-        on_device = self._check(operands)
-        images = self._images(operands)
-        if self.result.is_empty(images):  # nothing to compute, and no device can hold it
-            nothing = self.result.empty(images)
-            return self.put(nothing) if on_device else nothing
-        if self.takes_result:
-            operands = (*operands, self.put(self.result.empty(images)))
-        result = self._run(operands)
-        return keeping(result, self._config) if on_device else to_numpy(result)
+        foreign = [array for array in operands if is_foreign(array)]
+        like = foreign[0] if foreign else None
+        taken = operands if like is None else [*map(self._taken, self.operands, operands)]
+        on_device = self._check(taken)
+        images = self._images(taken)
+        if out is None and self.takes_result:
+            out = self._fresh(like, images, on_device)
+        memory = [] if out is None else [self._memory(out)]
+        if self.takes_result and out is None:
+            memory = [self.put(self.result.empty(images))]
+        if self.result.is_empty(images):  # nothing to compute
+            view = self.put(self.result.empty(images))._buffer_view
+        else:
+            view = self._run([*taken, *memory])
+        return self._given(view, like, on_device) if out is None else out
 
-    def _run(self, operands: tuple[Any, ...]) -> Any:
-        """Invoke, and wait for the device."""
+    def _taken(self, tensor: Tensor, array: Any) -> Any:
+        """An operand of any library as one of numpy or of the device."""
+        if not is_foreign(array):
+            return array
+        array = imported(tensor.name, array, self._config.device, self._row.memory, self._number)
+        return array if isinstance(array, np.ndarray) else keeping(array, self._config)
+
+    def _fresh(self, like: Any, images: int | None, on_device: bool) -> Any:
+        """Memory for a result of the operands' kind; None where only a device array will do."""
+        if like is not None and not self.virtual:
+            return fresh_like(like, self.result)
+        return self.result.empty(images) if self._on_host and not on_device else None
+
+    def _memory(self, out: Any) -> Any:
+        """The array to write into, as an operand; InvalidArray for one that cannot be."""
+        why = ""
+        if self.virtual:
+            why = f"device {self.device} has memory of its own; leave it out"
+        elif not self.takes_result:
+            why = (
+                "the kernel takes no memory for its result; leave it out, or compile with "
+                "result_operand"
+            )
+        elif not is_foreign(out) and not (self._on_host and isinstance(out, np.ndarray)):
+            why = f"of {type(out).__name__}; give an array of a library with DLPack"
+        elif isinstance(out, np.ndarray) and not out.flags.writeable:
+            why = "read-only; give memory that can be written"
+        if why:
+            raise InvalidArray(f"out: {why}")
+        memory = out
+        if is_foreign(out):
+            memory = imported(
+                "out", out, self._config.device, self._row.memory, self._number, in_place=True
+            )
+        replace(self.result, name="out").check(memory)
+        if self._on_host and memory.size and not lies_as_kernels_want(memory, self._alignment):
+            raise InvalidArray(
+                f"out: not dense, or not aligned to {self._alignment} bytes; give one that is"
+            )
+        return memory
+
+    def _given(self, view: Any, like: Any, on_device: bool) -> Any:
+        """The result, a buffer view, as an array of the operands' kind."""
+        config, dtype = self._config, self.result.dtype
+        if self._on_host and like is None and not on_device:
+            return as_array(view, config, self.result.shape, dtype)
+        found = iree.DeviceArray(
+            config.device, view, implicit_host_transfer=True, override_dtype=dtype
+        )
+        if like is not None:
+            if self.virtual:
+                host = open_device("cpu", "host").device
+                found = iree.asdevicearray(host, to_numpy(found))
+            return exported(found, like, self._row.memory, self._number)
+        return keeping(found, config) if on_device else to_numpy(found)
+
+    def _run(self, operands: Sequence[Any]) -> Any:
+        """Invoke with operands that were checked, wait, and give the result's buffer view."""
+        views = [self._view(array) for array in operands]
+        started = time.perf_counter()
         try:
-            with self._waiting():
-                return self._invoke(*operands)
+            if self._seconds < LONG_SECONDS:
+                view = self._invoke(*views)
+            else:
+                with self._waiting():
+                    view = self._invoke(*views)
         except RuntimeError as error:
-            _drop_devices()
-            raise LaunchFailed(f"kernel {self.path.name}: {_launch_reason(error)}") from error
+            drop_devices()
+            raise LaunchFailed(f"kernel {self.path.name}: {launch_reason(error)}") from error
         except BaseException:  # Ctrl-C, say: it has stopped the kernel
-            _drop_devices()
+            drop_devices()
             raise
+        self._seconds = time.perf_counter() - started
+        return view
+
+    def _view(self, array: Any) -> Any:
+        """The buffer view of an operand."""
+        if self._on_host and isinstance(array, np.ndarray):
+            return placed(array, self._config.device, self._alignment)
+        return place(array, self._config, self.device)._buffer_view
 
     def _check(self, operands: Sequence[Any]) -> bool:
         """Whether one is a device array; InvalidArray when a shape, type or device is wrong."""
@@ -189,38 +252,7 @@ class Kernel:
             tensor.check(array)
         return on_device
 
-    def _exchanged(self, like: Any, operands: tuple[Any, ...], out: Any) -> Any:
-        """Run once with arrays of another library, and give the result as one like `like`."""
-        row, number = find_device(self.device), number_of(self.device)
-        host = open_device("cpu", "host").device if row.virtual else self._config.device
-        taken = []
-        for tensor, array in zip(self.operands, operands, strict=True):
-            if is_foreign(array):
-                array = imported(tensor.name, array, host, row.memory, number)
-                if isinstance(array, iree.DeviceArray):
-                    array = to_numpy(array) if row.virtual else keeping(array, self._config)
-            taken.append(array)
-        if out is None and (row.memory is Memory.HOST or not self.takes_result):
-            result = self(*taken)
-            if isinstance(result, np.ndarray):
-                result = iree.asdevicearray(host, result)
-            return exported(result, like, row.memory, number)
-        if not self.takes_result or row.virtual:
-            raise InvalidArray(
-                f"out: device {self.device} has memory of its own; leave it out"
-                if row.virtual
-                else "out: the kernel takes no memory for its result; leave it out, or compile "
-                "with result_operand"
-            )
-        made = fresh_like(like, self.result) if out is None else out
-        memory = imported("out", made, host, row.memory, number, in_place=True)
-        replace(self.result, name="out").check(memory)
-        self._check(taken)
-        if not self.result.is_empty(None):
-            self._run((*taken, keeping(memory, self._config)))
-        return made
-
-    def _images(self, operands: tuple[Any, ...]) -> int | None:
+    def _images(self, operands: Sequence[Any]) -> int | None:
         """The images of operands with a dynamic batch, None without; InvalidArray where they
         differ."""
         images = None

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from conv_compiler.errors import UnsupportedStrategy, did_you_mean
 from conv_compiler.strategies.cpu.cpu_amx import CPU_AMX
+from conv_compiler.strategies.cpu.cpu_direct import CPU_DIRECT
 from conv_compiler.strategies.cpu.cpu_dot import CPU_DOT
 from conv_compiler.strategies.cpu.cpu_grouped import CPU_GROUPED
 from conv_compiler.strategies.cpu.cpu_lin import CPU_LIN
@@ -34,6 +35,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             WGMMA_GEMM,
             CPU_AMX,
             CPU_DOT,
+            CPU_DIRECT,
             CPU_PACKED,
             CPU_LIN,
             CPU_GROUPED,

@@ -127,6 +127,23 @@ class CpuTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DirectTiling:
+    """Numbers of a direct CPU schedule for `fwd` and `bwd_data` (`passes/direct_kernel.py`).
+
+    `product` is what lies in the lanes. A register tile has the sums of `columns` adjacent units of
+    result pixels (`problem/slides.py`) for `vectors` of `lanes`. A workgroup has `rows_share` rows
+    of result pixels and one of `shares` shares of the result's channels.
+    """
+
+    product: str
+    columns: int
+    vectors: int
+    lanes: int
+    rows_share: int
+    shares: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Strategy:
     """How a problem is computed: a named schedule with its numbers.
 
@@ -146,7 +163,7 @@ class Strategy:
     """
 
     name: str
-    tiling: GpuTiling | DepthwiseTiling | PixelTiling | WarpGroupTiling | CpuTiling
+    tiling: GpuTiling | DepthwiseTiling | PixelTiling | WarpGroupTiling | CpuTiling | DirectTiling
     split_k: int = 0
     script: str = ""
 
@@ -171,6 +188,8 @@ class Strategy:
             return self.tiling.workgroup
         if isinstance(self.tiling, DepthwiseTiling | PixelTiling):
             return self.tiling.columns, self.tiling.rows, self.tiling.vector
+        if isinstance(self.tiling, DirectTiling):
+            return self.tiling.columns, self.tiling.vectors * self.tiling.lanes
         return tuple(size for size in self.tiling.vector_parallel if size)
 
     @property
@@ -202,7 +221,14 @@ class Strategy:
         """
         named = fields(values, cls, "strategy ", UnsupportedStrategy, tiling=dict[str, Any])
         tiling = named.get("tiling", {})
-        kinds = (GpuTiling, DepthwiseTiling, PixelTiling, WarpGroupTiling, CpuTiling)
+        kinds = (
+            GpuTiling,
+            DepthwiseTiling,
+            PixelTiling,
+            WarpGroupTiling,
+            CpuTiling,
+            DirectTiling,
+        )
         kind = next(
             (kind for kind in kinds if tiling.keys() <= kind.__dataclass_fields__.keys()), None
         )

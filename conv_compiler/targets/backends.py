@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from conv_compiler.problem.directions import ALIGNMENT
+
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
@@ -13,7 +15,8 @@ class Backend:
 
     `{chip}` stands for the row's chip in `flags`; `driver` is the runtime's name for it; `assembly`
     is the suffix of the dumped machine-code text; `object` that of the code object. `unmodelled`
-    says why the performance model has no times of its kernels; it is empty where it has.
+    says why the performance model has no times of its kernels; it is empty where it has. Kernels
+    take operands at multiples of `alignment` bytes, and of their elements.
     """
 
     flags: tuple[str, ...]
@@ -21,6 +24,7 @@ class Backend:
     assembly: str
     object: str
     unmodelled: str = ""
+    alignment: int = ALIGNMENT
 
 
 BACKENDS = MappingProxyType(
@@ -32,7 +36,9 @@ BACKENDS = MappingProxyType(
                 "--iree-llvmcpu-target-cpu={chip}",
                 # By default IREE 3.13 makes f32 of f64, and crashes on our payload as it does.
                 "--iree-input-demote-f64-to-f32=false",
+                "--iree-stream-resource-min-offset-alignment=4",
             ),
+            alignment=4,
             driver="local-task",
             assembly="s",
             object="o",

@@ -8,6 +8,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import ml_dtypes
+import numpy as np
 import torch
 
 from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
@@ -85,7 +87,7 @@ class Call(NamedTuple):
             as_it_lies(second.detach(), second_last),
         )
         if self.device.type == "cpu":
-            result = kernel(*operands)
+            result = _as_tensor(kernel(*map(_as_array, operands)), self.dtype)
         else:
             result = first.new_empty(kernel.result.shape)
             torch.cuda.current_stream(self.device).synchronize()
@@ -113,6 +115,20 @@ class Ready:
     def contiguous(self) -> torch.Tensor:
         """The tensor, for one that IREE does not take as it lies."""
         return self.tensor.contiguous()
+
+
+def _as_array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """A dense tensor of the CPU as a numpy array in the same memory; by DLPack it takes longer."""
+    if tensor.dtype is torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
+
+
+def _as_tensor(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
+    """The same the other way."""
+    if dtype is torch.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(dtype)
+    return torch.from_numpy(array)
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -287,7 +287,51 @@ REGISTER_TILES = RegisterTiles()
 MOVES = Moves()
 DISTRIBUTIONS = DistributionSearch()
 LANES = Lanes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectKernels:
+    """When a direct kernel (`passes/direct_kernel.py`) is offered, and what its work costs.
+
+    Cycles are those of one core.
+    """
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.MEASURED,
+        text="forward passes and data gradients of ResNet-50, MobileNetV2 and EfficientNet-B0 "
+        "beside other kernels, two cores of Zen 3 (docs/cpu.md)",
+    )
+
+    # Result channels of a group that fill lanes well enough. Of fewer than so many the source
+    # channels may fill them.
+    least_lane_channels: int = 4
+    most_summed_channels: int = 7
+    # Vectors of a register tile whose last one is not full.
+    most_tail_registers: int = 5
+    # Images, the rows of its register tiles, from which `cpu_packed` fills these.
+    least_tile_rows: int = 4
+    # To begin a register tile, a row of its taps, and a vector of those.
+    tile_cycles: float = 12
+    row_cycles: float = 6
+    vector_cycles: float = 2
+    # What is not hidden behind the slowest of products, loads and lines of weights from the second
+    # cache, as a share of the others.
+    shown_share: float = 0.1
+    # For a line of packed weights that a workgroup meets first, and for one of source and result.
+    # Where these are more than so many bytes: for lines of single pixels, which are read one after
+    # another, and for lines of several pixels at a time.
+    weight_line_cycles: float = 4
+    near_line_cycles: float = 8
+    near_data_bytes: int = 16 * 2**20
+    far_line_cycles: float = 12
+    apart_line_cycles: float = 32
+    # To hand out a workgroup. How much longer a distribution may take that has more pieces.
+    workgroup_cycles: float = 500
+    pieces_share: float = 0.02
+
+
 AMX = AmxInstructions()
+DIRECT = DirectKernels()
 SPLITS = SplitSearch()
 
 GROUPS = (
@@ -303,6 +347,7 @@ GROUPS = (
     LANES,
     AMX,
     SPLITS,
+    DIRECT,
 )
 
 

@@ -25,6 +25,7 @@ def seen(monkeypatch):
     runtime._load.cache_clear()
     kernel, policies = runtime.load(compile(PROBLEM)), []
     invoke = kernel._invoke
+    monkeypatch.setattr(kernel, "_seconds", 1.0)  # as if the last call had been long
 
     def watched(*operands):
         policies.append(os.sched_getscheduler(0))
@@ -40,6 +41,14 @@ def test_a_call_waits_as_a_batch_thread(seen):
     kernel(*inputs(PROBLEM, "integers", 0))
     assert policies == [os.SCHED_BATCH]
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_after_a_short_call_the_thread_is_left_alone(seen):
+    kernel, policies = seen
+    for seconds in (0.9, 1.1):
+        kernel._seconds = seconds * batch_scheduling.LONG_SECONDS
+        kernel(*inputs(PROBLEM, "integers", 0))
+    assert policies == [os.SCHED_OTHER, os.SCHED_BATCH]
 
 
 def test_a_failing_call_leaves_an_ordinary_thread(seen, monkeypatch):
@@ -70,6 +79,7 @@ def test_it_can_be_turned_off(monkeypatch):
     runtime._load.cache_clear()
     kernel, policies = runtime.load(compile(PROBLEM)), []
     invoke = kernel._invoke
+    monkeypatch.setattr(kernel, "_seconds", 1.0)  # as if the last call had been long
     monkeypatch.setattr(
         kernel, "_invoke", lambda *x: (policies.append(os.sched_getscheduler(0)), invoke(*x))[1]
     )

@@ -140,7 +140,7 @@ def test_timing(vmfb):
 
 
 @pytest.mark.timed
-def test_a_call_adds_less_than_100_us(vmfb, monkeypatch):
+def test_a_call_adds_little(vmfb, monkeypatch):
     path, operands = vmfb(), inputs(PROBLEM)
     kernel = runtime.load(path)
     invoke, inside = kernel._invoke, [0.0]
@@ -161,7 +161,7 @@ def test_a_call_adds_less_than_100_us(vmfb, monkeypatch):
 
     # Processor time of this thread outside the kernel's own call; the clock of a busy machine
     # wanders, so the best of several medians.
-    assert min(np.median([added() for _ in range(200)]) for _ in range(5)) < 100e-6
+    assert min(np.median([added() for _ in range(200)]) for _ in range(5)) < 50e-6
 
 
 @pytest.mark.parametrize(

@@ -56,13 +56,23 @@ def result(results, layers):
 
 def test_sets(layers):
     sets = layers.SETS
-    assert [(name, len(rows)) for name, rows in sets.items()] == [("facts", 9), ("models", 40)]
+    counts = {name: len(rows) for name, rows in sets.items()}
+    assert counts == {"facts": 9, "ways": 20, "models": 40}
+    assert len({row.problem for row in sets["ways"]}) == 20
     rows = [*sets["facts"], *sets["models"]]
     assert len({row.name for row in rows}) == len({row.problem for row in rows}) == 49
     assert {row.problem.n for row in sets["facts"]} == {8}
     assert all(8 <= row.problem.n <= 32 for row in rows)
     # PyTorch pads both ends alike.
     assert all(row.problem.pad_low == row.problem.pad_high for row in rows)
+
+
+def test_layers_in_all_directions_have_names_of_their_own(layers):
+    bench = importlib.import_module("cpu_bench")
+    found = bench.asked(layers.SETS["ways"], "bf16", "all")
+    assert len({one.name for one in found}) == 60
+    assert {one.problem.direction for one in found} == {"fwd", "bwd_data", "bwd_weight"}
+    assert {one.problem.weight_dtype for one in found} == {"bf16"}
 
 
 def test_models_have_both_layouts_and_all_dimensions(layers):

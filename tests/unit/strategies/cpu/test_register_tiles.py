@@ -229,6 +229,7 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
             (
                 "cpu_amx: cpu-x86-64-v4 multiplies no tiles of f32",
                 "cpu_dot: cpu-x86-64-v4 multiplies no pairs of f32",
+                "cpu_direct: it computes fwd and bwd_data",
                 "cpu_packed: operands lie as cpu_lin reads them, and copies cost",
             ),
         ),
@@ -243,6 +244,7 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
             (
                 "cpu_amx: one image has no other to go with",
                 "cpu_dot: one image has no other to go with",
+                "cpu_direct: it computes fwd and bwd_data",
                 "cpu_packed: c and k of one: nothing for the lanes",
                 "cpu_lin: c and k of one: nothing for the lanes",
                 "cpu_grouped: g of one: nothing for the lanes",

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The strategy `cpu_direct`: forward passes and data gradients, sums of pixels in registers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.slides import spaced
+from conv_compiler.problem.weight_steps import channels, weight_steps
+from conv_compiler.strategies.cpu.cost_constants import DIRECT
+from conv_compiler.strategies.cpu.cpu_kind import CpuKind
+from conv_compiler.strategies.cpu.direct_tiles import Direct
+from conv_compiler.strategies.cpu.register_tiles import lanes_of
+from conv_compiler.strategies.kind import Lowering, Promises
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.strategy import DirectTiling, Strategy
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+
+def product_of(problem: ConvProblem, native: int) -> str:
+    """What lies in the lanes of a direct kernel; empty where nothing fills them.
+
+    `native` counts the sums of a register.
+    """
+    sources, results = channels(problem)
+    least = DIRECT.least_lane_channels
+    if sources == results == 1:
+        return "groups" if problem.g % least == 0 else ""
+    if results % native and results <= DIRECT.most_summed_channels and sources % native == 0:
+        return "sources"
+    whole = results % least == 0 or results < native * DIRECT.most_tail_registers
+    return "results" if results >= least and whole else ""
+
+
+def sums_of(problem: ConvProblem, target: Target) -> int:
+    """Sums in a register."""
+    return lanes_of(target.cpu.unit, problem)
+
+
+def misfit(wgrad: ConvProblem, target: Target) -> str:
+    """The rule that a problem breaks; empty where it fits."""
+    if not isinstance(wgrad, EquivalentWgrad):
+        return "it computes fwd and bwd_data"
+    problem = wgrad.of
+    row = problem.layout_row.grouped
+    product = product_of(problem, sums_of(problem, target))
+    wide = problem.data_type.bytes >= problem.accumulator_type.bytes
+    rules = {
+        "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
+        "it has one or two dimensions": problem.ndim <= 2,
+        "its windows meet the image": all(
+            one.slide(problem.direction).meets for one in spaced(problem)
+        ),
+        "its operands are of one type, and not multiplied in terms": problem.terms is None
+        and len(set(wgrad.operand_dtypes)) == 1
+        and not problem.operand_type.is_f8,
+        "channels, or groups of one, fill lanes": bool(product),
+        "no op on the operands comes before single elements are widened": product != "results"
+        or wide
+        or problem.operand_ops == (None, None),
+    }
+    return next((rule for rule, holds in rules.items() if not holds), "")
+
+
+def _tiling(one: Strategy) -> DirectTiling:
+    assert isinstance(one.tiling, DirectTiling)
+    return one.tiling
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuDirect(CpuKind):
+    """A kernel that a pass writes (`passes/direct_kernel.py`)."""
+
+    normalise: str = "cpu_direct"
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """The tiling that takes the fewest cycles."""
+        if split_k > 1 or misfit(wgrad, target):
+            return ()
+        assert isinstance(wgrad, EquivalentWgrad)
+        problem, cpu = wgrad.of, target.cpu
+        product = product_of(problem, sums_of(problem, target))
+        direct = Direct(problem=problem, product=product, processor=cpu)
+        found = [
+            (cycles, -one.vectors, -one.columns, one)
+            for cycles, one in direct.tilings()
+            if tile in ((), (one.columns, one.vectors * one.lanes))
+        ]
+        best = sorted(found, key=lambda entry: entry[:3])[:1]
+        return tuple(Strategy(name="cpu_direct", tiling=tiling, split_k=1) for *_, tiling in best)
+
+    def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
+        """Where half of the lanes are empty, and `cpu_packed` has images to fill its tiles with."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        tiling, (_, results) = _tiling(one), channels(wgrad.of)
+        empty = tiling.lanes < min(results, target.cpu.unit.lanes)
+        return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_tile_rows
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The pass that writes the kernel, and the pipeline that lowers it."""
+        from conv_compiler.passes.direct_kernel import DirectKernel
+
+        assert isinstance(wgrad, EquivalentWgrad)
+        problem, numbers = wgrad.of, asdict(_tiling(one))
+        sources, results = channels(problem)
+        step = DirectKernel(
+            rows=numbers.pop("rows_share"),
+            **numbers,
+            direction=problem.direction,
+            batch=problem.n,
+            groups=problem.g,
+            sources=sources,
+            results=results,
+            weight_steps=tuple(weight_steps(problem)),
+            image=problem.image,
+            outs=problem.out_image,
+            filter=problem.filter,
+            stride=problem.stride,
+            dilation=problem.dilation,
+            pad=problem.pad_low,
+        )
+        info = CompilationInfo(
+            lowering_config="#iree_cpu.lowering_config<>",
+            pipeline=read_pipeline("cpu_vector").steps,
+        )
+        return Lowering(
+            passes=(step,), schedule=Schedule(roles={"contraction": info, "packing": info})
+        )
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """One part: a register tile has all products of its sums."""
+        return [1]
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """One part: a register tile has all products of its sums."""
+        return 1
+
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """Nothing by name."""
+        return Promises()
+
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that the problem breaks."""
+        return misfit(wgrad, target)
+
+
+CPU_DIRECT = CpuDirect(
+    name="cpu_direct",
+    description="forward and data gradient as a convolution, pixels and channels in registers",
+    tile="columns of pixels x channels that a thread keeps in registers",
+)

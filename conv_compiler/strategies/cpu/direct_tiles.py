@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Register tiles and workgroups of direct kernels on the CPU, by counting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.slides import Slide, even_tiles, spaced
+from conv_compiler.problem.weight_steps import channels
+from conv_compiler.strategies.cpu.cost_constants import (
+    DIRECT,
+    DISTRIBUTIONS,
+    NEIGHBOURS,
+    REGISTER_TILES,
+)
+from conv_compiler.strategies.cpu.workgroup_shares import in_runs, load_imbalance
+from conv_compiler.strategies.strategy import DirectTiling
+from conv_compiler.targets.limits import LINE_BYTES
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets.processors import Processor
+
+
+def lane_width(channels: int, native: int) -> int:
+    """The longest vector, up to a register, that divides so many channels."""
+    return math.gcd(channels, native)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direct:
+    """A problem of `fwd` or `bwd_data`, what lies in its lanes, and the CPU."""
+
+    problem: ConvProblem
+    product: str
+    processor: Processor
+
+    @cached_property
+    def slides(self) -> tuple[Slide, Slide]:
+        """Those of rows and columns."""
+        found = [one.slide(self.problem.direction) for one in spaced(self.problem)]
+        row, column = [Slide()] * (2 - len(found)) + found
+        return row, column
+
+    @property
+    def native(self) -> int:
+        """Sums in a register."""
+        return self.processor.unit.lanes * 4 // self.problem.accumulator_type.bytes
+
+    @property
+    def lane_channels(self) -> int:
+        """Channels, or groups, that the lanes are taken from."""
+        sources, results = channels(self.problem)
+        return {"results": results, "groups": self.problem.g, "sources": sources}[self.product]
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a vector."""
+        return self.native if self.has_tail else lane_width(self.lane_channels, self.native)
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether one register tile has all result channels of a group, and its last vector is not
+        full."""
+        channels, native = self.lane_channels, self.native
+        odd = self.product == "results" and channels % native > 0 and native % channels > 0
+        return odd and -(-channels // native) <= DIRECT.most_tail_registers
+
+    def tilings(self) -> Iterator[tuple[float, DirectTiling]]:
+        """Register tiles with the cycles of all cores, each with the best of its distributions.
+
+        That is one of the most pieces, of those that take hardly longer than the fastest: the more
+        pieces, the less a core waits for one that something else keeps busy.
+        """
+        for vectors in self._vectors():
+            for columns in range(1, min(self._most_columns(vectors), self.slides[1].units) + 1):
+                row = self.row_cycles(columns, vectors)
+                found = list(self._distributions(row, columns, vectors))
+                most = min(found)[0] * (1 + DIRECT.pieces_share)
+                good = [one for one in found if one[0] <= most]
+                cycles, rows, shares = max(good, key=self._pieces)
+                yield (
+                    cycles,
+                    DirectTiling(
+                        product=self.product,
+                        columns=columns,
+                        vectors=vectors,
+                        lanes=self.lanes,
+                        rows_share=rows,
+                        shares=shares,
+                    ),
+                )
+
+    def _pieces(self, found: tuple[float, int, int]) -> tuple[float, float]:
+        """Pieces in which workers take the workgroups of a distribution, fewest cycles then."""
+        cycles, rows, shares = found
+        workgroups = self.problem.n * (self.slides[0].outs // rows) * shares
+        run = NEIGHBOURS.run_workgroups if in_runs(workgroups, self.processor.cores) else 1
+        return workgroups // run, -cycles
+
+    def _vectors(self) -> list[int]:
+        """Numbers of vectors that a register tile may have beside one another."""
+        if self.product == "sources":
+            return [channels(self.problem)[1]]
+        if self.has_tail:
+            return [-(-self.lane_channels // self.lanes)]
+        count, most = self.lane_channels // self.lanes, self.processor.unit.most_sums
+        return [n for n in _divisors(count) if n <= (most if self.product == "groups" else 4)]
+
+    def _most_columns(self, vectors: int) -> int:
+        """Pixels whose sums registers hold beside a step's factors.
+
+        Weights of `groups` may come from memory with each product.
+        """
+        unit = self.processor.unit
+        if self.product == "groups":
+            return max(1, unit.most_sums // vectors)
+        return max(1, (unit.registers - vectors - 1) // vectors)
+
+    def blocks(self, vectors: int) -> int:
+        """Register tiles that hold all channels of a result pixel."""
+        if self.product == "sources":
+            return self.problem.g
+        groups = self.problem.g if self.product == "results" else 1
+        return groups * -(-self.lane_channels // (self.lanes * vectors))
+
+    def row_cycles(self, columns: int, vectors: int) -> float:
+        """Cycles of a row of result pixels of one block, all its taps inside."""
+        row, column = self.slides
+        sources, _ = channels(self.problem)
+        steps = {"results": sources, "groups": 1, "sources": sources // self.lanes}[self.product]
+        down = sum(map(len, row.window)) / row.phases
+        begin = DIRECT.row_cycles + vectors * DIRECT.vector_cycles
+        total = 0.0
+        for reads in column.window:
+            for _, units in even_tiles(-(-column.outs // column.phases), columns):
+                total += DIRECT.tile_cycles + down * begin
+                if self.product == "groups":
+                    loads = (units - 1) * column.step + 2 * len(reads)
+                    total += down * vectors * self._step(units * len(reads), loads, 0, 0)
+                else:
+                    lines = vectors * self.lanes * self.problem.accumulator_type.bytes / LINE_BYTES
+                    loads = units + vectors
+                    if self.product == "sources":
+                        lines = 0
+                    one = self._step(
+                        units * vectors, loads, lines, REGISTER_TILES.fma_latency_cycles
+                    )
+                    total += down * len(reads) * steps * one
+        return total
+
+    def _step(self, products: float, loads: float, lines: float, latency: float) -> float:
+        """Cycles of so many products of vectors, loads, and lines from the second cache."""
+        costs = REGISTER_TILES
+        parts = (
+            products / costs.started_fma_instructions,
+            loads / costs.started_load_instructions,
+            lines * costs.line_cycles,
+        )
+        most = max(parts)
+        return max(most, latency) + DIRECT.shown_share * (sum(parts) - most)
+
+    def _distributions(
+        self, row: float, columns: int, vectors: int
+    ) -> Iterator[tuple[float, int, int]]:
+        """(cycles, rows of a workgroup, shares of the channels)."""
+        problem, (down, across) = self.problem, self.slides
+        sources, results = channels(problem)
+        blocks, cores = self.blocks(vectors), self.processor.cores
+        wanted = DISTRIBUTIONS.core_workgroups * cores
+        weights = math.prod(problem.filter) * problem.g * sources * results
+        weight_lines = weights * problem.accumulator_type.bytes / LINE_BYTES
+        pixel = problem.g * sources * problem.data_type.bytes
+        made = problem.g * results * problem.result_type.bytes
+        cut = blocks if self.product == "results" else 1
+        most = cut * down.outs * problem.n
+        for shares in _divisors(cut):
+            for rows in _divisors(down.outs):
+                workgroups = problem.n * (down.outs // rows) * shares
+                if workgroups < min(wanted, most):
+                    continue
+                read = min(down.size, len(down.reach(-(-rows // down.phases))))
+                lines = (
+                    read * across.size * pixel + rows * across.outs * made / shares
+                ) / LINE_BYTES
+                one = (
+                    row * rows * blocks / shares
+                    + weight_lines / shares * DIRECT.weight_line_cycles
+                    + lines * self._line_cycles(columns)
+                    + DIRECT.workgroup_cycles
+                )
+                yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
+
+    def _line_cycles(self, columns: int) -> float:
+        """Cycles for a line of the source or the result."""
+        problem = self.problem
+        data = math.prod(problem.input_shape) + math.prod(problem.output_shape)
+        if data * problem.data_type.bytes <= DIRECT.near_data_bytes:
+            return DIRECT.near_line_cycles
+        single = columns == 1 or self.product != "groups"
+        return DIRECT.far_line_cycles if single else DIRECT.apart_line_cycles
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewrite a forward pass or data gradient as a direct convolution for the CPU.
+
+Before: the contraction of the equivalent weight gradient, and what brings its operands and its
+result into their places: pads, a weight arranged by phases, phases put in place, an elementwise op.
+After, two dispatch regions, behind one that widens the source where single elements of it are read:
+
+    forall blocks of channels                                    workgroups
+      packed = the weights, as vectors of lanes
+    forall image, rows, shares of the channels                   workgroups
+      for blocks of channels, rows                               (blocks innermost for `groups`)
+        for tiles of adjacent pixels                             sums in registers
+          for rows of taps that are inside                       no pads
+            for source channels
+              sums[pixels][lanes] += source[pixels] * packed[lanes]
+          result = epilogue(sums)                                whole vectors
+
+Taps along a row are known where the kernel is written: tiles at either end of a row leave out what
+they would read outside. A data gradient's phases are rows and columns with taps of their own
+(`problem/slides.py`), so no product is by a zero between strided pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.ir import dispatches, ops
+from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
+from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
+from conv_compiler.passes.direct_parts.kernel import Kernel
+from conv_compiler.passes.direct_parts.options import DirectOptions
+from conv_compiler.passes.direct_parts.products import PRODUCTS
+
+
+def _wide(source: ir.Value, element: ir.Type) -> ir.Value:
+    """A tensor in the type of sums, by a kernel of its own; itself where it is."""
+    if ops.element_of(source) == element:
+        return source
+    flat = ops.merge_axes(source, 0, len(ops.shape_of(source)))
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(flat), element))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        dispatches.dispatch_return(
+            ops.elementwise([flat], element, lambda x: ops.convert(x, element))
+        )
+    found: ir.Value = region.results[0]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectKernel(DirectOptions):
+    """The pass; its options are those of `DirectOptions`."""
+
+    name: ClassVar[str] = "direct-kernel"
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the contraction; UnsupportedStrategy if it is not of the sizes in the options."""
+        if self.product not in PRODUCTS:
+            raise UnsupportedStrategy(
+                f"product {self.product}: not in the table; known: {', '.join(PRODUCTS)}"
+            )
+        with module.context, ir.Location.unknown():
+            nests = find_nests(module)
+            if len(nests) != 1:
+                raise UnsupportedStrategy(
+                    f"module: {len(nests)} contractions; give it as it was built"
+                )
+            op = nests[0].op
+            result = find_result(op.results[0])
+            source, weight = find_operand(op.operands[0]), find_operand(op.operands[1])
+            element = ops.element_of(op.results[0])
+            lanes = PRODUCTS[self.product](self, weight, element)
+            with ir.InsertionPoint(result.value.owner):
+                if lanes.reads_single and not source.steps:
+                    source = replace(source, tensor=_wide(source.tensor, element))
+                packed = lanes.packing().region()
+                made = Kernel(self, lanes, source, result).value(packed)
+            last = result.value.owner
+            result.value.replace_all_uses_with(made)
+            erase_if_dead(last)

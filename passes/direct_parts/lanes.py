@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the ways to fill the lanes of a direct kernel have in common (`products.py`)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, vector
+
+from conv_compiler.ir import ops
+from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
+
+if TYPE_CHECKING:
+    from conv_compiler.passes.depthwise_parts.operands import Operand
+    from conv_compiler.passes.direct_parts.options import DirectOptions
+    from conv_compiler.passes.direct_parts.runs import Run
+
+
+class Lanes(ABC):
+    """A way to fill the lanes. `blocks` register tiles hold all result channels of a pixel."""
+
+    # Whether all rows and columns are computed for one block of channels before the next: where
+    # weights are many more than a pixel's elements.
+    outer_blocks = True
+    # Whether single elements of the source are read, of which each would be widened many times.
+    reads_single = False
+
+    def __init__(self, options: DirectOptions, weight: Operand, element: ir.Type) -> None:
+        self.options, self.weight, self.element = options, weight, element
+        self.vector = ir.VectorType.get([options.lanes], element)
+
+    @property
+    @abstractmethod
+    def blocks(self) -> int:
+        """Register tiles that hold all result channels of a pixel."""
+
+    @property
+    @abstractmethod
+    def block_channels(self) -> int:
+        """Result channels of a register tile."""
+
+    @property
+    @abstractmethod
+    def tap_size(self) -> int:
+        """Elements of the packed weights of a block and a tap."""
+
+    @abstractmethod
+    def packing(self) -> Packing:
+        """The kernel that packs the weights: [block, row tap, column tap, ...]."""
+
+    @abstractmethod
+    def source_channel(self, block: ir.Value) -> ir.Value:
+        """The first source channel of a pixel that a block reads."""
+
+    @abstractmethod
+    def add(
+        self,
+        sums: list[ir.Value],
+        source: Callable[[int], ir.Value],
+        weights: Callable[[int], ir.Value],
+        operand: tuple[Operand, ir.Value, ir.Value],
+        run: Run,
+    ) -> list[ir.Value]:
+        """Sums with the products of a row of taps: `source` gives the address of the pixel that a
+        tile reads so many columns from its first unit on, `weights` that of a column tap."""
+
+    def zeros(self, units: int) -> list[ir.Value]:
+        """Sums of nothing of so many pixels."""
+        zero = vector.BroadcastOp(self.vector, ops.zero(self.element)).result
+        return [zero] * (units * self.options.vectors)
+
+    def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
+        """The result channels of a pixel of a tile, in vectors that lie one behind another."""
+        count = self.options.vectors
+        return sums[unit * count : (unit + 1) * count]
+
+    def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        """total + a * b: one instruction where the CPU has it."""
+        if isinstance(self.element, ir.IntegerType):
+            return arith.AddIOp(total, arith.MulIOp(a, b).result).result
+        contract = arith.FastMathFlags.contract
+        product = arith.MulFOp(a, b, fastmath=contract).result
+        return arith.AddFOp(product, total, fastmath=contract).result
+
+    def elements(self, operand: Operand, tensor: ir.Value, at: ir.Value) -> ir.Value:
+        """Adjacent elements of the source, a vector of the sums' type."""
+        return widened(operand.applied(loaded(tensor, at, self.options.lanes)), self.element)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The options of the pass `direct-kernel`, which its parts read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from conv_compiler.problem.slides import Slide, Spaced
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectOptions:
+    """Sizes of a direct kernel, and the convolution that it computes.
+
+    `product` is what lies in the lanes: a key of PRODUCTS. A register tile has the sums of
+    `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
+    these are more than the result channels of a group, the last lanes hold none. A workgroup has
+    `rows` rows of result pixels and one of `shares` shares of the result's channels.
+
+    `batch` and `groups` count images and groups, `sources` and `results` the channels of a group in
+    the source and in the result. `weight_steps` has the distance in memory, in elements, between
+    weights of adjacent groups, result channels, taps and source channels. The others are sizes of
+    the spatial dimensions of the convolution in `direction`, outermost first.
+    """
+
+    product: str
+    columns: int
+    vectors: int
+    lanes: int
+    rows: int
+    shares: int
+    direction: str
+    batch: int
+    groups: int
+    sources: int
+    results: int
+    weight_steps: tuple[int, ...]
+    image: tuple[int, ...]
+    outs: tuple[int, ...]
+    filter: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    pad: tuple[int, ...]
+
+    @cached_property
+    def slides(self) -> tuple[Slide, Slide]:
+        """How rows and columns of the result read their source; a single dimension has no rows."""
+        sizes = (self.image, self.outs, self.filter, self.stride, self.dilation, self.pad)
+        row, column = [Slide()] * (2 - len(self.image)) + [
+            Spaced(
+                image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad
+            ).slide(self.direction)
+            for image, outs, taps, stride, dilation, pad in zip(*sizes, strict=True)
+        ]
+        return row, column
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        """Taps of the filter along rows and columns."""
+        row, column = [1] * (2 - len(self.filter)) + list(self.filter)
+        return row, column
+
+    @property
+    def block(self) -> int:
+        """Lanes of a register tile."""
+        return self.vectors * self.lanes
+
+    @property
+    def source_pixel(self) -> int:
+        """Elements of a pixel of the source."""
+        return self.groups * self.sources
+
+    @property
+    def result_pixel(self) -> int:
+        """Elements of a pixel of the result."""
+        return self.groups * self.results
+
+    @property
+    def tail(self) -> int:
+        """Lanes of a group's last vector that hold result channels, where one tile has all of the
+        group's and not all lanes do; else 0."""
+        has_tail = self.product == "results" and self.results < self.block
+        return self.results % self.lanes if has_tail else 0
