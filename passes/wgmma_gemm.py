@@ -36,6 +36,7 @@ from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import find_epil
 from conv_compiler.passes.wgmma_parts.kernel import Kernel
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
 from conv_compiler.passes.wgmma_parts.sizes import Tiles
+from conv_compiler.passes.wgmma_parts.stores import only_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ class WgmmaGemm(Tiles):
         with module.context, ir.Location.unknown():
             conv = find_contraction(module)
             epilogue = find_epilogue(conv.op)
-            last = epilogue if epilogue and _only_rounds(epilogue) else conv.op
+            last = epilogue if epilogue and only_rounds(epilogue) else conv.op
             with ir.InsertionPoint(last):
                 weight = self._weight(module, conv, ir.RankedTensorType(last.results[0].type))
             last.results[0].replace_all_uses_with(weight)
@@ -66,9 +67,3 @@ class WgmmaGemm(Tiles):
         parts = kernel.result(module, partials)
         reduction = Reduction(threads=self.sum_threads, slices=self.sum_slices)
         return reduction.result(module, parts, type)
-
-
-def _only_rounds(epilogue: ir.Operation) -> bool:
-    """Whether an op on the sums does nothing but round them."""
-    body = [op.operation.name for op in epilogue.regions[0].blocks[0]]
-    return body == ["arith.truncf", "linalg.yield"]

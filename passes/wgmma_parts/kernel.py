@@ -4,25 +4,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, gpu, scf
+from iree.compiler.dialects import arith, gpu
 
-from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bits, linear, number
+from conv_compiler.passes.depthwise_parts.arithmetic import (
+    below,
+    both,
+    cut,
+    in_32_bits,
+    linear,
+    number,
+)
 from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction
 from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.copies import Copy, lds_place, pointer
 from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
+from conv_compiler.passes.wgmma_parts.main_loop import multiplied
 from conv_compiler.passes.wgmma_parts.products import Products
 from conv_compiler.passes.wgmma_parts.sizes import Tiles, operands
-from conv_compiler.passes.wgmma_parts.stores import Places, Store, lds_elements
+from conv_compiler.passes.wgmma_parts.stores import Line, Store, lds_elements, widest
 
 KERNEL = "wgmma_gemm"
-# A stage is free two tiles after its own: products of the tile before may still read theirs.
-BEHIND = 2
 FLOAT = 4  # bytes
-Sums = list[list[ir.Value]]
 
 
 class Kernel:
@@ -54,7 +58,7 @@ class Kernel:
         part, group = cut(z, [tiles.split_k, conv.groups])
         taps = cut(tap, conv.taps)
         row, column = linear(x, tiles.tile_m), linear(n_tile, tiles.tile_n)
-        buffer = _lds(tiles)
+        buffer = lds_of(tiles)
         lds = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(buffer)).result
         reach = self.part * tiles.tile_k * tiles.split_k
         a = Copy(self.gradient, tiles, memory[0], tiles.tile_m, thread, row, group, [], reach)
@@ -73,50 +77,24 @@ class Kernel:
             a.tile(places, pixels, 0)
             b.tile(places, pixels, tiles.b_shift)
 
-        sums = self._loop(products, copy)
+        sums = multiplied(tiles, products, self.part, copy)
         steps = self._steps()
         start = linear(group, steps["g"], linear(part, math.prod(conv.weight_sizes.values())))
         start = linear(row, steps["k"], linear(column, steps["c"], start))
         for name, tap in zip(conv.weight_loops[2:-1], taps, strict=True):
             start = linear(tap, steps[name], start)
-        places = Places(steps=steps, rows=conv.gemm_m, columns=conv.channels)
-        Store(
-            tiles=tiles,
-            places=places,
-            lds=buffer,
-            out=out,
-            start=start,
-            row=row,
-            column=column,
-            thread=thread,
-        ).write(sums, products.row, products.column)
 
-    def _loop(self, products: Products, copy: Callable[[ir.Value, ir.Value], None]) -> Sums:
-        """The sums of all tiles of the part."""
-        tiles, ahead = self.tiles, self.tiles.stages - BEHIND
-        for tile in range(ahead):
-            if tile < self.part:
-                copy(number(tile), number(tile))
-            ptx.close_copies()
-        zeros = products.zeros()
-        bounds = [number(bound) for bound in (0, self.part, 1)]
-        loop = scf.ForOp(*bounds, [number(0), *(one for own in zeros for one in own)])
-        with ir.InsertionPoint(loop.body):
-            stage, *carried = loop.inner_iter_args
-            ptx.wait_for_copies(ahead - 1)
-            gpu.BarrierOp()
-            sums = products.start(_cut(carried, len(zeros)), stage)
-            sums = ptx.wait_for_products(sums, 1)
-            later = linear(loop.induction_variable, 1, ahead)
-            branch = scf.IfOp(below(later, self.part))
-            with ir.InsertionPoint(branch.then_block):
-                copy(later, _turned(linear(stage, 1, ahead), tiles.stages))
-                scf.YieldOp([])
-            ptx.close_copies()
-            following = _turned(linear(stage, 1, 1), tiles.stages)
-            scf.YieldOp([following, *(one for own in sums for one in own)])
-        _, *results = loop.results
-        return ptx.wait_for_products(_cut(results, len(zeros)), 0)
+        def place(behind: ir.Value, across: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+            at = linear(behind, steps["k"], linear(across, steps["c"], start))
+            return at, both(
+                _has(column, across, tiles.tile_n, conv.channels),
+                _has(row, behind, tiles.tile_m, conv.gemm_m),
+            )
+
+        width = widest(ir.MemRefType(out.type).element_type) if steps["c"] == 1 else 1
+        Store(
+            tiles=tiles, lds=buffer, thread=thread, width=width, place=place, line=Line(out=out)
+        ).write(sums, products.row, products.column)
 
     def _steps(self) -> dict[str, int]:
         """Elements between neighbours of the weight, by loop."""
@@ -125,18 +103,12 @@ class Kernel:
         return {name: math.prod(extents[at + 1 :]) for at, name in enumerate(order)}
 
 
-def _cut(values: list[ir.Value], parts: int) -> Sums:
-    length = len(values) // parts
-    return [list(values[i * length : (i + 1) * length]) for i in range(parts)]
+def _has(first: ir.Value, behind: ir.Value, size: int, extent: int) -> ir.Value | None:
+    """Whether an axis has an element so far behind a tile's first; None where it always has."""
+    return below(arith.AddIOp(first, behind).result, extent) if extent % size else None
 
 
-def _turned(stage: ir.Value, stages: int) -> ir.Value:
-    """A stage that may be one turn too far."""
-    test = below(stage, stages)
-    return arith.SelectOp(test, stage, linear(stage, 1, -stages)).result
-
-
-def _lds(tiles: Tiles) -> ir.Value:
+def lds_of(tiles: Tiles) -> ir.Value:
     """LDS of all stages, and then of the sums; it begins where the swizzle's pattern does."""
     floats = max(tiles.stages * tiles.stage_bytes // FLOAT, lds_elements(tiles))
     return shared(floats, ptx.SWIZZLED_LINES * ptx.LINE)

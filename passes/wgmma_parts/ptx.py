@@ -80,11 +80,13 @@ def products(
     pairs: Sequence[Sequence[tuple[ir.Value, ir.Value]]],
     columns: int,
     dtype: str,
+    turned: tuple[int, int],
 ) -> list[list[ir.Value]]:
-    """Start the products of a tile, both operands from LDS, rows along their channels.
+    """Start the products of a tile, both operands from LDS.
 
     `sums` are those of each 64 rows, and `pairs` the descriptors of A and B of each instruction on
-    them. The results must not be read before `wait_for_products`.
+    them. `turned` has 1 for an operand whose lines in LDS lie along its rows or columns, 0 for one
+    whose lines lie along gemm_k. The results must not be read before `wait_for_products`.
     """
     lines, operands, count = list[str](), list[ir.Value](), sum(map(len, sums))
     first = 0
@@ -94,7 +96,7 @@ def products(
             at = 2 * count + len(operands)
             lines.append(
                 f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{DEPTH}.f32.{dtype}.{dtype} "
-                f"{{{registers}}}, ${at}, ${at + 1}, 1, 1, 1, 1, 1;"
+                f"{{{registers}}}, ${at}, ${at + 1}, 1, 1, 1, {turned[0]}, {turned[1]};"
             )
             operands += [a, b]
         first += len(own)

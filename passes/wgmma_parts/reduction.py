@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -14,8 +15,8 @@ from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bi
 from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
 from conv_compiler.passes.wgmma_parts.stores import (
     QUAD,
+    Line,
     load_vector,
-    store_rounded,
     store_vector,
     where,
 )
@@ -37,22 +38,31 @@ class Reduction:
     threads: int
     slices: int
 
-    def result(self, module: ir.Module, parts: ir.Value, type: ir.RankedTensorType) -> ir.Value:
-        """The weight: the sum of P[s, weight's axes] over s, in its type."""
+    def result(
+        self,
+        module: ir.Module,
+        parts: ir.Value,
+        type: ir.RankedTensorType,
+        op: ir.Operation | None = None,
+        extra: Sequence[ir.Value] = (),
+    ) -> ir.Value:
+        """The result: the sum of P[s, result's axes] over s, in its type, after an op on the sums
+        and other tensors of its shape."""
         total = math.prod(type.shape)
         grid = (-(-total // (QUAD * self.across)), 1, 1)
 
         def body(memory: list[ir.Value], out: ir.Value) -> None:
-            self._write(memory[0], out, ops.shape_of(parts)[0], total)
+            line = Line(out=out, op=op, extra=memory[1:])
+            self._write(memory[0], line, ops.shape_of(parts)[0], total)
 
-        return dispatched(module, KERNEL, "reduction", grid, [parts], type, body)
+        return dispatched(module, KERNEL, "reduction", grid, [parts, *extra], type, body)
 
     @property
     def across(self) -> int:
         """Threads side by side along the weights."""
         return self.threads // self.slices
 
-    def _write(self, parts: ir.Value, out: ir.Value, count: int, total: int) -> None:
+    def _write(self, parts: ir.Value, line: Line, count: int, total: int) -> None:
         thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
         slice, lane = cut(thread, [self.slices, self.across])
         at = linear(linear(in_32_bits(workgroup_id(0)), self.across, lane), QUAD)
@@ -70,7 +80,7 @@ class Reduction:
             for later in range(1, self.slices):
                 place = linear(lane, QUAD, later * self.across * QUAD)
                 sums = _added(sums, load_vector(lds, place, QUAD))
-            store_rounded(sums, out, at)
+            line.store(sums, at)
 
     def _sums(
         self, parts: ir.Value, at: ir.Value, slice: ir.Value, count: int, total: int

@@ -9,14 +9,15 @@ stores 16 bytes of a row behind those of its neighbour.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, gpu, scf
 
 from conv_compiler.ir import ops
-from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, linear, number
+from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
+from conv_compiler.passes.depthwise_parts.operands import on_vectors
 from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.sizes import WARP_GROUP, Tiles
 
@@ -26,13 +27,13 @@ ROW_PAD = 8
 PAIR, QUAD = 2, 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Places:
-    """Where weights lie: elements between neighbours, by loop name, and the extents of k and c."""
+# Where the sum of a row and a column of the tile lies in the result, and whether there is one.
+Place = Callable[[ir.Value, ir.Value], tuple[ir.Value, ir.Value | None]]
 
-    steps: Mapping[str, int]
-    rows: int
-    columns: int
+
+def widest(element: ir.Type) -> int:
+    """Elements of the widest store."""
+    return ptx.PIECE * 8 // ops.bits_of(element)
 
 
 def lds_elements(tiles: Tiles) -> int:
@@ -42,17 +43,14 @@ def lds_elements(tiles: Tiles) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """A workgroup's store: to `out`, from the place `start` of weight (0, 0) of its tile on, which
-    has row `row` and column `column`."""
+    """A workgroup's store: `width` adjacent columns of a row at a time, to their place by `line`."""
 
     tiles: Tiles
-    places: Places
     lds: ir.Value
-    out: ir.Value
-    start: ir.Value
-    row: ir.Value
-    column: ir.Value
     thread: ir.Value
+    width: int
+    place: Place
+    line: Line
 
     def write(self, sums: Sequence[Sequence[ir.Value]], row: ir.Value, column: ir.Value) -> None:
         """Store a wave group's sums, of which the first has `row` and `column` in the tile."""
@@ -78,26 +76,17 @@ class Store:
 
     def _lines(self) -> None:
         """Store the tile, a thread some columns of every so many rows."""
-        tiles, element = self.tiles, ir.MemRefType(self.out.type).element_type
-        width = ptx.PIECE * 8 // ops.bits_of(element) if self.places.steps["c"] == 1 else 1
+        tiles, width = self.tiles, self.width
         across = tiles.tile_n // width
         at_once = tiles.threads // across
         row, column = cut(self.thread, [at_once, across])
         column = linear(column, width)
-        k, c = self.places.steps["k"], self.places.steps["c"]
-        place = linear(row, k, linear(column, c, self.start))
         source = linear(row, tiles.tile_n + ROW_PAD, column)
-        has = None
-        if self.places.columns % tiles.tile_n:
-            has = below(arith.AddIOp(self.column, column).result, self.places.columns)
-        row = arith.AddIOp(self.row, row).result
         for behind in range(0, tiles.tile_m, at_once):
-            exists = has
-            if self.places.rows % tiles.tile_m:
-                exists = both(has, below(linear(row, 1, behind), self.places.rows))
+            at, exists = self.place(linear(row, 1, behind), column)
             with where(exists):
-                at = linear(source, 1, behind * (tiles.tile_n + ROW_PAD))
-                store_rounded(self._read(at, width), self.out, linear(place, 1, behind * k))
+                from_lds = linear(source, 1, behind * (tiles.tile_n + ROW_PAD))
+                self.line.store(self._read(from_lds, width), at)
 
     def _read(self, at: ir.Value, width: int) -> list[ir.Value]:
         """So many adjacent sums of LDS."""
@@ -130,14 +119,47 @@ class where:
 
 def store_vector(values: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> None:
     """Store adjacent scalars as one vector; its place is a multiple of their number."""
-    element = values[0].type
-    type = ir.VectorType.get([len(values)], element)
-    vector = ir.Operation.create("vector.from_elements", results=[type], operands=list(values))
+    _store(_vector(values), memory, at)
+
+
+def _vector(values: Sequence[ir.Value]) -> ir.Value:
+    type = ir.VectorType.get([len(values)], values[0].type)
+    made = ir.Operation.create("vector.from_elements", results=[type], operands=list(values))
+    found: ir.Value = made.results[0]
+    return found
+
+
+def _store(vector: ir.Value, memory: ir.Value, at: ir.Value) -> None:
+    type = ir.VectorType(vector.type)
     ir.Operation.create(
         "vector.store",
-        operands=[vector.results[0], memory, as_index(at)],
-        attributes={"alignment": _bytes(len(values), element)},
+        operands=[vector, memory, as_index(at)],
+        attributes={"alignment": _bytes(type.shape[0], type.element_type)},
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """How adjacent sums become elements of a result: an op on them or rounding, and other tensors
+    that the op reads, which lie as the result does."""
+
+    out: ir.Value
+    op: ir.Operation | None = None
+    extra: Sequence[ir.Value] = ()
+
+    def store(self, sums: Sequence[ir.Value], at: ir.Value) -> None:
+        """Store adjacent sums; their place is a multiple of their number."""
+        if self.op is None:
+            store_rounded(sums, self.out, at)
+            return
+        vectors = [_vector(sums), *(_read(one, at, len(sums)) for one in self.extra)]
+        _store(on_vectors(self.op, vectors), self.out, at)
+
+
+def only_rounds(op: ir.Operation) -> bool:
+    """Whether an op on the sums does nothing but round them."""
+    body = [inner.operation.name for inner in op.regions[0].blocks[0]]
+    return body == ["arith.truncf", "linalg.yield"]
 
 
 def store_rounded(sums: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> None:
@@ -147,33 +169,34 @@ def store_rounded(sums: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> N
         store_vector([ops.convert(one, element) for one in sums], memory, at)
         return
     pairs = [ptx.rounded_pair(*sums[i : i + PAIR]) for i in range(0, len(sums), PAIR)]
-    words = ir.VectorType.get([len(pairs)], pairs[0].type)
-    vector = ir.Operation.create("vector.from_elements", results=[words], operands=pairs)
     type = ir.VectorType.get([len(sums)], element)
-    narrow = ir.Operation.create(
-        "vector.bitcast", results=[type], operands=[vector.results[0]]
-    ).results[0]
-    ir.Operation.create(
-        "vector.store",
-        operands=[narrow, memory, as_index(at)],
-        attributes={"alignment": _bytes(len(sums), element)},
-    )
+    narrow = ir.Operation.create("vector.bitcast", results=[type], operands=[_vector(pairs)])
+    _store(narrow.results[0], memory, at)
 
 
 def load_vector(memory: ir.Value, at: ir.Value, count: int) -> list[ir.Value]:
     """So many adjacent scalars, read as one vector; their place is a multiple of their number."""
+    vector = _read(memory, at, count)
+    parts = ir.Operation.create(
+        "vector.to_elements",
+        results=[ir.VectorType(vector.type).element_type] * count,
+        operands=[vector],
+    )
+    return list(parts.results)
+
+
+def _read(memory: ir.Value, at: ir.Value, count: int) -> ir.Value:
+    """So many adjacent elements as a vector."""
     element = ir.MemRefType(memory.type).element_type
     type = ir.VectorType.get([count], element)
-    vector = ir.Operation.create(
+    read = ir.Operation.create(
         "vector.load",
         results=[type],
         operands=[memory, as_index(at)],
         attributes={"alignment": _bytes(count, element)},
     )
-    parts = ir.Operation.create(
-        "vector.to_elements", results=[element] * count, operands=[vector.results[0]]
-    )
-    return list(parts.results)
+    found: ir.Value = read.results[0]
+    return found
 
 
 def _bytes(count: int, element: ir.Type) -> ir.Attribute:

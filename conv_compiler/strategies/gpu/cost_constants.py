@@ -452,6 +452,17 @@ class WarpGroups:
         ((128, 64, 64), (2, 1), 4),
         ((64, 64, 64), (1, 1), 4),
     )
+    # The same of forward passes and data gradients: pixels, channels, gemm_k.
+    pixel_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
+        ((128, 256, 64), (2, 1), 4),
+        ((256, 128, 64), (2, 1), 4),
+        ((128, 128, 64), (2, 1), 3),
+        ((64, 256, 64), (1, 2), 4),
+        ((256, 64, 64), (2, 1), 4),
+        ((64, 128, 64), (1, 1), 4),
+        ((128, 64, 64), (2, 1), 4),
+        ((64, 64, 64), (1, 1), 4),
+    )
     # Rounds of workgroups that parts may make, and the fewest iterations of a part.
     tried_rounds_times: tuple[float, ...] = (0.5, 1, 2, 3)
     least_iterations: int = 4
