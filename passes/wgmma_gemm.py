@@ -13,8 +13,11 @@ After, kernels written down to their addresses. The first stores P[s, weight's a
         copy a later tile to the stage that is free                zeros where there is no pixel
       store the sums
 
+Channels that are no multiple of eight are rounded up by a kernel in front, which copies an operand.
+
 A tile is `tile_k` pixels of the output gradient (`tile_m` channels) and of the image, shifted by
-the workgroup's tap (`tile_n` channels). Both have channels side by side in memory and in LDS, and
+the workgroup's tap (`tile_n` channels). Where channels do not come in 64 the columns of a tile are
+those of several taps, and each thread has the tap of its own piece. Both have channels side by side in memory and in LDS, and
 the instructions take them so: nothing is transposed. A stage is written again two tiles later, so
 one barrier a tile is enough.
 
@@ -25,7 +28,7 @@ compiler, behind the sums in f32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -34,6 +37,7 @@ from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction, find_contraction
 from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import find_epilogue
 from conv_compiler.passes.wgmma_parts.kernel import Kernel
+from conv_compiler.passes.wgmma_parts.padded_channels import with_whole_pieces
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
 from conv_compiler.passes.wgmma_parts.sizes import Tiles
 from conv_compiler.passes.wgmma_parts.stores import only_rounds
@@ -55,6 +59,7 @@ class WgmmaGemm(Tiles):
             epilogue = find_epilogue(conv.op)
             last = epilogue if epilogue and only_rounds(epilogue) else conv.op
             with ir.InsertionPoint(last):
+                conv = _whole(module, conv)
                 weight = self._weight(module, conv, ir.RankedTensorType(last.results[0].type))
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
@@ -67,3 +72,10 @@ class WgmmaGemm(Tiles):
         parts = kernel.result(module, partials)
         reduction = Reduction(threads=self.sum_threads, slices=self.sum_slices)
         return reduction.result(module, parts, type)
+
+
+def _whole(module: ir.Module, conv: Contraction) -> Contraction:
+    """A contraction whose operands have their channels in whole pieces; its sizes do not change."""
+    gradient = with_whole_pieces(module, conv.gradient, conv.gemm_m, "wgmma_gradient")
+    image = with_whole_pieces(module, conv.image, conv.channels, "wgmma_image")
+    return replace(conv, gradient=gradient, image=image)

@@ -30,6 +30,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
 from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
+from conv_compiler.passes.wgmma_parts.padded_channels import with_whole_pieces
 from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
@@ -64,9 +65,18 @@ class WgmmaPixels(PixelSizes):
                 epilogue = None
             accumulator = ops.element_of(op.results[0])
             with ir.InsertionPoint(result.value.owner):
+                whole = [
+                    with_whole_pieces(module, one.tensor, channels, f"wgmma_{name}")
+                    for one, name, channels in zip(
+                        operands,
+                        ("source", "weight"),
+                        (self.sources, self.weight_channels),
+                        strict=True,
+                    )
+                ]
                 made = self._result(
                     module,
-                    [one.tensor for one in operands],
+                    whole,
                     ir.RankedTensorType(result.value.type),
                     accumulator,
                     epilogue,

@@ -81,7 +81,7 @@ def compile_all(
         artifact = compile(problem, chip, tuned=False)
         artifact.save(ours / "once.vmfb")
         resolved = resolve(problem, target, artifact.strategy.mma)
-        is_graph = artifact.strategy.name == "wgmma_gemm"
+        is_graph = artifact.strategy.name in ("wgmma_gemm", "wgmma_pixels")
         texts = stage_texts(resolved, artifact.strategy, ours, "isa" if is_graph else "scheduled")
         if is_graph:
             (ours / PTX).write_text(texts["isa"])
@@ -114,8 +114,13 @@ def _graph_seconds(folder: Path, problem: ConvProblem) -> float:
             (problem.weight_shape, problem.weight_dtype or problem.dtype),
         )
     )
+    tensors = {
+        "bwd_weight": {"gradient": gradient, "image": image, "result": weight},
+        "bwd_data": {"source": gradient, "weight": weight, "result": image},
+        "fwd": {"source": image, "weight": weight, "result": gradient},
+    }[problem.direction]
     launch = json.loads((folder / LAUNCH).read_text())
-    several = calls(folder / PTX, launch, gradient, image, weight)
+    several = calls(folder / PTX, launch, tensors)
     return graph_seconds(lambda: [call() for call in several], REPEATS)
 
 

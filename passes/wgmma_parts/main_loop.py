@@ -22,15 +22,17 @@ Copy = Callable[[ir.Value, ir.Value], None]
 
 def multiplied(tiles: Tiles, products: Products, count: int | ir.Value, copy: Copy) -> Sums:
     """The sums of so many tiles of gemm_k."""
+    if isinstance(count, int) and count <= tiles.stages:
+        return _at_once(products, count, copy)
     ahead = tiles.stages - BEHIND
     for tile in range(ahead):
-        if not isinstance(count, int):
+        if isinstance(count, int):
+            copy(number(tile), number(tile))
+        else:
             branch = scf.IfOp(is_below(number(tile), count))
             with ir.InsertionPoint(branch.then_block):
                 copy(number(tile), number(tile))
                 scf.YieldOp([])
-        elif tile < count:
-            copy(number(tile), number(tile))
         ptx.close_copies()
     zeros = products.zeros()
     end = number(count) if isinstance(count, int) else count
@@ -41,17 +43,30 @@ def multiplied(tiles: Tiles, products: Products, count: int | ir.Value, copy: Co
         ptx.wait_for_copies(ahead - 1)
         gpu.BarrierOp()
         sums = products.start(_cut(carried, len(zeros)), stage)
-        sums = ptx.wait_for_products(sums, 1)
         later = linear(loop.induction_variable, 1, ahead)
         branch = scf.IfOp(is_below(later, count))
         with ir.InsertionPoint(branch.then_block):
             copy(later, _turned(linear(stage, 1, ahead), tiles.stages))
             scf.YieldOp([])
         ptx.close_copies()
+        sums = ptx.wait_for_products(sums, 1)
         following = _turned(linear(stage, 1, 1), tiles.stages)
         scf.YieldOp([following, *(one for own in sums for one in own)])
     _, *results = loop.results
     return ptx.wait_for_products(_cut(results, len(zeros)), 0)
+
+
+def _at_once(products: Products, count: int, copy: Copy) -> Sums:
+    """The sums of so few tiles that each has a stage: all copies start before the first product."""
+    for tile in range(count):
+        copy(number(tile), number(tile))
+        ptx.close_copies()
+    sums = products.zeros()
+    for tile in range(count):
+        ptx.wait_for_copies(count - 1 - tile)
+        gpu.BarrierOp()
+        sums = products.start(sums, number(tile))
+    return ptx.wait_for_products(sums, 0)
 
 
 def is_below(value: ir.Value, end: int | ir.Value) -> ir.Value:

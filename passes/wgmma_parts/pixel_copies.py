@@ -13,7 +13,6 @@ taps, and each thread looks for the tap of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith
@@ -52,16 +51,31 @@ class Along:
         is such a piece."""
         sizes = self.sizes
         if not sizes.is_flat:
-            tap, block = cut(tile, [1, sizes.sources // BLOCK])
+            tap, block = self._cut(tile)
             return tap, linear(block, BLOCK, linear(self.piece, ELEMENTS)), None
         at = linear(tile, PIECES, self.piece)
         tap, piece = cut(at, [1, sizes.pieces])
         return tap, linear(piece, ELEMENTS), self._exists(tap)
 
-    def channels(self, tile: ir.Value, line: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value | None]:
+    def channels(
+        self, tile: ir.Value, line: ir.Value
+    ) -> tuple[ir.Value, ir.Value, ir.Value | None]:
         """The same of a single channel of a tile, which is a line of its own."""
-        tap, channel = cut(linear(tile, BLOCK, line), [1, self.sizes.sources])
-        return tap, channel, self._exists(tap) if self.sizes.is_flat else None
+        sizes, exists = self.sizes, None
+        if sizes.is_flat:
+            tap, channel = cut(linear(tile, BLOCK, line), [1, sizes.depth])
+            exists = self._exists(tap)
+        else:
+            tap, block = self._cut(tile)
+            channel = linear(block, BLOCK, line)
+        # Of added channels the weight has no row.
+        has = below(channel, sizes.sources) if sizes.sources < sizes.depth else None
+        return tap, channel, both(exists, has)
+
+    def _cut(self, tile: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The tap and the block of channels of a tile."""
+        tap, block = cut(tile, [1, self.sizes.depth // BLOCK])
+        return tap, block
 
     def _exists(self, tap: ir.Value) -> ir.Value | None:
         count = self.taps.count
@@ -171,7 +185,9 @@ class SourceRows:
         channel = linear(along.piece, ELEMENTS, column)
         self.base = _moved(pointer(memory), linear(group, steps.group, channel))
         self.has = [
-            below(linear(channel, 1, block), sizes.results) if sizes.results % sizes.tile_n else None
+            below(linear(channel, 1, block), sizes.results)
+            if sizes.results % sizes.tile_n
+            else None
             for block in range(0, sizes.tile_n, BLOCK)
         ]
 

@@ -17,12 +17,17 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
     linear,
     number,
 )
-from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.copies import lds_place, pointer
 from conv_compiler.passes.wgmma_parts.executable import dispatched, workgroup_id
 from conv_compiler.passes.wgmma_parts.kernel import lds_of
 from conv_compiler.passes.wgmma_parts.main_loop import multiplied
-from conv_compiler.passes.wgmma_parts.pixel_copies import PIECES, Along, ResultRows, Source, SourceRows
+from conv_compiler.passes.wgmma_parts.pixel_copies import (
+    PIECES,
+    Along,
+    ResultRows,
+    Source,
+    SourceRows,
+)
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.products import Products
 from conv_compiler.passes.wgmma_parts.stores import Line, Store, widest
@@ -49,17 +54,21 @@ class PixelKernel:
     ) -> ir.Value:
         """What it stores, of the source and the weight: P[s, result's axes] or the result, by the
         type. An op on the sums and the tensors that it reads beside them are of the result."""
-        sizes = self.sizes
-        grid = (
-            self.row_tiles * self.column_tiles,
-            math.prod(sizes.phases),
-            sizes.split_k * sizes.groups,
-        )
 
         def body(memory: list[ir.Value], out: ir.Value) -> None:
             self._write(memory[:2], Line(out=out, op=op, extra=memory[2:]))
 
-        return dispatched(module, KERNEL, "contraction", grid, [*operands, *extra], type, body)
+        return dispatched(module, KERNEL, "contraction", self.grid, [*operands, *extra], type, body)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Workgroups along each axis."""
+        sizes = self.sizes
+        return (
+            self.row_tiles * self.column_tiles,
+            math.prod(sizes.phases),
+            sizes.split_k * sizes.groups,
+        )
 
     def _write(self, memory: Sequence[ir.Value], line: Line) -> None:
         sizes = self.sizes
@@ -69,18 +78,19 @@ class PixelKernel:
         phase = cut(y, sizes.phases)
         part, group = cut(z, [sizes.split_k, sizes.groups])
         row, column = linear(row_tile, sizes.tile_m), linear(column_tile, sizes.tile_n)
-        buffer = lds_of(sizes)
-        lds = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(buffer)).result
         own = arith.DivUIOp(thread, number(PIECES)).result
         piece = arith.AndIOp(thread, number(PIECES - 1)).result
         along = Along(sizes, Taps(sizes.slides, sizes.taps, phase), piece)
         forward = sizes.direction == "fwd"
         a = Source(along, memory[0], row, own, group)
         b = (ResultRows if forward else SourceRows)(along, memory[1], column, own, group)
+        first, count = self._part(along.tiles, part)
+        store = self._store(line, thread, phase, (part, group, row, column))
+        buffer = lds_of(sizes, count, store.is_narrow)
+        lds = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(buffer)).result
         place = linear(lds_place(thread), 1, lds)
         element = str(ir.MemRefType(memory[0].type).element_type)
         products = Products(sizes, element, lds, thread, along_k=(True, forward))
-        first, count = self._part(along.tiles, part)
 
         def copy(tile: ir.Value, stage: ir.Value) -> None:
             at = linear(stage, sizes.stage_bytes, place)
@@ -89,23 +99,29 @@ class PixelKernel:
             b.tile(tile, linear(at, 1, sizes.b_shift))
 
         sums = multiplied(sizes, products, count, copy)
+        store.write(buffer, sums, products.row, products.column)
+
+    def _store(
+        self, line: Line, thread: ir.Value, phase: Sequence[ir.Value], place: Sequence[ir.Value]
+    ) -> Store:
+        """The store of a workgroup of a phase; of a part, a group, a first row and column."""
+        sizes, (part, group, row, column) = self.sizes, place
         start = linear(group, sizes.result_lies.group, column)
         if sizes.split_k > 1:
-            start = linear(part, self._elements(), start)
+            start = linear(part, self.elements, start)
 
-        def stored(behind: ir.Value, across: ir.Value) -> tuple[ir.Value, ir.Value | None]:
-            at, exists = self._pixel(arith.AddIOp(row, behind).result, phase)
+        def at(behind: ir.Value, across: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+            found, exists = self._pixel(arith.AddIOp(row, behind).result, phase)
             has = None
             if sizes.results % sizes.tile_n:
                 has = below(arith.AddIOp(column, across).result, sizes.results)
-            return arith.AddIOp(linear(start, 1, across), at).result, both(exists, has)
+            return arith.AddIOp(linear(start, 1, across), found).result, both(exists, has)
 
-        width = math.gcd(widest(ir.MemRefType(line.out.type).element_type), sizes.results)
-        Store(
-            tiles=sizes, lds=buffer, thread=thread, width=width, place=stored, line=line
-        ).write(sums, products.row, products.column)
+        width = math.gcd(widest(line.element), sizes.results)
+        return Store(tiles=sizes, thread=thread, width=width, place=at, line=line)
 
-    def _elements(self) -> int:
+    @property
+    def elements(self) -> int:
         """Elements of the result."""
         sizes = self.sizes
         outs = math.prod(slide.outs for slide in sizes.slides)
@@ -129,9 +145,7 @@ class PixelKernel:
         left = arith.SubIOp(tiles, first).result
         return first, _at_most(left, own_)
 
-    def _pixel(
-        self, row: ir.Value, phase: Sequence[ir.Value]
-    ) -> tuple[ir.Value, ir.Value | None]:
+    def _pixel(self, row: ir.Value, phase: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value | None]:
         """Where the pixel of a row lies in the result, and whether there is one."""
         sizes, lies = self.sizes, self.sizes.result_lies
         total = math.prod(sizes.units)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Tiles
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Tiles, rounded_up
 from conv_compiler.problem.slides import Slide, Spaced, slides
 from conv_compiler.problem.weight_steps import WeightSteps
 
@@ -83,14 +83,27 @@ class PixelSizes(Tiles):
         return in_axes(self.filter)
 
     @property
+    def weight_channels(self) -> int:
+        """Channels of the weight that are adjacent: those of the convolution's input."""
+        return self.sources if self.direction == "fwd" else self.results
+
+    @property
     def weights(self) -> WeightSteps:
-        """The steps of the weight, by name."""
-        return WeightSteps(*self.weight_steps)
+        """The steps of the weight, its adjacent channels in whole pieces."""
+        own = self.weight_channels
+        wide = (step // own * rounded_up(own) for step in self.weight_steps)
+        adjacent = "source" if self.direction == "fwd" else "result"
+        return WeightSteps(*wide)._replace(**{adjacent: 1})
+
+    @property
+    def depth(self) -> int:
+        """Source channels of a group, in whole pieces."""
+        return rounded_up(self.sources)
 
     @property
     def source_lies(self) -> Steps:
-        """Where the source's elements lie."""
-        return self._steps([slide.size for slide in self.slides], self.sources)
+        """Where the source's elements lie, its channels in whole pieces."""
+        return self._steps([slide.size for slide in self.slides], self.depth)
 
     @property
     def result_lies(self) -> Steps:
@@ -116,19 +129,19 @@ class PixelSizes(Tiles):
     @property
     def is_flat(self) -> bool:
         """Whether a tile of gemm_k may have channels of several taps."""
-        return self.sources % BLOCK != 0
+        return self.depth % BLOCK != 0
 
     @property
     def pieces(self) -> int:
         """Pieces of 16 bytes of a tap's source channels."""
-        return self.sources // ELEMENTS
+        return self.depth // ELEMENTS
 
     def k_tiles(self, phase: Sequence[int]) -> int:
         """Tiles of gemm_k of a phase, the last one perhaps in part."""
         taps = math.prod(
             len(slide.window[at]) for slide, at in zip(self.slides, phase, strict=True)
         )
-        return -(-taps * self.sources // self.tile_k)
+        return -(-taps * self.depth // self.tile_k)
 
 
 def in_axes(sizes: Sequence[int]) -> tuple[int, ...]:

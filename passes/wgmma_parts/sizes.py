@@ -19,6 +19,11 @@ BLOCK, ELEMENTS = 64, 8
 WARP_GROUP = 128
 
 
+def rounded_up(channels: int) -> int:
+    """Channels in whole pieces."""
+    return -(-channels // ELEMENTS) * ELEMENTS
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tiles:
     """The tile (m, n, gemm_k) of a workgroup, the wave groups that share its m and its n, how many

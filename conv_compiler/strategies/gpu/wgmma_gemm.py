@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    PIECE,
     SUM_THREADS,
+    column_tiles,
+    columns_of,
     k_tiles,
     predict,
     resident,
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
 WARP_GROUP = 128  # threads
 # Operands and parts are counted in 32 bits, workgroups along y and z in 16.
 MOST_ELEMENTS, MOST_WORKGROUPS = 2**31, 2**16 - 1
-PIECE = 8  # channels of 16 bytes, which a thread copies at a time
+# Of the kernel that rounds channels up to whole pieces (`passes/wgmma_parts/padded_channels.py`).
+PADDED_ROLE, PAD_THREADS = "padded-channels", 256
 
 
 def misfit(problem: ConvProblem, target: Target) -> str:
@@ -51,9 +55,6 @@ def misfit(problem: ConvProblem, target: Target) -> str:
         and problem.direction == "bwd_weight",
         "channels lie last in its layouts": (row.input, row.output)
         in (("N*GC", "N*GK"), ("GN*C", "GN*K")),
-        f"channels of a group are a multiple of {PIECE}": problem.k % PIECE
-        == problem.c % PIECE
-        == 0,
         f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
@@ -63,7 +64,7 @@ def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
     """The tiles of the table that are no more than one instruction larger than the problem."""
     (dtype,) = set(problem.operand_dtypes)
     for (m, n, k), groups, stages in WARP_GROUPS.tried_tiles:
-        if m - 64 >= problem.k or n - 64 >= problem.c:
+        if m - 64 >= problem.k or n - 64 >= columns_of(problem):
             continue
         yield WarpGroupTiling(
             workgroup=(m, n, k),
@@ -76,7 +77,7 @@ def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
 def _fits_grid(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
     """Whether numbers of workgroups and of partial sums are within their bits."""
     _, n, _ = tiling.workgroup
-    across = -(-problem.c // n) * math.prod(problem.filter)
+    across = column_tiles(problem, n)
     parts = split_k * math.prod(problem.weight_shape)
     return (
         max(across, split_k * problem.g) <= MOST_WORKGROUPS
@@ -165,6 +166,8 @@ def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
     roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
     if one.split_k > 1:
         roles["reduction"] = info(SUM_THREADS)
+    if problem.k % PIECE or problem.c % PIECE:
+        roles[PADDED_ROLE] = info(PAD_THREADS)
     return Schedule(roles=roles)
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 BYTES, FLOAT = 2, 4
+PIECE = 8  # channels of 16 bytes, which a thread copies at a time
+BLOCK = 64  # channels of a row of LDS
 ROW_PAD = 8  # floats behind a row of sums in LDS (`passes/wgmma_parts/stores.py`)
 UNIT_THREADS = 2048
 SUM_THREADS = 256  # of a workgroup that adds parts
@@ -22,11 +24,23 @@ GIGA = 1e9
 ROWS, DEPTH = 64, 16  # of an instruction, whose columns are the wave group's
 
 
+def columns_of(problem: ConvProblem) -> int:
+    """Columns that share tiles: input channels of a tap, or of all taps where they do not come in
+    blocks. Channels are rounded up to whole pieces."""
+    whole, taps = -(-problem.c // PIECE) * PIECE, math.prod(problem.filter)
+    return whole if whole % BLOCK == 0 else whole * taps
+
+
+def column_tiles(problem: ConvProblem, n: int) -> int:
+    """Tiles of so many columns, of all taps."""
+    columns, whole = columns_of(problem), -(-problem.c // PIECE) * PIECE
+    return -(-columns // n) * (whole * math.prod(problem.filter) // columns)
+
+
 def workgroups(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
     """Those of one part."""
     m, n, _ = tiling.workgroup
-    taps = math.prod(problem.filter)
-    return -(-problem.k // m) * -(-problem.c // n) * taps * problem.g
+    return -(-problem.k // m) * column_tiles(problem, n) * problem.g
 
 
 def k_tiles(problem: ConvProblem, tiling: WarpGroupTiling) -> int:

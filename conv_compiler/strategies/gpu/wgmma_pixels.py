@@ -18,10 +18,11 @@ from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
-    PIECE,
+    PAD_THREADS,
+    PADDED_ROLE,
     WARP_GROUP,
 )
-from conv_compiler.strategies.gpu.wgmma_gemm_cost import SUM_THREADS
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import PIECE, SUM_THREADS
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
@@ -43,8 +44,6 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     problem = wgrad.of
     row = problem.layout_row.grouped
     largest = max(map(math.prod, (problem.input_shape, problem.output_shape, problem.weight_shape)))
-    sources, _ = channels(problem)
-    narrow = {problem.c % PIECE, sources % PIECE}
     rules = {
         "wave groups of its chip multiply its types": problem.terms is None
         and set(problem.operand_dtypes) == {problem.dtype}
@@ -53,7 +52,6 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         "channels lie last in its layouts": (row.input, row.output)
         in (("N*GC", "N*GK"), ("GN*C", "GN*K"))
         and row.weight.endswith("C"),
-        f"channels of a group are a multiple of {PIECE}": narrow == {0},
         f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
@@ -74,11 +72,16 @@ def tilings(problem: ConvProblem) -> Iterator[WarpGroupTiling]:
 
 
 def _fits(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
-    """Whether numbers of workgroups and of partial sums are within their bits, each part has a
-    tile of gemm_k, and four adjacent sums are added at once."""
-    elements = math.prod(problem.shape(problem.layout_row.input if problem.direction == "bwd_data"
-                                       else problem.layout_row.output))
-    if split_k > 1 and (elements % 4 or split_k * elements >= MOST_ELEMENTS):
+    """Whether numbers of workgroups and of partial sums are within their bits and each part has
+    a tile of gemm_k."""
+    elements = math.prod(
+        problem.shape(
+            problem.layout_row.input
+            if problem.direction == "bwd_data"
+            else problem.layout_row.output
+        )
+    )
+    if split_k > 1 and split_k * elements >= MOST_ELEMENTS:
         return False
     return split_k <= k_tiles(problem, tiling) and split_k * problem.g <= MOST_WORKGROUPS
 
@@ -160,7 +163,13 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
     )
 
 
-def schedule(target: Target, one: Strategy) -> Schedule:
+def padded(problem: ConvProblem) -> int:
+    """Operands whose channels are rounded up to whole pieces."""
+    sources, _ = channels(problem)
+    return bool(sources % PIECE) + bool(problem.c % PIECE)
+
+
+def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
     """Pipeline of kernels that a pass has written."""
 
     def info(threads: int) -> CompilationInfo:
@@ -174,6 +183,8 @@ def schedule(target: Target, one: Strategy) -> Schedule:
     roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
     if one.split_k > 1:
         roles["reduction"] = info(SUM_THREADS)
+    if padded(problem):
+        roles[PADDED_ROLE] = info(PAD_THREADS)
     return Schedule(roles=roles)
 
 
@@ -192,7 +203,8 @@ class WgmmaPixels(StrategyKind):
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernels, and the pipeline behind it."""
-        return Lowering(passes=passes(wgrad, target, one), schedule=schedule(target, one))
+        steps = passes(wgrad, target, one)
+        return Lowering(passes=steps, schedule=schedule(_of(wgrad), target, one))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """Split-K factors that fill the chip."""

@@ -12,7 +12,9 @@ from conv_compiler.problem.slides import slides, spaced
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
-    BYTES, DEPTH, FLOAT, GIGA, ROWS, last_level_bytes, lds_bytes, resident,
+    FLOAT,
+    GIGA,
+    resident,
 )
 
 if TYPE_CHECKING:
@@ -56,9 +58,15 @@ def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split
     m, n, k = tiling.workgroup
     grid = workgroups(problem, tiling) * split_k
     together = resident(target, tiling)
-    iterations = sum(-(-one // k) for one in shape_of(problem).depths) / len(shape_of(problem).depths)
+    iterations = sum(-(-one // k) for one in shape_of(problem).depths) / len(
+        shape_of(problem).depths
+    )
     iterations /= split_k
     busy = m * n * k / WARP_GROUPS.cycle_products
     rounds = max(1, grid / target.compute_units / together)
-    cycles = rounds * (580 + iterations * max(together * busy, 450) + together * m * n * FLOAT / WARP_GROUPS.store_cycle_bytes)
+    cycles = rounds * (
+        580
+        + iterations * max(together * busy, 450)
+        + together * m * n * FLOAT / WARP_GROUPS.store_cycle_bytes
+    )
     return (2000 + cycles) / chip + (2e-6 if split_k > 1 else 0)
