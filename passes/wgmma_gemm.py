@@ -45,11 +45,13 @@ from conv_compiler.passes.wgmma_parts.stores import only_rounds
 
 @dataclass(frozen=True, kw_only=True)
 class WgmmaGemm(Tiles):
-    """Options: those of `Tiles`, and how a workgroup of the second kernel shares the parts."""
+    """Options: those of `Tiles`, how a workgroup of the second kernel shares the parts, and how
+    many adjacent groups are one to the products."""
 
     name: ClassVar[str] = "wgmma-gemm"
     sum_threads: int = 256
     sum_slices: int = 1
+    merged_groups: int = 1
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy where its channels are not adjacent."""
@@ -59,13 +61,14 @@ class WgmmaGemm(Tiles):
             epilogue = find_epilogue(conv.op)
             last = epilogue if epilogue and only_rounds(epilogue) else conv.op
             with ir.InsertionPoint(last):
-                conv = _whole(module, conv)
+                if self.merged_groups == 1:
+                    conv = _whole(module, conv)
                 weight = self._weight(module, conv, ir.RankedTensorType(last.results[0].type))
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
 
     def _weight(self, module: ir.Module, conv: Contraction, type: ir.RankedTensorType) -> ir.Value:
-        kernel = Kernel(conv, self)
+        kernel = Kernel(conv, self, self.merged_groups)
         if self.split_k == 1:
             return kernel.result(module, type)
         partials = ir.RankedTensorType.get([self.split_k, *type.shape], conv.accumulator)

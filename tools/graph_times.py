@@ -44,9 +44,15 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         width = step.results
     else:
         (m, n, _), problem = one.tile, wgrad
-        first, second, channels = "gradient", "image", (wgrad.k, wgrad.c)
+        merged = one.tiling.merged_groups
+        first, second = "gradient", "image"
+        channels = (ELEMENTS, ELEMENTS) if merged > 1 else (wgrad.k, wgrad.c)
         shapes = wgrad.output_shape, wgrad.input_shape
-        grid = (-(-wgrad.k // m), column_tiles(wgrad, n), one.split_k * wgrad.g)
+        grid = (
+            -(-wgrad.k * merged // m),
+            column_tiles(wgrad, n, merged),
+            one.split_k * wgrad.g // merged,
+        )
         elements, width = math.prod(wgrad.weight_shape), wgrad.c
         tiles = k_tiles(wgrad, one.tiling)
     found, read = [], [first, second]

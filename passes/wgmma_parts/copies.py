@@ -17,7 +17,14 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, inside, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Axis, Operand, Tiles
+from conv_compiler.passes.wgmma_parts.sizes import (
+    BLOCK,
+    ELEMENTS,
+    LINE_CHANNELS,
+    Axis,
+    Operand,
+    Tiles,
+)
 
 BYTES = 2  # of an element
 
@@ -162,7 +169,8 @@ class TapsCopy(Copy):
                 test = both(exists, has, *met)
                 address = self._address(linear(start, 1, found), test)
                 shift = lds_shift + block * self.tiles.block_bytes
-                ptx.copy_piece(place, shift, address, 0, self._count(test))
+                few = self.operand.channels < LINE_CHANNELS
+                ptx.copy_piece(place, shift, address, 0, self._count(test), few)
 
 
 def lds_place(thread: ir.Value) -> ir.Value:

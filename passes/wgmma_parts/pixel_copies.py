@@ -22,7 +22,7 @@ from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.copies import BYTES, pointer
 from conv_compiler.passes.wgmma_parts.main_loop import is_below
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, LINE_CHANNELS
 from conv_compiler.passes.wgmma_parts.taps import Taps
 from conv_compiler.problem.slides import Slide
 
@@ -69,7 +69,8 @@ class Along:
             tap, block = self._cut(tile)
             channel = linear(block, BLOCK, line)
         # Of added channels the weight has no row.
-        has = below(channel, sizes.sources) if sizes.sources < sizes.depth else None
+        rows = sizes.sources * sizes.merged_groups
+        has = below(channel, rows) if rows < sizes.depth else None
         return tap, channel, both(exists, has)
 
     def _cut(self, tile: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -143,7 +144,8 @@ class Source:
                 for axis in self.left
             ]
             size = _size(both(exists, *tests), self.whole[number_])
-            ptx.copy_piece(at, behind * ptx.LINE, address, shift, size)
+            few = sizes.depth < LINE_CHANNELS
+            ptx.copy_piece(at, behind * ptx.LINE, address, shift, size, few)
 
 
 class ResultRows:
@@ -163,12 +165,13 @@ class ResultRows:
         sizes, steps = self.sizes, self.sizes.weights
         tap, channel, exists = self.along.pieces(tile)
         found, _ = self.along.taps.at(tap)
+        own, channel = _of_group(channel, sizes.sources, sizes)
         address = _moved(self.base, linear(found, steps.tap, channel))
         for behind in range(0, sizes.tile_n, sizes.lines_at_once):
-            has = None
-            if sizes.results % sizes.tile_n:
-                has = below(linear(self.first, 1, behind), sizes.results)
-            size = _size(both(exists, has))
+            row = linear(self.first, 1, behind)
+            has = below(row, sizes.columns) if sizes.columns % sizes.tile_n else None
+            of_row, _ = _of_group(row, sizes.results, sizes)
+            size = _size(both(exists, has, _same(own, of_row)))
             shift = behind * steps.result * BYTES
             ptx.copy_piece(at, behind * ptx.LINE, address, shift, size)
 
@@ -183,25 +186,45 @@ class SourceRows:
         self.along, self.sizes, self.line = along, along.sizes, line
         sizes, steps = self.sizes, self.sizes.weights
         channel = linear(along.piece, ELEMENTS, column)
-        self.base = _moved(pointer(memory), linear(group, steps.group, channel))
-        self.has = [
-            below(linear(channel, 1, block), sizes.results)
-            if sizes.results % sizes.tile_n
-            else None
-            for block in range(0, sizes.tile_n, BLOCK)
-        ]
+        self.base = _moved(pointer(memory), linear(group, steps.group))
+        self.blocks = []
+        for block in range(0, sizes.tile_n, BLOCK):
+            at = linear(channel, 1, block)
+            has = below(at, sizes.columns) if sizes.columns % sizes.tile_n else None
+            self.blocks.append((has, *_of_group(at, sizes.results, sizes)))
 
     def tile(self, tile: ir.Value, at: ir.Value) -> None:
         """Start the copies of a tile to the thread's place in LDS and those behind it."""
         sizes, steps = self.sizes, self.sizes.weights
         for behind in range(0, sizes.tile_k, sizes.lines_at_once):
-            tap, channel, exists = self.along.channels(tile, linear(self.line, 1, behind))
+            tap, row, exists = self.along.channels(tile, linear(self.line, 1, behind))
             found, _ = self.along.taps.at(tap)
-            delta = linear(found, steps.tap, linear(channel, steps.source))
-            address = _moved(self.base, delta)
-            for block, has in enumerate(self.has):
+            delta = linear(found, steps.tap, linear(row, steps.source))
+            of_row, _ = _of_group(row, sizes.sources, sizes)
+            address = None
+            for block, (has, own, channel) in enumerate(self.blocks):
+                if address is None or own is not None:
+                    address = _moved(self.base, linear(channel, 1, delta))
+                ahead = block * ptx.LINE if own is None else 0
                 shift = block * sizes.block_bytes + behind * ptx.LINE
-                ptx.copy_piece(at, shift, address, block * ptx.LINE, _size(both(exists, has)))
+                size = _size(both(exists, has, _same(own, of_row)))
+                ptx.copy_piece(at, shift, address, ahead, size)
+
+
+def _of_group(
+    channel: ir.Value, channels: int, sizes: PixelSizes
+) -> tuple[ir.Value | None, ir.Value]:
+    """Of merged groups the one that a channel is of, and its number there."""
+    if sizes.merged_groups == 1:
+        return None, channel
+    group, channel = cut(channel, [sizes.merged_groups, channels])
+    return group, channel
+
+
+def _same(a: ir.Value | None, b: ir.Value | None) -> ir.Value | None:
+    if a is None or b is None:
+        return None
+    return arith.CmpIOp(arith.CmpIPredicate.eq, a, b).result
 
 
 def is_plain(slide: Slide) -> bool:

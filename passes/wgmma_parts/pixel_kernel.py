@@ -42,7 +42,7 @@ class PixelKernel:
     def __init__(self, sizes: PixelSizes) -> None:
         self.sizes = sizes
         self.row_tiles = -(-math.prod(sizes.units) // sizes.tile_m)
-        self.column_tiles = -(-sizes.results // sizes.tile_n)
+        self.column_tiles = -(-sizes.columns // sizes.tile_n)
 
     def result(
         self,
@@ -67,7 +67,7 @@ class PixelKernel:
         return (
             self.row_tiles * self.column_tiles,
             math.prod(sizes.phases),
-            sizes.split_k * sizes.groups,
+            sizes.split_k * sizes.groups // sizes.merged_groups,
         )
 
     def _write(self, memory: Sequence[ir.Value], line: Line) -> None:
@@ -75,8 +75,9 @@ class PixelKernel:
         thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
         x, y, z = (in_32_bits(workgroup_id(axis)) for axis in range(3))
         row_tile, column_tile = cut(x, [self.row_tiles, self.column_tiles])
-        phase = cut(y, sizes.phases)
-        part, group = cut(z, [sizes.split_k, sizes.groups])
+        # Phases with more taps come last, as a rule, and take longest: these workgroups start first.
+        phase = cut(linear(y, -1, math.prod(sizes.phases) - 1), sizes.phases)
+        part, group = cut(z, [sizes.split_k, sizes.groups // sizes.merged_groups])
         row, column = linear(row_tile, sizes.tile_m), linear(column_tile, sizes.tile_n)
         own = arith.DivUIOp(thread, number(PIECES)).result
         piece = arith.AndIOp(thread, number(PIECES - 1)).result
@@ -113,11 +114,11 @@ class PixelKernel:
         def at(behind: ir.Value, across: ir.Value) -> tuple[ir.Value, ir.Value | None]:
             found, exists = self._pixel(arith.AddIOp(row, behind).result, phase)
             has = None
-            if sizes.results % sizes.tile_n:
-                has = below(arith.AddIOp(column, across).result, sizes.results)
+            if sizes.columns % sizes.tile_n:
+                has = below(arith.AddIOp(column, across).result, sizes.columns)
             return arith.AddIOp(linear(start, 1, across), found).result, both(exists, has)
 
-        width = math.gcd(widest(line.element), sizes.results)
+        width = math.gcd(widest(line.element), sizes.columns)
         return Store(tiles=sizes, thread=thread, width=width, place=at, line=line)
 
     @property
@@ -151,8 +152,7 @@ class PixelKernel:
         total = math.prod(sizes.units)
         exists = below(row, total) if total % sizes.tile_m else None
         if max(sizes.phases) == 1:
-            if sizes.batch == 1 or lies.image == lies.axes[0] * sizes.slides[0].outs:
-                return linear(row, lies.axes[-1]), exists
+            return linear(row, lies.axes[-1]), exists
         image, *units = cut(row, sizes.units)
         at, tests = linear(image, lies.image), [exists]
         for unit, own, slide, step in zip(units, phase, sizes.slides, lies.axes, strict=True):

@@ -33,7 +33,8 @@ class PixelSizes(Tiles):
     and in the result. `groups_outside` tells that groups lie outside of images. `weight_steps` has
     the distance in memory, in elements, between weights of adjacent groups, result channels, taps
     and source channels. The others are sizes of the spatial dimensions of the convolution in
-    `direction`, outermost first.
+    `direction`, outermost first. `merged_groups` adjacent groups are one to the products: weights
+    from one to another are zeros in LDS.
     """
 
     direction: str
@@ -49,6 +50,7 @@ class PixelSizes(Tiles):
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
     pad: tuple[int, ...]
+    merged_groups: int = 1
 
     def check(self) -> None:
         """UnsupportedStrategy where no kernel has such tiles."""
@@ -58,6 +60,13 @@ class PixelSizes(Tiles):
             "rows and columns are what the threads copy at once, or a multiple": self.tile_m
             % self.lines_at_once
             or self.tile_n % self.lines_at_once,
+            "merged groups are adjacent and whole pieces": self.merged_groups > 1
+            and (
+                self.groups_outside
+                or self.groups % self.merged_groups
+                or self.sources % ELEMENTS
+                or self.results % ELEMENTS
+            ),
         }
         for rule, broken in rules.items():
             if broken:
@@ -91,19 +100,25 @@ class PixelSizes(Tiles):
     def weights(self) -> WeightSteps:
         """The steps of the weight, its adjacent channels in whole pieces."""
         own = self.weight_channels
-        wide = (step // own * rounded_up(own) for step in self.weight_steps)
+        wide = WeightSteps(*(step // own * rounded_up(own) for step in self.weight_steps))
         adjacent = "source" if self.direction == "fwd" else "result"
-        return WeightSteps(*wide)._replace(**{adjacent: 1})
+        return wide._replace(**{adjacent: 1, "group": wide.group * self.merged_groups})
+
+    @property
+    def columns(self) -> int:
+        """Result channels that are columns of one GEMM."""
+        return self.results * self.merged_groups
 
     @property
     def depth(self) -> int:
-        """Source channels of a group, in whole pieces."""
-        return rounded_up(self.sources)
+        """Source channels that a GEMM sums up at each tap, in whole pieces."""
+        return rounded_up(self.sources * self.merged_groups)
 
     @property
     def source_lies(self) -> Steps:
         """Where the source's elements lie, its channels in whole pieces."""
-        return self._steps([slide.size for slide in self.slides], self.depth)
+        whole = rounded_up(self.sources)
+        return self._steps([slide.size for slide in self.slides], whole)
 
     @property
     def result_lies(self) -> Steps:
@@ -114,7 +129,8 @@ class PixelSizes(Tiles):
         pixel = channels if self.groups_outside else channels * self.groups
         axes = tuple(pixel * math.prod(extents[at + 1 :]) for at in range(len(extents)))
         image = pixel * math.prod(extents)
-        return Steps(image * self.batch if self.groups_outside else channels, image, axes)
+        group = image * self.batch if self.groups_outside else channels * self.merged_groups
+        return Steps(group, image, axes)
 
     @property
     def phases(self) -> tuple[int, ...]:

@@ -39,12 +39,21 @@ def _asm(
     return made.results[0] if result else None
 
 
-def copy_piece(lds: ir.Value, lds_shift: int, memory: ir.Value, shift: int, size: ir.Value) -> None:
+def copy_piece(
+    lds: ir.Value,
+    lds_shift: int,
+    memory: ir.Value,
+    shift: int,
+    size: ir.Value,
+    is_scattered: bool = False,
+) -> None:
     """Copy 16 bytes to LDS, `size` of them from memory and zeros behind; it goes on by itself.
 
-    Addresses are an i32 of LDS and an i64 of memory, each with a constant to add.
+    Addresses are an i32 of LDS and an i64 of memory, each with a constant to add. Pieces that are
+    scattered, and read again by another thread, go by way of the unit's own cache.
     """
-    text = f"cp.async.cg.shared.global [$0+{lds_shift}], [$1+{shift}], {PIECE}, $2;"
+    cache = "ca" if is_scattered else "cg"
+    text = f"cp.async.{cache}.shared.global [$0+{lds_shift}], [$1+{shift}], {PIECE}, $2;"
     _asm(text, f"r,l,r,{MEMORY}", [lds, memory, size])
 
 

@@ -452,17 +452,6 @@ class WarpGroups:
         ((128, 64, 64), (2, 1), 4),
         ((64, 64, 64), (1, 1), 4),
     )
-    # The same of forward passes and data gradients: pixels, channels, gemm_k.
-    pixel_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
-        ((128, 256, 64), (2, 1), 4),
-        ((256, 128, 64), (2, 1), 4),
-        ((128, 128, 64), (2, 1), 3),
-        ((64, 256, 64), (1, 2), 4),
-        ((256, 64, 64), (2, 1), 4),
-        ((64, 128, 64), (1, 1), 4),
-        ((128, 64, 64), (2, 1), 4),
-        ((64, 64, 64), (1, 1), 4),
-    )
     # Rounds of workgroups that parts may make, and the fewest iterations of a part.
     tried_rounds_times: tuple[float, ...] = (0.5, 1, 2, 3)
     least_iterations: int = 4
@@ -493,6 +482,53 @@ class WarpGroups:
     # Of the kernel that adds parts: its start, and bytes that the chip moves in a cycle.
     sum_launch_cycles: float = 2115
     sum_cycle_bytes: float = 3940
+    # How much longer it takes where threads have a tap each: columns of joined taps.
+    joined_times: float = 1.3
+    # Of a kernel that rounds channels up.
+    copy_launch_cycles: float = 2000
+    copy_cycle_bytes: float = 2300
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelWarpGroups:
+    """Tiles of wave groups for forward passes and data gradients, and how long kernels take."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="kernels of some layers, f16, on an H200 (`tools/fit/warp_group_times.csv`)",
+        tool=WARP_GROUP_TIMES,
+    )
+
+    # (pixels, channels, gemm_k), the wave groups along both, and the stages of LDS.
+    tried_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
+        ((128, 256, 64), (2, 1), 4),
+        ((256, 128, 64), (2, 1), 4),
+        ((128, 128, 64), (2, 1), 3),
+        ((128, 128, 64), (2, 1), 5),
+        ((64, 256, 64), (1, 2), 4),
+        ((256, 64, 64), (2, 1), 4),
+        ((64, 128, 64), (1, 1), 3),
+        ((64, 128, 64), (1, 1), 4),
+        ((128, 64, 64), (2, 1), 4),
+        ((64, 64, 64), (1, 1), 4),
+    )
+    # Split-K factors, which are tried where one part has fewer than so many workgroups a unit.
+    tried_parts: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    few_workgroups: int = 2
+    # Cycles as in `WarpGroups`.
+    launch_cycles: float = 2500
+    other_cycles: float = 1200
+    plain_iteration_cycles: float = 400
+    window_iteration_cycles: float = 560
+    window_times: float = 1.15
+    lds_cycle_bytes: float = 150
+    cycle_products: float = 2216
+    store_cycle_bytes: float = 20
+    # How much longer an iteration takes where threads have a tap each.
+    flat_times: float = 1.4
+    memory_share: float = 0.8
+    sum_launch_cycles: float = 2100
+    sum_cycle_bytes: float = 4000
 
 
 LOOP = LoopInstructions()
@@ -515,6 +551,7 @@ PIXELS_SLACK = PixelSlack()
 PIXELS_SEARCH = PixelSearch()
 PHASE_TABLES = PhaseTables()
 WARP_GROUPS = WarpGroups()
+PIXEL_WARP_GROUPS = PixelWarpGroups()
 
 GROUPS = (
     LOOP,
@@ -537,4 +574,5 @@ GROUPS = (
     PIXELS_SEARCH,
     PHASE_TABLES,
     WARP_GROUPS,
+    PIXEL_WARP_GROUPS,
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    BLOCK,
     PIECE,
     SUM_THREADS,
     column_tiles,
@@ -60,24 +61,41 @@ def misfit(problem: ConvProblem, target: Target) -> str:
     return next((rule for rule, holds in rules.items() if not holds), "")
 
 
+def merges(problem: ConvProblem) -> list[int]:
+    """How many groups may be one to the products: as many as are adjacent and have a block of
+    channels together, and one where that is too few to be copied in whole pieces."""
+    row = problem.layout_row.grouped
+    most = BLOCK // max(problem.k, problem.c)
+    found = {1}
+    if (row.input, row.output) == ("N*GC", "N*GK"):
+        found |= {
+            count
+            for count in range(2, most + 1)
+            if problem.g % count == 0
+            and problem.k * count % PIECE == problem.c * count % PIECE == 0
+        }
+    return sorted({1, max(found)})
+
+
 def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
     """The tiles of the table that are no more than one instruction larger than the problem."""
     (dtype,) = set(problem.operand_dtypes)
-    for (m, n, k), groups, stages in WARP_GROUPS.tried_tiles:
-        if m - 64 >= problem.k or n - 64 >= columns_of(problem):
-            continue
-        yield WarpGroupTiling(
-            workgroup=(m, n, k),
-            warp_groups=groups,
-            stages=stages,
-            mma=f"WGMMA_F32_64x{n // groups[1]}x16_{dtype.upper()}",
-        )
+    for merged in merges(problem):
+        for (m, n, k), groups, stages in WARP_GROUPS.tried_tiles:
+            if m - 64 >= problem.k * merged or n - 64 >= columns_of(problem, merged):
+                continue
+            yield WarpGroupTiling(
+                workgroup=(m, n, k),
+                warp_groups=groups,
+                stages=stages,
+                mma=f"WGMMA_F32_64x{n // groups[1]}x16_{dtype.upper()}",
+                merged_groups=merged,
+            )
 
 
 def _fits_grid(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
     """Whether numbers of workgroups and of partial sums are within their bits."""
-    _, n, _ = tiling.workgroup
-    across = column_tiles(problem, n)
+    across = column_tiles(problem, tiling.workgroup[1], tiling.merged_groups)
     parts = split_k * math.prod(problem.weight_shape)
     return (
         max(across, split_k * problem.g) <= MOST_WORKGROUPS
@@ -148,6 +166,7 @@ def passes(problem: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, .
             split_k=one.split_k,
             sum_threads=SUM_THREADS,
             sum_slices=sum_slices(problem, target, one.split_k),
+            merged_groups=tiling.merged_groups,
         ),
     )
 
@@ -166,7 +185,8 @@ def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
     roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
     if one.split_k > 1:
         roles["reduction"] = info(SUM_THREADS)
-    if problem.k % PIECE or problem.c % PIECE:
+    is_merged = _tiling(one).merged_groups > 1
+    if not is_merged and (problem.k % PIECE or problem.c % PIECE):
         roles[PADDED_ROLE] = info(PAD_THREADS)
     return Schedule(roles=roles)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.weight_steps import channels, weight_steps
-from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
+from conv_compiler.strategies.gpu.cost_constants import PIXEL_WARP_GROUPS, WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
@@ -22,7 +22,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm import (
     PADDED_ROLE,
     WARP_GROUP,
 )
-from conv_compiler.strategies.gpu.wgmma_gemm_cost import PIECE, SUM_THREADS
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import BLOCK, PIECE, SUM_THREADS
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from conv_compiler.passes import Pass
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
-
-SPLITS = (1, 2, 3, 4, 6, 8)
 
 
 def misfit(wgrad: ConvProblem, target: Target) -> str:
@@ -57,18 +55,30 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     return next((rule for rule, holds in rules.items() if not holds), "")
 
 
-def tilings(problem: ConvProblem) -> Iterator[WarpGroupTiling]:
+def merges(problem: ConvProblem) -> list[int]:
+    """How many groups may be one to the products: one, and as many adjacent ones as have a block of
+    channels together."""
+    row = problem.layout_row.grouped
+    if row.input != "N*GC" or row.weight != "GK*C" or problem.k % PIECE or problem.c % PIECE:
+        return [1]
+    most = BLOCK // max(problem.k, problem.c)
+    return sorted({1, max([1, *(x for x in range(2, most + 1) if problem.g % x == 0)])})
+
+
+def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
     """The tiles of the table that are no more than one instruction larger than the problem."""
     _, results = channels(problem)
-    for (m, n, k), groups, stages in WARP_GROUPS.pixel_tiles:
-        if n - 64 >= results:
-            continue
-        yield WarpGroupTiling(
-            workgroup=(m, n, k),
-            warp_groups=groups,
-            stages=stages,
-            mma=f"WGMMA_F32_64x{n // groups[1]}x16_{problem.dtype.upper()}",
-        )
+    for merged in merges(problem):
+        for (m, n, k), groups, stages in PIXEL_WARP_GROUPS.tried_tiles:
+            if n - 64 >= results * merged:
+                continue
+            yield WarpGroupTiling(
+                workgroup=(m, n, k),
+                warp_groups=groups,
+                stages=stages,
+                mma=f"WGMMA_F32_64x{n // groups[1]}x16_{problem.dtype.upper()}",
+                merged_groups=merged,
+            )
 
 
 def _fits(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
@@ -95,8 +105,8 @@ def filled_parts(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) ->
 def splits(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> list[int]:
     """Split-K factors worth trying: several where one leaves units without work."""
     found = {1}
-    if workgroups(problem, tiling) < 2 * target.compute_units:
-        found |= {filled_parts(problem, tiling, parts) for parts in SPLITS}
+    if workgroups(problem, tiling) < PIXEL_WARP_GROUPS.few_workgroups * target.compute_units:
+        found |= {filled_parts(problem, tiling, parts) for parts in PIXEL_WARP_GROUPS.tried_parts}
     return sorted(one for one in found if _fits(problem, tiling, one))
 
 
@@ -108,7 +118,7 @@ def candidates(
         return ()
     assert isinstance(wgrad, EquivalentWgrad)
     problem, found = wgrad.of, []
-    for tiling in tilings(problem):
+    for tiling in tilings(problem, target):
         if tile not in ((), tiling.workgroup):
             continue
         several = splits(problem, target, tiling)
@@ -159,6 +169,7 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
             stride=problem.stride,
             dilation=problem.dilation,
             pad=problem.pad_low,
+            merged_groups=tiling.merged_groups,
         ),
     )
 

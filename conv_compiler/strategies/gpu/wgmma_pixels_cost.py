@@ -8,13 +8,19 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from conv_compiler.problem.slides import slides, spaced
+from conv_compiler.problem.slides import Slide, slides, spaced
 from conv_compiler.problem.weight_steps import channels
-from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
+from conv_compiler.strategies.gpu.cost_constants import PIXEL_WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    BLOCK,
+    BYTES,
+    DEPTH,
     FLOAT,
     GIGA,
+    ROWS,
+    copied_seconds,
     resident,
+    whole_channels,
 )
 
 if TYPE_CHECKING:
@@ -24,49 +30,106 @@ if TYPE_CHECKING:
 
 
 class Shape(NamedTuple):
-    """A problem as its kernel sees it: rows of a phase, and the gemm_k of each phase."""
+    """A problem as its kernel sees it: rows of a phase, taps of each phase, channels that a tap
+    sums up, columns, groups, and whether the source is read as it lies, once."""
 
     rows: int
-    depths: tuple[int, ...]
+    taps: tuple[int, ...]
+    depth: int
+    columns: int
+    groups: int
+    is_plain: bool
+
+    def k_tiles(self, k: int) -> tuple[int, ...]:
+        """Tiles of gemm_k of each phase."""
+        return tuple(-(-taps * self.depth // k) for taps in self.taps)
 
 
-@lru_cache(maxsize=1024)
-def shape_of(problem: ConvProblem) -> Shape:
+@lru_cache(maxsize=4096)
+def shape_of(problem: ConvProblem, merged: int = 1) -> Shape:
     """The shape of a forward pass or data gradient."""
     axes = slides(spaced(problem), problem.direction)
-    sources, _ = channels(problem)
+    sources, results = channels(problem)
     taps = itertools.product(*([len(reads) for reads in axis.window] for axis in axes))
-    units = math.prod(axis.units for axis in axes)
-    return Shape(problem.n * units, tuple(math.prod(one) * sources for one in taps))
+    return Shape(
+        rows=problem.n * math.prod(axis.units for axis in axes),
+        taps=tuple(map(math.prod, taps)),
+        depth=whole_channels(sources * merged),
+        columns=results * merged,
+        groups=problem.g // merged,
+        is_plain=all(map(_is_plain, axes)),
+    )
+
+
+def _is_plain(axis: Slide) -> bool:
+    return axis.phases == axis.step == len(axis.window[0]) == 1 and axis.size == axis.outs
 
 
 def workgroups(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
     """Those of one part."""
-    m, n, _ = tiling.workgroup
-    shape, (_, results) = shape_of(problem), channels(problem)
-    return -(-shape.rows // m) * -(-results // n) * len(shape.depths) * problem.g
+    (m, n, _), shape = tiling.workgroup, shape_of(problem, tiling.merged_groups)
+    tiles = -(-shape.rows // m) * -(-shape.columns // n)
+    return tiles * len(shape.taps) * shape.groups
 
 
 def k_tiles(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
     """Tiles of gemm_k of the phase that has most."""
-    return -(-max(shape_of(problem).depths) // tiling.workgroup[2])
+    return max(shape_of(problem, tiling.merged_groups).k_tiles(tiling.workgroup[2]))
 
 
 def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int) -> float:
-    """Seconds."""
-    chip = target.clock_ghz * GIGA
-    m, n, k = tiling.workgroup
+    """Seconds of the matrix kernel, of the kernel that adds parts where there are several, and of
+    those that round channels up."""
+    added = sum_seconds(problem, target, split_k) if split_k > 1 else 0.0
+    sources, _ = channels(problem)
+    shapes = problem.operand_shapes
+    copied = sum(
+        copied_seconds(math.prod(shape), own, target)
+        for shape, own in zip(shapes, (sources, problem.c), strict=True)
+        if tiling.merged_groups == 1
+    )
+    return kernel_seconds(problem, target, tiling, split_k) + added + copied
+
+
+def kernel_seconds(
+    problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int
+) -> float:
+    """Seconds of the matrix kernel, its launch among them."""
+    chip, table = target.clock_ghz * GIGA, PIXEL_WARP_GROUPS
+    shape = shape_of(problem, tiling.merged_groups)
+    (m, n, k), several = tiling.workgroup, shape.k_tiles(tiling.workgroup[2])
+    count = -(-several[0] // split_k) if len(several) == 1 else tiling.stages
+    is_narrow = split_k == 1 and problem.result_type.bytes == BYTES
+    most = resident(target, tiling, min(count, tiling.stages), is_narrow)
     grid = workgroups(problem, tiling) * split_k
-    together = resident(target, tiling)
-    iterations = sum(-(-one // k) for one in shape_of(problem).depths) / len(
-        shape_of(problem).depths
-    )
-    iterations /= split_k
-    busy = m * n * k / WARP_GROUPS.cycle_products
-    rounds = max(1, grid / target.compute_units / together)
-    cycles = rounds * (
-        580
-        + iterations * max(together * busy, 450)
-        + together * m * n * FLOAT / WARP_GROUPS.store_cycle_bytes
-    )
-    return (2000 + cycles) / chip + (2e-6 if split_k > 1 else 0)
+    rounds, rest = divmod(-(-grid // target.compute_units), most)
+    iterations = sum(-(-one // split_k) for one in several) / len(several)
+    width = BYTES if is_narrow else FLOAT
+
+    def cycles(together: int) -> float:
+        """Of so many workgroups that share a unit, from their start to their end."""
+        columns = n // tiling.warp_groups[1]
+        instructions = m * n // (ROWS * columns) * k // DEPTH
+        lds = instructions * (ROWS + columns) * DEPTH * BYTES + (m + n) * k * BYTES
+        busy = max(lds / table.lds_cycle_bytes, m * n * k / table.cycle_products)
+        least = table.plain_iteration_cycles
+        if not shape.is_plain:
+            busy, least = busy * table.window_times, table.window_iteration_cycles
+        if shape.depth % BLOCK:
+            busy, least = busy * table.flat_times, least * table.flat_times
+        stored = m * n * width / table.store_cycle_bytes
+        return table.other_cycles + iterations * max(least, together * busy) + together * stored
+
+    total = rounds * cycles(most) + (cycles(rest) if rest else 0.0)
+    bytes_ = sum(map(math.prod, problem.operand_shapes)) * BYTES
+    bytes_ += math.prod(problem.result_shape) * width * split_k
+    seconds = max(total / chip, bytes_ / (table.memory_share * target.memory_gb_per_s * GIGA))
+    return table.launch_cycles / chip + seconds
+
+
+def sum_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:
+    """Seconds of the kernel that adds parts, its launch among them."""
+    table = PIXEL_WARP_GROUPS
+    moved = math.prod(problem.result_shape) * (split_k * FLOAT + problem.result_type.bytes)
+    cycles = table.sum_launch_cycles + moved / table.sum_cycle_bytes
+    return cycles / (target.clock_ghz * GIGA)

@@ -19,10 +19,10 @@
 // CHECK:           vector.load {{.*}} memref<152064xf32>, vector<4xf32>
 // CHECK:           vector.store {{.*}} memref<76032xbf16>
 
-// 2 tiles of 72 rows, 1 of 88 columns for each of 6 taps, 2 parts of 2 groups.
+// 2 tiles of 72 rows, 5 of 88 columns of 6 taps, 2 parts of 2 groups.
 // CHECK:       hal.executable.source private @wgmma_gemm
 // CHECK-DAG:     %[[X:.+]] = arith.constant 2 : index
-// CHECK-DAG:     %[[Y:.+]] = arith.constant 6 : index
+// CHECK-DAG:     %[[Y:.+]] = arith.constant 5 : index
 // CHECK-DAG:     %[[Z:.+]] = arith.constant 4 : index
 // CHECK:         hal.return %[[X]], %[[Y]], %[[Z]]
 // CHECK:         func.func @wgmma_gemm() attributes {conv_compiler.role = "contraction"}
