@@ -16,10 +16,10 @@ After, kernels written down to their addresses. The first stores P[s, weight's a
 Channels that are no multiple of eight are rounded up by a kernel in front, which copies an operand.
 
 A tile is `tile_k` pixels of the output gradient (`tile_m` channels) and of the image, shifted by
-the workgroup's tap (`tile_n` channels). Where channels do not come in 64 the columns of a tile are
-those of several taps, and each thread has the tap of its own piece. Both have channels side by side in memory and in LDS, and
+the workgroup's tap (`tile_n` channels). Both have channels side by side in memory and in LDS, and
 the instructions take them so: nothing is transposed. A stage is written again two tiles later, so
-one barrier a tile is enough.
+one barrier a tile is enough. Where channels do not come in 64 the columns of a tile are those of
+several taps, and each thread has the tap of its own piece.
 
 The second kernel adds the parts in a fixed order. An epilogue that only rounds is part of it. With
 a single part it is part of the first kernel, which is then alone. Any other epilogue is left to the

@@ -41,7 +41,7 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         kernel = PixelKernel(step)
         grid, elements = kernel.grid, kernel.elements
         tiles = step.k_tiles([0, 0, 0]) if max(step.phases) == 1 else step.stages * one.split_k
-        width = step.results
+        width = step.gemm_n
     else:
         (m, n, _), problem = one.tile, wgrad
         merged = one.tiling.merged_groups

@@ -169,7 +169,7 @@ class ResultRows:
         address = _moved(self.base, linear(found, steps.tap, channel))
         for behind in range(0, sizes.tile_n, sizes.lines_at_once):
             row = linear(self.first, 1, behind)
-            has = below(row, sizes.columns) if sizes.columns % sizes.tile_n else None
+            has = below(row, sizes.gemm_n) if sizes.gemm_n % sizes.tile_n else None
             of_row, _ = _of_group(row, sizes.results, sizes)
             size = _size(both(exists, has, _same(own, of_row)))
             shift = behind * steps.result * BYTES
@@ -190,7 +190,7 @@ class SourceRows:
         self.blocks = []
         for block in range(0, sizes.tile_n, BLOCK):
             at = linear(channel, 1, block)
-            has = below(at, sizes.columns) if sizes.columns % sizes.tile_n else None
+            has = below(at, sizes.gemm_n) if sizes.gemm_n % sizes.tile_n else None
             self.blocks.append((has, *_of_group(at, sizes.results, sizes)))
 
     def tile(self, tile: ir.Value, at: ir.Value) -> None:

@@ -42,7 +42,7 @@ class PixelKernel:
     def __init__(self, sizes: PixelSizes) -> None:
         self.sizes = sizes
         self.row_tiles = -(-math.prod(sizes.units) // sizes.tile_m)
-        self.column_tiles = -(-sizes.columns // sizes.tile_n)
+        self.column_tiles = -(-sizes.gemm_n // sizes.tile_n)
 
     def result(
         self,
@@ -75,7 +75,7 @@ class PixelKernel:
         thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
         x, y, z = (in_32_bits(workgroup_id(axis)) for axis in range(3))
         row_tile, column_tile = cut(x, [self.row_tiles, self.column_tiles])
-        # Phases with more taps come last, as a rule, and take longest: these workgroups start first.
+        # Phases with more taps are the last, as a rule, and take longest: they start first.
         phase = cut(linear(y, -1, math.prod(sizes.phases) - 1), sizes.phases)
         part, group = cut(z, [sizes.split_k, sizes.groups // sizes.merged_groups])
         row, column = linear(row_tile, sizes.tile_m), linear(column_tile, sizes.tile_n)
@@ -91,7 +91,8 @@ class PixelKernel:
         lds = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(buffer)).result
         place = linear(lds_place(thread), 1, lds)
         element = str(ir.MemRefType(memory[0].type).element_type)
-        products = Products(sizes, element, lds, thread, along_k=(True, forward))
+        of_group = (sizes.sources, sizes.results) if sizes.merged_groups > 1 else (0, 0)
+        products = Products(sizes, element, lds, thread, along_k=(True, forward), group=of_group)
 
         def copy(tile: ir.Value, stage: ir.Value) -> None:
             at = linear(stage, sizes.stage_bytes, place)
@@ -114,11 +115,11 @@ class PixelKernel:
         def at(behind: ir.Value, across: ir.Value) -> tuple[ir.Value, ir.Value | None]:
             found, exists = self._pixel(arith.AddIOp(row, behind).result, phase)
             has = None
-            if sizes.columns % sizes.tile_n:
-                has = below(arith.AddIOp(column, across).result, sizes.columns)
+            if sizes.gemm_n % sizes.tile_n:
+                has = below(arith.AddIOp(column, across).result, sizes.gemm_n)
             return arith.AddIOp(linear(start, 1, across), found).result, both(exists, has)
 
-        width = math.gcd(widest(line.element), sizes.columns)
+        width = math.gcd(widest(line.element), sizes.gemm_n)
         return Store(tiles=sizes, thread=thread, width=width, place=at, line=line)
 
     @property

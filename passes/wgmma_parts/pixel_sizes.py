@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.passes.wgmma_parts.ptx import DEPTH
 from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Tiles, rounded_up
 from conv_compiler.problem.slides import Slide, Spaced, slides
 from conv_compiler.problem.weight_steps import WeightSteps
@@ -33,8 +34,8 @@ class PixelSizes(Tiles):
     and in the result. `groups_outside` tells that groups lie outside of images. `weight_steps` has
     the distance in memory, in elements, between weights of adjacent groups, result channels, taps
     and source channels. The others are sizes of the spatial dimensions of the convolution in
-    `direction`, outermost first. `merged_groups` adjacent groups are one to the products: weights
-    from one to another are zeros in LDS.
+    `direction`, outermost first. `merged_groups` adjacent groups share tiles: each has its own
+    instructions, so that nothing of one is multiplied by anything of another.
     """
 
     direction: str
@@ -60,12 +61,16 @@ class PixelSizes(Tiles):
             "rows and columns are what the threads copy at once, or a multiple": self.tile_m
             % self.lines_at_once
             or self.tile_n % self.lines_at_once,
-            "merged groups are adjacent and whole pieces": self.merged_groups > 1
+            "merged groups are adjacent, and in a tile as whole instructions": self.merged_groups
+            > 1
             and (
                 self.groups_outside
                 or self.groups % self.merged_groups
-                or self.sources % ELEMENTS
+                or self.sources % DEPTH
                 or self.results % ELEMENTS
+                or self.depth != BLOCK
+                or self.gemm_n > BLOCK
+                or self.groups_n > 1
             ),
         }
         for rule, broken in rules.items():
@@ -105,7 +110,7 @@ class PixelSizes(Tiles):
         return wide._replace(**{adjacent: 1, "group": wide.group * self.merged_groups})
 
     @property
-    def columns(self) -> int:
+    def gemm_n(self) -> int:
         """Result channels that are columns of one GEMM."""
         return self.results * self.merged_groups
 

@@ -28,10 +28,13 @@ class Products:
         lds: ir.Value,
         thread: ir.Value,
         along_k: tuple[bool, bool] = (False, False),
+        group: tuple[int, int] = (0, 0),
     ) -> None:
         """`along_k` tells of A and of B whether a line of LDS is 64 of gemm_k, of one row or
-        column. Else it is 64 rows or columns, of one pixel of gemm_k."""
-        self.tiles, self.dtype, self.along_k = tiles, dtype, along_k
+        column. Else it is 64 rows or columns, of one pixel of gemm_k. `group` has the extents along
+        gemm_k and along the columns of each merged group, (0, 0) without such. Groups are not
+        multiplied with each other."""
+        self.tiles, self.dtype, self.along_k, self.group = tiles, dtype, along_k, group
         group = arith.DivUIOp(thread, number(WARP_GROUP)).result
         across = number(tiles.groups_n)
         self.row = linear(arith.DivUIOp(group, across).result, tiles.rows * ptx.ROWS)
@@ -68,14 +71,27 @@ class Products:
         steps = range(self.tiles.tile_k // ptx.DEPTH)
         a_step, b_step = (_step(is_along) for is_along in self.along_k)
         block = (ptx.ROWS * ptx.LINE if self.along_k[0] else self.tiles.block_bytes) // _UNIT
-        columns = [_plus(b, k * b_step) for k in steps]
-        pairs = [
-            [(_plus(a, row * block + k * a_step), columns[k]) for k in steps]
+        columns = [self._columns(k) for k in steps]
+        lies = [_plus(b, k * b_step + self._shift(columns[k][0])) for k in steps]
+        several = [
+            [ptx.Product(_plus(a, row * block + k * a_step), lies[k], *columns[k]) for k in steps]
             for row in range(self.tiles.rows)
         ]
         turned = (int(not self.along_k[0]), int(not self.along_k[1]))
         ptx.open_products()
-        return ptx.products(sums, pairs, self.tiles.columns, self.dtype, turned)
+        return ptx.products(sums, several, self.dtype, turned)
+
+    def _columns(self, step: int) -> tuple[int, int]:
+        """The first column that an instruction has, and how many."""
+        depth, width = self.group
+        if not depth:
+            return 0, self.tiles.columns
+        return step * ptx.DEPTH // depth * width, width
+
+    def _shift(self, column: int) -> int:
+        """From the first column of a wave group to another one of its first block, in units of a
+        descriptor."""
+        return column * (ptx.LINE if self.along_k[1] else _BYTES) // _UNIT
 
 
 def _step(is_along_k: bool) -> int:

@@ -45,7 +45,7 @@ def pitch(tiles: Tiles, is_narrow: bool) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """A workgroup's store: `width` adjacent columns of a row at a time, to their place by `line`."""
+    """A workgroup's store: `width` adjacent columns of a row at a time, by `line` to a place."""
 
     tiles: Tiles
     thread: ir.Value

@@ -7,6 +7,7 @@ numbers of each phase tell all of them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,7 +36,7 @@ class Evenly(NamedTuple):
         steps = {
             (b.tap - a.tap, b.offset - a.offset)
             for reads in slide.window
-            for a, b in zip(reads, reads[1:], strict=False)
+            for a, b in itertools.pairwise(reads)
         } or {(0, 0)}
         assert len(steps) == 1, longest
         ((tap_step, offset_step),) = steps

@@ -40,7 +40,8 @@ WARP_GROUP = 128  # threads
 # Operands and parts are counted in 32 bits, workgroups along y and z in 16.
 MOST_ELEMENTS, MOST_WORKGROUPS = 2**31, 2**16 - 1
 # Of the kernel that rounds channels up to whole pieces (`passes/wgmma_parts/padded_channels.py`).
-PADDED_ROLE, PAD_THREADS = "padded-channels", 256
+PADDED_ROLE = "padded-channels"
+PAD_THREADS = 256
 
 
 def misfit(problem: ConvProblem, target: Target) -> str:

@@ -22,7 +22,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm import (
     PADDED_ROLE,
     WARP_GROUP,
 )
-from conv_compiler.strategies.gpu.wgmma_gemm_cost import BLOCK, PIECE, SUM_THREADS
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import BLOCK, DEPTH, PIECE, SUM_THREADS
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
@@ -56,13 +56,18 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
 
 
 def merges(problem: ConvProblem) -> list[int]:
-    """How many groups may be one to the products: one, and as many adjacent ones as have a block of
-    channels together."""
-    row = problem.layout_row.grouped
-    if row.input != "N*GC" or row.weight != "GK*C" or problem.k % PIECE or problem.c % PIECE:
-        return [1]
-    most = BLOCK // max(problem.k, problem.c)
-    return sorted({1, max([1, *(x for x in range(2, most + 1) if problem.g % x == 0)])})
+    """How many groups may share tiles: one, and as many adjacent ones as have a block of source
+    channels, which each is some whole instructions of."""
+    row, (sources, results) = problem.layout_row.grouped, channels(problem)
+    several = BLOCK // sources
+    fits = (
+        (row.input, row.weight) == ("N*GC", "GK*C")
+        and sources % DEPTH == results % PIECE == problem.c % PIECE == 0
+        and several * sources == BLOCK
+        and several * results <= BLOCK
+        and problem.g % several == 0
+    )
+    return [1, several] if fits and several > 1 else [1]
 
 
 def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
@@ -70,7 +75,7 @@ def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
     _, results = channels(problem)
     for merged in merges(problem):
         for (m, n, k), groups, stages in PIXEL_WARP_GROUPS.tried_tiles:
-            if n - 64 >= results * merged:
+            if n - 64 >= results * merged or (merged > 1 and groups[1] > 1):
                 continue
             yield WarpGroupTiling(
                 workgroup=(m, n, k),
