@@ -41,7 +41,7 @@ BOTH = (
 )
 FITTED = {
     "WARP_GROUPS": (*BOTH, "memory_latency_cycles", "joined_times"),
-    "PIXEL_WARP_GROUPS": (*BOTH, "flat_times"),
+    "PIXEL_WARP_GROUPS": (*BOTH, "flat_times", "copy_latency_cycles", "apart_share"),
 }
 FACTORS = (0.8, 0.9, 0.96, 0.99, 1.01, 1.04, 1.1, 1.25)
 ROUNDS = 30

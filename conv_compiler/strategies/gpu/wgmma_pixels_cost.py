@@ -103,11 +103,15 @@ def kernel_seconds(
     most = resident(target, tiling, min(count, tiling.stages), is_narrow)
     grid = workgroups(problem, tiling) * split_k
     rounds, rest = divmod(-(-grid // target.compute_units), most)
-    iterations = sum(-(-one // split_k) for one in several) / len(several)
+    parts = [-(-one // split_k) for one in several]
     width = BYTES if is_narrow else FLOAT
 
-    def cycles(together: int) -> float:
-        """Of so many workgroups that share a unit, from their start to their end."""
+    def cycles(together: int, iterations: float) -> float:
+        """Of so many workgroups that share a unit, from their start to their end.
+
+        An iteration takes what LDS or the matrix unit need for all of them, or what one waits for:
+        its own instructions, or a tile that was asked for some iterations before.
+        """
         columns = n // tiling.warp_groups[1]
         instructions = m * n // (ROWS * columns) * k // DEPTH
         lds = instructions * (ROWS + columns) * DEPTH * BYTES + (m + n) * k * BYTES
@@ -117,14 +121,21 @@ def kernel_seconds(
             busy, least = busy * table.window_times, table.window_iteration_cycles
         if shape.depth % BLOCK:
             busy, least = busy * table.flat_times, least * table.flat_times
+        if iterations > tiling.stages:
+            ahead = tiling.stages - table.stages_behind_tiles
+            least = max(least, table.copy_latency_cycles / ahead)
         stored = m * n * width / table.store_cycle_bytes
         return table.other_cycles + iterations * max(least, together * busy) + together * stored
 
-    total = rounds * cycles(most) + (cycles(rest) if rest else 0.0)
+    mean = sum(parts) / len(parts)
+    total = rounds * cycles(most, mean) + (cycles(rest, mean) if rest else 0.0)
+    total = max(total, cycles(1, max(parts)))
     bytes_ = sum(map(math.prod, problem.operand_shapes)) * BYTES
     bytes_ += math.prod(problem.result_shape) * width * split_k
-    seconds = max(total / chip, bytes_ / (table.memory_share * target.memory_gb_per_s * GIGA))
-    return table.launch_cycles / chip + seconds
+    memory = bytes_ / (table.memory_share * target.memory_gb_per_s * GIGA)
+    # Workgroups that share a unit load while another one stores.
+    apart = table.apart_share * min(total / chip, memory) / most
+    return table.launch_cycles / chip + max(total / chip, memory) + apart
 
 
 def sum_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:
