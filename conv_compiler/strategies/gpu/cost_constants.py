@@ -129,6 +129,9 @@ class RankSlack:
     # for 8 on gfx1100.
     cdna_single_element_reads_share: float = 3.5
     single_element_reads_share: float = 0.75
+    # The same of matrix kernels of waves on a chip that has wave groups: 1.4 to 6.1 for 8 kernels
+    # on an H200 (docs/model.md).
+    beside_wave_groups_share: float = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -452,6 +455,10 @@ class WarpGroups:
         ((128, 64, 64), (2, 1), 4),
         ((64, 64, 64), (1, 1), 4),
     )
+    # Channels of a group below which other strategies are better, and below which none are merged:
+    # fewer were not measured.
+    least_channels: int = 3
+    least_merged_channels: int = 4
     # Rounds of workgroups that parts may make, and the fewest iterations of a part.
     tried_rounds_times: tuple[float, ...] = (0.5, 1, 2, 3)
     least_iterations: int = 4

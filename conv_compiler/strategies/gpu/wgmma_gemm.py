@@ -44,6 +44,11 @@ PADDED_ROLE = "padded-channels"
 PAD_THREADS = 256
 
 
+def few_channels() -> str:
+    """The rule for groups of few channels."""
+    return f"its groups have {WARP_GROUPS.least_channels} channels or more"
+
+
 def misfit(problem: ConvProblem, target: Target) -> str:
     """The rule that a problem breaks; empty where it fits."""
     row = problem.layout_row.grouped
@@ -57,6 +62,7 @@ def misfit(problem: ConvProblem, target: Target) -> str:
         and problem.direction == "bwd_weight",
         "channels lie last in its layouts": (row.input, row.output)
         in (("N*GC", "N*GK"), ("GN*C", "GN*K")),
+        few_channels(): min(problem.k, problem.c) >= WARP_GROUPS.least_channels,
         f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
@@ -68,7 +74,8 @@ def merges(problem: ConvProblem) -> list[int]:
     row = problem.layout_row.grouped
     most = BLOCK // max(problem.k, problem.c)
     found = {1}
-    if (row.input, row.output) == ("N*GC", "N*GK"):
+    is_wide = min(problem.k, problem.c) >= WARP_GROUPS.least_merged_channels
+    if is_wide and (row.input, row.output) == ("N*GC", "N*GK"):
         found |= {
             count
             for count in range(2, most + 1)

@@ -21,6 +21,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm import (
     PAD_THREADS,
     PADDED_ROLE,
     WARP_GROUP,
+    few_channels,
 )
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import BLOCK, DEPTH, PIECE, SUM_THREADS
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
@@ -50,6 +51,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         "channels lie last in its layouts": (row.input, row.output)
         in (("N*GC", "N*GK"), ("GN*C", "GN*K"))
         and row.weight.endswith("C"),
+        few_channels(): min(problem.k, problem.c) >= WARP_GROUPS.least_channels,
         f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")

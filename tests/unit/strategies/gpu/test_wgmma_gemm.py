@@ -50,6 +50,7 @@ MMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
         ({"direction": "fwd"}, "sm_90a", "it computes weight gradients"),
         ({"direction": "bwd_data"}, "sm_90a", "it computes weight gradients"),
         ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
+        ({"c": 2}, "sm_90a", "its groups have 3 channels or more"),
     ],
 )
 def test_it_says_where_it_does_not_fit(changes, chip, why):
@@ -100,8 +101,8 @@ def test_depthwise_problems_do_not_take_it():
 
 
 @given(
-    k=st.integers(1, 800),
-    c=st.integers(1, 800),
+    k=st.integers(3, 800),
+    c=st.integers(3, 800),
     g=st.integers(1, 5),
     n=st.integers(1, 40),
     image=st.integers(3, 60),

@@ -33,6 +33,7 @@ LAYER = ConvProblem(
         ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
         ({"layout": "NHWC_KCYX_NHWK"}, "sm_90a", "channels lie last in its layouts"),
         ({"input_op": "relu"}, "sm_90a", "its operands have no ops"),
+        ({"k": 2}, "sm_90a", "its groups have 3 channels or more"),
     ],
 )
 def test_it_says_where_it_does_not_fit(changes, chip, why):
