@@ -14,6 +14,11 @@
 // RUN:   --layout NHWGC_GKYXC_NHWGK > %t
 // RUN: %filecheck --input-file %t --check-prefix=DATA
 // RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_90a --strategy wgmma_pixels --tile 64x64x64 --direction fwd \
+// RUN:   -n 32 -g 32 -k 16 -c 16 --image 14x14 --filter 3x3 --pad 1 --layout NHWGC_GKYXC_NHWGK > %t
+// RUN: %filecheck --input-file %t --check-prefix=GROUPS
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
 
 // FWD:     .target sm_90a
 // FWD:     .visible .entry wgmma_pixels(
@@ -44,6 +49,12 @@
 // DATA-DAG: cvt.rn.bf16x2.f32
 // DATA-DAG: .visible .entry wgmma_pixels(
 // DATA-DAG: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 0, 1;
+
+// Four groups share a tile. Each has an instruction of its own, on its own columns.
+// GROUPS: wgmma.fence.sync.aligned;
+// GROUPS-COUNT-4: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// GROUPS-NOT: wgmma.mma_async
+// GROUPS: wgmma.commit_group.sync.aligned;
 
 // LOCAL-NOT: .local
 // LOCAL:     .visible .entry

@@ -83,7 +83,7 @@ def _step(problem, one):
         ({"tile_k": 32}, "a line of LDS is 64 of gemm_k"),
         ({"tile_m": 64}, "m is whole instructions of 64 rows a wave group"),
         ({"tile_n": 192}, "threads store whole rows"),
-        ({"merged_groups": 2}, "merged groups are adjacent and whole pieces"),
+        ({"merged_groups": 2}, "merged groups are adjacent, and in a tile as whole instructions"),
     ],
 )
 def test_a_tile_that_no_kernel_has_is_refused(changes, rule):
