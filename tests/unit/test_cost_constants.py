@@ -62,6 +62,7 @@ STRUCTURAL = {
         "MOST_WORKGROUPS": "what CUDA launches along y and z",
         "PAD_THREADS": "what `passes/wgmma_parts/padded_channels.py` writes",
     },
+    "gpu/wgmma_pixels.py": {"MOST_STEP": "what an instruction's constant holds"},
     "gpu/wgmma_gemm_cost.py": {
         **dict.fromkeys(("BYTES", "FLOAT", "GIGA"), "units"),
         **dict.fromkeys(

@@ -24,6 +24,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     predict,
     resident,
     sum_slices,
+    whole_elements,
     workgroups,
 )
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
@@ -49,10 +50,18 @@ def few_channels() -> str:
     return f"its groups have {WARP_GROUPS.least_channels} channels or more"
 
 
+def few_elements() -> str:
+    """The rule for large tensors."""
+    return f"its tensors, channels in whole pieces, have fewer than {MOST_ELEMENTS} elements"
+
+
 def misfit(problem: ConvProblem, target: Target) -> str:
     """The rule that a problem breaks; empty where it fits."""
     row = problem.layout_row.grouped
-    largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
+    largest = max(
+        whole_elements(problem.input_shape, problem.c),
+        whole_elements(problem.output_shape, problem.k),
+    )
     types = set(problem.operand_dtypes)
     rules = {
         "wave groups of its chip multiply its types": len(types) == 1
@@ -63,7 +72,7 @@ def misfit(problem: ConvProblem, target: Target) -> str:
         "channels lie last in its layouts": (row.input, row.output)
         in (("N*GC", "N*GK"), ("GN*C", "GN*K")),
         few_channels(): min(problem.k, problem.c) >= WARP_GROUPS.least_channels,
-        f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
+        few_elements(): largest < MOST_ELEMENTS,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
 

@@ -40,6 +40,11 @@ def whole_channels(channels: int) -> int:
     return -(-channels // PIECE) * PIECE
 
 
+def whole_elements(shape: tuple[int, ...], channels: int) -> int:
+    """Elements of a tensor whose channels are rounded up to whole pieces."""
+    return math.prod(shape) // channels * whole_channels(channels)
+
+
 def column_tiles(problem: ConvProblem, n: int, merged: int = 1) -> int:
     """Tiles of so many columns, of all taps."""
     columns = columns_of(problem, merged)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.weight_steps import channels, weight_steps
-from conv_compiler.strategies.gpu.cost_constants import PIXEL_WARP_GROUPS, WARP_GROUPS
+from conv_compiler.strategies.gpu.cost_constants import PHASE_TABLES, PIXEL_WARP_GROUPS, WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
@@ -22,8 +22,15 @@ from conv_compiler.strategies.gpu.wgmma_gemm import (
     PADDED_ROLE,
     WARP_GROUP,
     few_channels,
+    few_elements,
 )
-from conv_compiler.strategies.gpu.wgmma_gemm_cost import BLOCK, DEPTH, PIECE, SUM_THREADS
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    BLOCK,
+    DEPTH,
+    PIECE,
+    SUM_THREADS,
+    whole_elements,
+)
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
@@ -35,6 +42,9 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
+# Elements that an instruction's constant adds to an address, for the lines that a thread copies.
+MOST_STEP = 2**22
+
 
 def misfit(wgrad: ConvProblem, target: Target) -> str:
     """The rule that a problem breaks; empty where it fits."""
@@ -42,7 +52,13 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         return "it computes fwd and bwd_data"
     problem = wgrad.of
     row = problem.layout_row.grouped
-    largest = max(map(math.prod, (problem.input_shape, problem.output_shape, problem.weight_shape)))
+    largest = max(
+        whole_elements(problem.input_shape, problem.c),
+        whole_elements(problem.output_shape, problem.k),
+        whole_elements(problem.weight_shape, problem.c),
+    )
+    step = max(problem.g * problem.k, problem.c * max(problem.g, math.prod(problem.filter)))
+    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
         "wave groups of its chip multiply its types": problem.terms is None
         and set(problem.operand_dtypes) == {problem.dtype}
@@ -52,7 +68,11 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         in (("N*GC", "N*GK"), ("GN*C", "GN*K"))
         and row.weight.endswith("C"),
         few_channels(): min(problem.k, problem.c) >= WARP_GROUPS.least_channels,
-        f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
+        few_elements(): largest < MOST_ELEMENTS,
+        f"fewer than {MOST_STEP} elements lie between adjacent pixels, or weights of channels": step
+        < MOST_STEP,
+        f"its strides have {PHASE_TABLES.most_phase_pixels} phases at most": phases
+        <= PHASE_TABLES.most_phase_pixels,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
 

@@ -34,6 +34,13 @@ LAYER = ConvProblem(
         ({"layout": "NHWC_KCYX_NHWK"}, "sm_90a", "channels lie last in its layouts"),
         ({"input_op": "relu"}, "sm_90a", "its operands have no ops"),
         ({"k": 2}, "sm_90a", "its groups have 3 channels or more"),
+        ({"direction": "bwd_data", "stride": (9, 9)}, "sm_90a", "its strides have 64 phases"),
+        (
+            {"n": 1, "c": 1104, "image": (1400, 1400)},
+            "sm_90a",
+            "its tensors, channels in whole pieces, have fewer",
+        ),
+        ({"k": 3, "c": 2**19}, "sm_90a", "elements lie between adjacent pixels"),
     ],
 )
 def test_it_says_where_it_does_not_fit(changes, chip, why):
