@@ -46,6 +46,7 @@ PASSES = MappingProxyType(
         "split-reduction": ("split_reduction", "SplitReduction"),
         "sum-parts": ("sum_parts", "SumParts"),
         "wgmma-gemm": ("wgmma_gemm", "WgmmaGemm"),
+        "wgmma-pixels": ("wgmma_pixels", "WgmmaPixels"),
         "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )

@@ -7,68 +7,131 @@ IREE's runtime launches kernels one by one, and a call of it costs more than sma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.strategy import Strategy
-from conv_compiler.targets import Target
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import Strategy
+    from conv_compiler.targets import Target
 
 REPEATS = 20
 REPLAYS = 8
 Call = Callable[[], None]
 
 
-def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> dict[str, Any]:
-    """How both kernels of a strategy are launched: workgroups, threads and bytes of LDS."""
-    from conv_compiler.passes.wgmma_parts.reduction import Reduction
-    from conv_compiler.strategies.gpu.wgmma_gemm import passes
-    from conv_compiler.strategies.gpu.wgmma_gemm_cost import lds_bytes
+def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[str, Any]]:
+    """How the kernels of a strategy are launched, in order: workgroups, threads and bytes of LDS,
+    which tensors each reads, which it writes, and how many elements of how many bytes that has."""
+    from conv_compiler.passes.wgmma_parts.kernel import lds_floats
+    from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
+    from conv_compiler.passes.wgmma_parts.reduction import Reduction, quad
+    from conv_compiler.passes.wgmma_parts.sizes import ELEMENTS, rounded_up
+    from conv_compiler.passes.wgmma_pixels import WgmmaPixels
+    from conv_compiler.strategies.gpu.wgmma_gemm import PAD_THREADS
+    from conv_compiler.strategies.gpu.wgmma_gemm_cost import column_tiles, k_tiles
+    from conv_compiler.strategies.registry import find_strategy
 
-    (m, n, _), (step,) = one.tile, passes(wgrad, target, one)
-    across = Reduction(threads=step.sum_threads, slices=step.sum_slices).across
-    taps = math.prod(wgrad.filter)
+    (step,) = find_strategy(one.name).lower(wgrad, target, one).passes
+    if isinstance(step, WgmmaPixels):
+        first, second, problem = "source", "weight", wgrad.of  # type: ignore[attr-defined]
+        channels = step.sources, step.weight_channels
+        shapes = problem.operand_shapes
+        kernel = PixelKernel(step)
+        grid, elements = kernel.grid, kernel.elements
+        tiles = step.k_tiles([0, 0, 0]) if max(step.phases) == 1 else step.stages * one.split_k
+        width = step.gemm_n
+    else:
+        (m, n, _), problem = one.tile, wgrad
+        merged = one.tiling.merged_groups
+        first, second = "gradient", "image"
+        channels = (ELEMENTS, ELEMENTS) if merged > 1 else (wgrad.k, wgrad.c)
+        shapes = wgrad.output_shape, wgrad.input_shape
+        grid = (
+            -(-wgrad.k * merged // m),
+            column_tiles(wgrad, n, merged),
+            one.split_k * wgrad.g // merged,
+        )
+        elements, width = math.prod(wgrad.weight_shape), wgrad.c
+        tiles = k_tiles(wgrad, one.tiling)
+    found, read = [], [first, second]
+    for at, (own, shape) in enumerate(zip(channels, shapes, strict=True)):
+        if own % ELEMENTS:
+            count = math.prod(shape) // own * rounded_up(own)
+            threads = PAD_THREADS * ELEMENTS
+            found.append(
+                _kernel(f"wgmma_{read[at]}", [-(-count // threads), 1, 1], PAD_THREADS, 0,
+                        [read[at]], f"whole {read[at]}", count, 2)
+            )  # fmt: skip
+            read[at] = f"whole {read[at]}"
+    is_narrow = one.split_k == 1 and problem.result_type.bytes == 2 and width % 2 == 0
+    lds = 4 * lds_floats(step, -(-tiles // one.split_k), is_narrow)
+    parts = one.split_k > 1
+    bytes_ = 4 if parts else problem.result_type.bytes
+    name = "wgmma_pixels" if isinstance(step, WgmmaPixels) else "wgmma_gemm"
+    found.append(
+        _kernel(name, list(grid), step.threads, lds, read, "parts" if parts else "result",
+                elements * one.split_k, bytes_)
+    )  # fmt: skip
+    if parts:
+        across = Reduction(threads=step.sum_threads, slices=step.sum_slices).across * quad(elements)
+        slices = 4 * quad(elements) * step.sum_threads if step.sum_slices > 1 else 0
+        found.append(
+            _kernel("wgmma_sum", [-(-elements // across), 1, 1], step.sum_threads, slices,
+                    ["parts"], "result", elements, problem.result_type.bytes)
+        )  # fmt: skip
+    return found
+
+
+def _kernel(
+    name: str,
+    grid: list[int],
+    threads: int,
+    lds: int,
+    reads: list[str],
+    writes: str,
+    elements: int,
+    bytes_: int,
+) -> dict[str, Any]:
     return {
-        "split_k": one.split_k,
-        "grid": [-(-wgrad.k // m), -(-wgrad.c // n) * taps, one.split_k * wgrad.g],
-        "threads": step.threads,
-        "lds": lds_bytes(one.tiling),
-        "sum_grid": [-(-math.prod(wgrad.weight_shape) // (4 * across)), 1, 1],
-        "sum_threads": step.sum_threads,
-        "sum_lds": 16 * step.sum_threads if step.sum_slices > 1 else 0,
+        "name": name,
+        "grid": grid,
+        "threads": threads,
+        "lds": lds,
+        "reads": reads,
+        "writes": writes,
+        "bytes": elements * bytes_,
     }
 
 
-def calls(path: Path, launch: dict[str, Any], gradient: Any, image: Any, weight: Any) -> list[Call]:
-    """Launches of the kernels in a file of PTX, in order, on tensors of PyTorch."""
+def calls(path: Path, launch: list[dict[str, Any]], tensors: Mapping[str, Any]) -> list[Call]:
+    """Launches of the kernels in a file of PTX, in order, on tensors of PyTorch by name: operands
+    and `result`. Tensors between kernels are made."""
     import cupy
     import numpy
     import torch
 
     module = cupy.RawModule(path=str(path))
-    parts = weight
-    if launch["split_k"] > 1:
-        parts = torch.empty((launch["split_k"], weight.numel()), device="cuda")
+    memory = dict(tensors)
 
-    def launched(name: str, prefix: str, *memory: Any) -> Call:
-        function = module.get_function(name)
-        lds = launch[f"{prefix}lds"]
-        function.max_dynamic_shared_size_bytes = lds
-        places = tuple(numpy.uint64(one.data_ptr()) for one in memory)
-        grid, threads = tuple(launch[f"{prefix}grid"]), (launch[f"{prefix}threads"],)
+    def launched(entry: dict[str, Any]) -> Call:
+        function = module.get_function(entry["name"])
+        function.max_dynamic_shared_size_bytes = entry["lds"]
+        if entry["writes"] not in memory:
+            memory[entry["writes"]] = torch.empty(entry["bytes"], dtype=torch.uint8, device="cuda")
+        names = [*entry["reads"], entry["writes"]]
+        places = tuple(numpy.uint64(memory[name].data_ptr()) for name in names)
+        grid, threads = tuple(entry["grid"]), (entry["threads"],)
 
         def run() -> None:
             with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-                function(grid, threads, places, shared_mem=lds)
+                function(grid, threads, places, shared_mem=entry["lds"])
             _ = memory  # kept alive as long as the launch
 
         return run
 
-    found = [launched("wgmma_gemm", "", gradient, image, parts)]
-    if launch["split_k"] > 1:
-        found.append(launched("wgmma_sum", "sum_", parts, weight))
-    return found
+    return [launched(entry) for entry in launch]
 
 
 def graph_seconds(call: Callable[[], Any], repeats: int = REPEATS) -> float:

@@ -5,16 +5,17 @@
     tools/nvidia_bench.py compile FOLDER   on any machine with iree-base-compiler
     tools/nvidia_bench.py run FOLDER       on a machine with a GPU, iree-base-runtime and PyTorch
 
-`--layers resnet50` takes the weight gradients of a list (with `--batch` and `--types f16,bf16`) in
-place of a few problems of every kind. `--small-groups` takes groups of few channels in all
-directions. `--chip sm_90a` compiles for a Hopper card, and `--ours` leaves IREE's own out.
+`--layers resnet50` takes the layers of a list (with `--batch`, `--types f16,bf16` and
+`--directions fwd,bwd_data`) or one of the SETS, in place of a few problems of every kind.
+`--small-groups` takes groups of few channels in all directions. `--chip sm_90a` compiles for a
+Hopper card, and `--ours` leaves IREE's own out.
 
 A module is compiled twice, once with every dispatch repeated. The difference of the two calls'
 medians is the time of the kernels, all dispatches of a call together, with what IREE's runtime does
 between them. Kernels of wave groups are launched from their PTX in a CUDA graph instead. cuDNN's
 time is that of a CUDA graph of as many calls. Kernels of small groups are too short for that:
-PyTorch's profiler gives the time in kernels of both sides. `run` checks our results first
-(integers, exactly), prints a table and writes FOLDER/bench.json; it exits with 1 when a kernel of
+PyTorch's profiler gives the time in kernels of both sides. `run` checks our results first (whole
+numbers, exactly), prints a table and writes FOLDER/bench.json; it exits with 1 when a kernel of
 ours is wrong.
 """
 
@@ -53,7 +54,7 @@ COLUMNS = (
 )
 
 
-INDEX, PTX, LAUNCH = "problems.json", "kernels.ptx", "launch.json"
+INDEX, PTX, LAUNCH, STRATEGY = "problems.json", "kernels.ptx", "launch.json", "strategy.txt"
 
 
 def compile_all(
@@ -79,19 +80,21 @@ def compile_all(
         for work in (ours, iree):
             work.mkdir(parents=True, exist_ok=True)
         artifact = compile(problem, chip, tuned=False)
-        artifact.save(ours / "once.vmfb")
         resolved = resolve(problem, target, artifact.strategy.mma)
-        is_graph = artifact.strategy.name == "wgmma_gemm"
-        texts = stage_texts(resolved, artifact.strategy, ours, "isa" if is_graph else "scheduled")
-        if is_graph:
-            (ours / PTX).write_text(texts["isa"])
+        (ours / STRATEGY).write_text(artifact.strategy.text)
+        if artifact.strategy.name in ("wgmma_gemm", "wgmma_pixels"):
+            (ours / PTX).write_text(stage_texts(resolved, artifact.strategy, ours, "isa")["isa"])
             launch = launch_of(resolved.wgrad, artifact.strategy, target)
             (ours / LAUNCH).write_text(json.dumps(launch))
-        run_compiler([*compiler_flags(target), repeated], ours)
-        (ours / "module.vmfb").rename(ours / "repeated.vmfb")
-        (iree / "module.mlir").write_text(payload(problem, target))
+        else:
+            artifact.save(ours / "once.vmfb")
+            stage_texts(resolved, artifact.strategy, ours, "scheduled")
+            run_compiler([*compiler_flags(target), repeated], ours)
+            (ours / "module.vmfb").rename(ours / "repeated.vmfb")
         note = "" if with_iree else "IREE left out"
         try:
+            if with_iree:
+                (iree / "module.mlir").write_text(payload(problem, target))
             for name, extra in (("once", []), ("repeated", [repeated])) if with_iree else ():
                 run_compiler([*flags(target), *extra], iree)
                 (iree / "module.vmfb").rename(iree / f"{name}.vmfb")
@@ -101,22 +104,73 @@ def compile_all(
         print(f"{number:02} {label}: {artifact.strategy.text} {note}", flush=True)
 
 
-def _graph_seconds(folder: Path, problem: ConvProblem) -> float:
-    """Seconds of the kernels of one call in a CUDA graph, on random numbers."""
+def _graph(folder: Path, problem: ConvProblem, of: Callable[..., Any]) -> tuple[Any, list[Any]]:
+    """Tensors of the card by name, made by a function of a shape, and the launches on them."""
     import torch
 
     types = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
     image, gradient, weight = (
-        torch.randn(shape, device="cuda").to(types[dtype])
+        of(shape).to(types[dtype])
         for shape, dtype in (
             (problem.input_shape, problem.dtype),
             (problem.output_shape, problem.dtype),
-            (problem.weight_shape, problem.weight_dtype or problem.dtype),
+            (problem.weight_shape, problem.dtype),
         )
     )
-    launch = json.loads((folder / LAUNCH).read_text())
-    several = calls(folder / PTX, launch, gradient, image, weight)
+    tensors = {
+        "bwd_weight": {"gradient": gradient, "image": image, "result": weight},
+        "bwd_data": {"source": gradient, "weight": weight, "result": image},
+        "fwd": {"source": image, "weight": weight, "result": gradient},
+    }[problem.direction]
+    return tensors, calls(folder / PTX, json.loads((folder / LAUNCH).read_text()), tensors)
+
+
+def _graph_seconds(folder: Path, problem: ConvProblem) -> float:
+    """Seconds of the kernels of one call in a CUDA graph, on random numbers."""
+    import torch
+
+    _, several = _graph(folder, problem, lambda shape: torch.randn(shape, device="cuda"))
     return graph_seconds(lambda: [call() for call in several], REPEATS)
+
+
+def _graph_is_exact(folder: Path, problem: ConvProblem) -> bool:
+    """Whether the kernels are exact on whole numbers: cuDNN's sums in f32 say what is right."""
+    import torch
+
+    tensors, several = _graph(
+        folder, problem, lambda shape: torch.randint(-2, 3, shape, device="cuda")
+    )
+    result = tensors["result"].fill_(math.nan)
+    for call in several:
+        call()
+    found = result.clone()
+    last = problem.ndim + 1
+    shapes = {
+        "image": (problem.n, *problem.image, problem.g * problem.c),
+        "gradient": (problem.n, *problem.out_image, problem.g * problem.k),
+        "weight": (problem.g * problem.k, *problem.filter, problem.c),
+    }
+    result.zero_()
+    held = dict(zip(_NAMES[problem.direction], tensors.values(), strict=True))
+    image, gradient, weight = (
+        held[name].reshape(shape).float().movedim(last, 1).contiguous()
+        for name, shape in shapes.items()
+    )
+    torch.backends.cudnn.allow_tf32 = False
+    wanted = _convolution(problem, image, gradient, weight)()
+    if problem.direction != "fwd":
+        wanted = next(one for one in wanted if one is not None)
+    # What cuDNN computes by transforms is a little off.
+    wanted = wanted.round().movedim(1, last).reshape(found.shape)
+    return bool(torch.equal(found, wanted.to(found.dtype)))
+
+
+# What a direction's operands and result are, in the order in which `_graph` has them.
+_NAMES = {
+    "bwd_weight": ("gradient", "image", "weight"),
+    "bwd_data": ("gradient", "weight", "image"),
+    "fwd": ("image", "weight", "gradient"),
+}
 
 
 def _kernel_seconds(folder: Path, problem: ConvProblem) -> float:
@@ -164,20 +218,30 @@ def _cudnn(problem: ConvProblem) -> Callable[[], Any]:
 
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[problem.dtype]
     g = problem.g
+    last = torch.channels_last if problem.ndim == 2 else torch.channels_last_3d
     image, gradient, weight = (
-        torch.rand(shape, dtype=dtype, device="cuda").to(memory_format=torch.channels_last)
+        torch.rand(shape, dtype=dtype, device="cuda").to(memory_format=last)
         for shape in (
             (problem.n, g * problem.c, *problem.image),
             (problem.n, g * problem.k, *problem.out_image),
             (g * problem.k, problem.c, *problem.filter),
         )
     )
+    return _convolution(problem, image, gradient, weight)
+
+
+def _convolution(problem: ConvProblem, image: Any, gradient: Any, weight: Any) -> Callable[[], Any]:
+    """A call of PyTorch's convolution, or its gradient."""
+    import torch
+
     numbers = (list(problem.stride), list(problem.pad_low), list(problem.dilation))
     if problem.direction == "fwd":
-        return lambda: torch.nn.functional.conv2d(image, weight, None, *numbers, g)
+        convolve = getattr(torch.nn.functional, f"conv{problem.ndim}d")
+        return lambda: convolve(image, weight, None, *numbers, problem.g)
     mask = [problem.direction == "bwd_data", problem.direction == "bwd_weight", False]
+    zeros = [0] * problem.ndim
     return lambda: torch.ops.aten.convolution_backward(
-        gradient, image, weight, None, *numbers, False, [0, 0], g, mask
+        gradient, image, weight, None, *numbers, False, zeros, problem.g, mask
     )
 
 
@@ -192,9 +256,11 @@ def _cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
 
 
 def _our_seconds(folder: Path, problem: ConvProblem, *, profiled: bool) -> float:
-    if profiled:
-        return _profiled_seconds(_ours(folder, problem))
-    return (_graph_seconds if (folder / PTX).exists() else _kernel_seconds)(folder, problem)
+    if (folder / PTX).exists():
+        return _graph_seconds(folder, problem)
+    return (
+        _profiled_seconds(_ours(folder, problem)) if profiled else _kernel_seconds(folder, problem)
+    )
 
 
 def _card() -> str:
@@ -218,18 +284,25 @@ def run_all(folder: Path) -> bool:
     print(_card())
     for number, (label, problem) in enumerate(problems.items()):
         ours, iree_folder = (folder / f"{number:02}.{side}" for side in ("ours", "iree"))
-        report = verify_artifact(Artifact.load(ours / "once.vmfb"), device="cuda")
+        strategy = (ours / STRATEGY).read_text()
+        if (ours / PTX).exists():
+            passed = _graph_is_exact(ours, problem)
+            verdict = "exact" if passed else "wrong"
+        else:
+            report = verify_artifact(Artifact.load(ours / "once.vmfb"), device="cuda")
+            passed, verdict = report.passed, "exact" if report.passed else report.verdict
         note = (iree_folder / "note.txt").read_text()
         mine = _our_seconds(ours, problem, profiled=index["profiled"])
-        cudnn = _cudnn_seconds(problem, profiled=index["profiled"])
+        is_profiled = index["profiled"] and not (ours / PTX).exists()
+        cudnn = _cudnn_seconds(problem, profiled=is_profiled)
         theirs = 0.0 if note else _kernel_seconds(iree_folder, problem)
         rows.append(
             {
                 "label": label,
                 "problem": problem.name,
-                "strategy": report.strategy,
-                "verdict": "exact" if report.passed else report.verdict,
-                "passed": report.passed,
+                "strategy": strategy,
+                "verdict": verdict,
+                "passed": passed,
                 "ours": mine * 1e6,
                 "iree": theirs * 1e6,
                 "cudnn": cudnn * 1e6,
@@ -256,7 +329,8 @@ def main() -> int:
     parser.add_argument("step", choices=("compile", "run"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chip", default="sm_80", help="a row of the targets table (sm_80)")
-    parser.add_argument("--layers", help="a list of layers, such as resnet50")
+    parser.add_argument("--layers", help="a set of problems, or a list such as resnet50")
+    parser.add_argument("--directions", default="bwd_weight", help="of the layers (bwd_weight)")
     parser.add_argument("--small-groups", action="store_true", help="groups of few channels")
     parser.add_argument("--batch", type=int, default=32, help="images of a layer (32)")
     parser.add_argument("--types", default="f16", help="data types of the layers (f16)")
@@ -268,7 +342,7 @@ def main() -> int:
         os._exit(code)  # PyTorch's profiler and IREE's CUDA driver abort where both end
     problems = SMALL_GROUPS if asked.small_groups else PROBLEMS
     if asked.layers:
-        problems = layers(asked.layers, asked.batch, asked.types)
+        problems = layers(asked.layers, asked.batch, asked.types, asked.directions)
     compile_all(asked.folder, asked.chip, problems, with_iree=not asked.ours)
     return 0
 

@@ -56,12 +56,62 @@ SMALL_GROUPS = {
 }
 
 
-def layers(name: str, batch: int, types: str) -> dict[str, ConvProblem]:
-    """The weight gradients of a list, by label, in each type."""
+def _solid(n: int, image: tuple[int, ...], c: int, k: int, window: tuple[int, ...]) -> ConvProblem:
+    """A weight gradient in three dimensions, padded to keep the size, channels last."""
+    return ConvProblem(
+        n=n, c=c, k=k, image=image, filter=window, pad_low=tuple(taps // 2 for taps in window),
+        layout="NDHWC_KZYXC_NDHWK",
+    )  # fmt: skip
+
+
+_TWO = {"stride": (2, 2)}
+SETS = {
+    "retinanet": {
+        "tower 100x100": square_layer(8, 100, 256, 256),
+        "tower 50x50": square_layer(8, 50, 256, 256),
+        "tower 25x25": square_layer(8, 25, 256, 256),
+        "tower 13x13": square_layer(8, 13, 256, 256),
+        "head 100x100, 36": square_layer(8, 100, 256, 36),
+        "head 25x25, 36": square_layer(8, 25, 256, 36),
+        "classes 50x50, 819": square_layer(8, 50, 256, 819),
+        "classes 25x25, 819": square_layer(8, 25, 256, 819),
+        "lateral 100x100": square_layer(8, 100, 512, 256, 1),
+        "lateral 25x25": square_layer(8, 25, 2048, 256, 1),
+        "P6 25x25 s2": square_layer(8, 25, 2048, 256, 3, **_TWO),
+    },
+    "resnext50": {
+        "32 groups of 4, 56x56": square_layer(32, 56, 4, 4, g=32),
+        "32 groups of 8, 56x56 s2": square_layer(32, 56, 8, 8, g=32, **_TWO),
+        "32 groups of 8, 28x28": square_layer(32, 28, 8, 8, g=32),
+        "32 groups of 16, 28x28 s2": square_layer(32, 28, 16, 16, g=32, **_TWO),
+        "32 groups of 16, 14x14": square_layer(32, 14, 16, 16, g=32),
+        "32 groups of 32, 14x14 s2": square_layer(32, 14, 32, 32, g=32, **_TWO),
+        "32 groups of 32, 7x7": square_layer(32, 7, 32, 32, g=32),
+    },
+    "volumes": {
+        "3D U-Net 32->64, 64^3": _solid(2, (64, 64, 64), 32, 64, (3, 3, 3)),
+        "3D U-Net 64->64, 64^3": _solid(2, (64, 64, 64), 64, 64, (3, 3, 3)),
+        "3D U-Net 128->128, 32^3": _solid(2, (32, 32, 32), 128, 128, (3, 3, 3)),
+        "3D U-Net 256->256, 16^3": _solid(2, (16, 16, 16), 256, 256, (3, 3, 3)),
+        "video 1x3x3, 64, 8x56x56": _solid(8, (8, 56, 56), 64, 64, (1, 3, 3)),
+        "video 3x1x1, 64, 8x56x56": _solid(8, (8, 56, 56), 64, 64, (3, 1, 1)),
+        "video 1x3x3, 256, 8x14x14": _solid(8, (8, 14, 14), 256, 256, (1, 3, 3)),
+        "video 3x1x1, 256, 8x14x14": _solid(8, (8, 14, 14), 256, 256, (3, 1, 1)),
+    },
+}
+
+
+def layers(name: str, batch: int, types: str, directions: str) -> dict[str, ConvProblem]:
+    """The problems of a set, or of a list of layers, by label, in each type and direction."""
+    named = SETS.get(name) or {
+        request.label: request.with_batch(batch).problem
+        for request in read_file(LISTS / f"{name}.txt")
+    }
     return {
-        f"{request.label} {dtype}": replace(
-            request.with_batch(batch).problem, dtype=dtype, weight_dtype=""
+        f"{label} {direction} {dtype}": replace(
+            problem, dtype=dtype, weight_dtype="", direction=direction
         )
         for dtype in types.split(",")
-        for request in read_file(LISTS / f"{name}.txt")
+        for direction in directions.split(",")
+        for label, problem in named.items()
     }

@@ -20,6 +20,7 @@ from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
 from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
 from conv_compiler.strategies.gpu.wgmma_gemm import WGMMA_GEMM
+from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.zeros import ZEROS
 
@@ -33,6 +34,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             DEPTHWISE,
             DEPTHWISE_PIXELS,
             WGMMA_GEMM,
+            WGMMA_PIXELS,
             CPU_AMX,
             CPU_DOT,
             CPU_DIRECT,

@@ -99,13 +99,15 @@ class WarpGroupTiling:
 
     `workgroup` is the GEMM tile (m, n, gemm_k) of a workgroup in one iteration of its main loop;
     `warp_groups` counts those that share its m and its n. LDS holds `stages` tiles of both
-    operands. `mma` is the instruction, named as IREE names others.
+    operands. `mma` is the instruction, named as IREE names others. `merged_groups` neighbouring
+    groups are one to the GEMM, of which only the blocks on the diagonal are kept.
     """
 
     workgroup: tuple[int, int, int]
     warp_groups: tuple[int, int]
     stages: int
     mma: str
+    merged_groups: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

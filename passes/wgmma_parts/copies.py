@@ -17,7 +17,14 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, inside, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Axis, Operand, Tiles
+from conv_compiler.passes.wgmma_parts.sizes import (
+    BLOCK,
+    ELEMENTS,
+    LINE_CHANNELS,
+    Axis,
+    Operand,
+    Tiles,
+)
 
 BYTES = 2  # of an element
 
@@ -64,16 +71,22 @@ class Copy:
     def tile(self, places: Sequence[ir.Value], pixels: Sequence[ir.Value], lds_shift: int) -> None:
         """Start the copies of a tile, of these pixels to these places in LDS."""
         for place, (pixel, exists) in zip(places, map(self._found, pixels), strict=True):
-            at = inside(linear(pixel, 1, self.start), exists)
-            wide = arith.ExtUIOp(_i64(), at).result
-            two = arith.ConstantOp(_i64(), ir.IntegerAttr.get(_i64(), BYTES)).result
-            address = arith.AddIOp(self.memory, arith.MulIOp(wide, two).result).result
+            address = self._address(linear(pixel, 1, self.start), exists)
             for block, has in enumerate(self.has):
-                test = both(exists, has)
-                whole, none = number(ptx.PIECE), number(0)
-                count = whole if test is None else arith.SelectOp(test, whole, none).result
                 shift = lds_shift + block * self.tiles.block_bytes
+                count = self._count(both(exists, has))
                 ptx.copy_piece(place, shift, address, block * ptx.LINE, count)
+
+    def _address(self, at: ir.Value, exists: ir.Value | None) -> ir.Value:
+        """The address of an element, or of the first one where there is none."""
+        wide = arith.ExtUIOp(_i64(), inside(at, exists)).result
+        two = arith.ConstantOp(_i64(), ir.IntegerAttr.get(_i64(), BYTES)).result
+        return arith.AddIOp(self.memory, arith.MulIOp(wide, two).result).result
+
+    def _count(self, test: ir.Value | None) -> ir.Value:
+        """Bytes to copy."""
+        whole = number(ptx.PIECE)
+        return whole if test is None else arith.SelectOp(test, whole, number(0)).result
 
     def _found(self, pixel: ir.Value) -> tuple[ir.Value, ir.Value | None]:
         """Elements from the first pixel to one that gemm_k counts, and whether there is one."""
@@ -95,6 +108,69 @@ class Copy:
     def _meets(self, axis: Axis, at: ir.Value, place: int) -> ir.Value:
         """Whether the window's pixel is one of the operand."""
         return below(linear(at, axis.stride, self.shifts[place]), axis.extent)
+
+
+class TapsCopy(Copy):
+    """What a thread copies of an image whose columns are the channels of one tap after another: of
+    each block of 64 a piece of a tap of its own."""
+
+    def __init__(
+        self,
+        operand: Operand,
+        tiles: Tiles,
+        memory: ir.Value,
+        size: int,
+        thread: ir.Value,
+        first: ir.Value,
+        group: ir.Value,
+        taps: Sequence[int],
+        reach: int,
+    ) -> None:
+        """As of `Copy`, but that `first` is a column and `taps` are extents."""
+        self.operand, self.tiles, self.reach = operand, tiles, reach
+        self.blocks = size // BLOCK
+        self.memory = pointer(memory)
+        piece = arith.AndIOp(thread, number(ptx.LINE // ptx.PIECE - 1)).result
+        column = linear(piece, ELEMENTS, first)
+        axes, total = operand.pixels[1:], math.prod(taps)
+        self.has, self.starts, self.of_block = [], [], []
+        for block in range(self.blocks):
+            at = linear(column, 1, block * BLOCK)
+            *places, channel = cut(at, [*taps, operand.channels])
+            shifts = [
+                linear(tap, axis.dilation, -axis.pad)
+                for tap, axis in zip(places, axes, strict=True)
+            ]
+            start = linear(group, operand.group_step, channel)
+            for shift, axis in zip(shifts, axes, strict=True):
+                start = linear(shift, axis.step, start)
+            columns = total * operand.channels
+            self.has.append(below(at, columns) if columns % size else None)
+            self.starts.append(start)
+            self.of_block.append(shifts)
+
+    def tile(self, places: Sequence[ir.Value], pixels: Sequence[ir.Value], lds_shift: int) -> None:
+        """Start the copies of a tile, of these pixels to these places in LDS."""
+        axes = self.operand.pixels
+        total = math.prod(axis.loop for axis in axes)
+        for place, pixel in zip(places, pixels, strict=True):
+            exists = below(pixel, total) if self.reach > total else None
+            batch, *space = cut(pixel, [axis.loop for axis in axes])
+            found = linear(batch, axes[0].step)
+            for at, axis in zip(space, axes[1:], strict=True):
+                found = linear(at, axis.stride * axis.step, found)
+            for block, (start, has) in enumerate(zip(self.starts, self.has, strict=True)):
+                self.shifts = self.of_block[block]
+                met = [
+                    self._meets(axis, at, i)
+                    for i, (axis, at) in enumerate(zip(axes[1:], space, strict=True))
+                    if axis.leaves
+                ]
+                test = both(exists, has, *met)
+                address = self._address(linear(start, 1, found), test)
+                shift = lds_shift + block * self.tiles.block_bytes
+                few = self.operand.channels < LINE_CHANNELS
+                ptx.copy_piece(place, shift, address, 0, self._count(test), few)
 
 
 def lds_place(thread: ir.Value) -> ir.Value:

@@ -4,35 +4,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, gpu, scf
+from iree.compiler.dialects import arith, gpu
 
-from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bits, linear, number
+from conv_compiler.passes.depthwise_parts.arithmetic import (
+    cut,
+    in_32_bits,
+    linear,
+    number,
+)
 from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.copies import Copy, lds_place, pointer
+from conv_compiler.passes.wgmma_parts.copies import Copy, TapsCopy, lds_place, pointer
 from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
+from conv_compiler.passes.wgmma_parts.main_loop import multiplied
 from conv_compiler.passes.wgmma_parts.products import Products
-from conv_compiler.passes.wgmma_parts.sizes import Tiles, operands
-from conv_compiler.passes.wgmma_parts.stores import Places, Store, lds_elements
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, Tiles, operands
+from conv_compiler.passes.wgmma_parts.stores import Line, Store, pitch, widest
+from conv_compiler.passes.wgmma_parts.weight_places import Columns, WeightPlaces
 
 KERNEL = "wgmma_gemm"
-# A stage is free two tiles after its own: products of the tile before may still read theirs.
-BEHIND = 2
 FLOAT = 4  # bytes
-Sums = list[list[ir.Value]]
 
 
 class Kernel:
     """The kernel of one contraction."""
 
-    def __init__(self, conv: Contraction, tiles: Tiles) -> None:
+    def __init__(self, conv: Contraction, tiles: Tiles, merged: int = 1) -> None:
+        """`merged` adjacent groups are one to the products; their own blocks alone are stored."""
         self.conv, self.tiles = conv, tiles
-        self.gradient, self.image = operands(conv)
-        self.m_tiles = -(-conv.gemm_m // tiles.tile_m)
-        self.n_tiles = -(-conv.channels // tiles.tile_n)
+        self.gradient, self.image = (one.merged(merged) for one in operands(conv))
+        self.groups = conv.groups // merged
+        self.m_tiles = -(-conv.gemm_m * merged // tiles.tile_m)
+        taps, channels = math.prod(conv.taps), self.image.channels
+        joins = taps > 1 and (merged > 1 or channels % BLOCK != 0)
+        exact = conv.channels * merged
+        count = channels * taps if joins else exact
+        self.columns = Columns(channels=channels, merged=merged, joins_taps=joins, count=count)
+        self.n_tiles = -(-count // tiles.tile_n)
         k_tiles = -(-conv.gemm_k // tiles.tile_k)
         self.part = -(-k_tiles // tiles.split_k)
 
@@ -40,8 +51,8 @@ class Kernel:
         """What it stores: P[s, weight's axes] or the weight, by the type."""
         grid = (
             self.m_tiles,
-            self.n_tiles * math.prod(self.conv.taps),
-            self.tiles.split_k * self.conv.groups,
+            self.n_tiles * (1 if self.columns.joins_taps else math.prod(self.conv.taps)),
+            self.tiles.split_k * self.groups,
         )
         inputs = [self.conv.gradient, self.conv.image]
         return dispatched(module, KERNEL, "contraction", grid, inputs, type, self._write)
@@ -50,15 +61,18 @@ class Kernel:
         conv, tiles = self.conv, self.tiles
         thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
         x, y, z = (in_32_bits(workgroup_id(axis)) for axis in range(3))
-        tap, n_tile = cut(y, [math.prod(conv.taps), self.n_tiles])
-        part, group = cut(z, [tiles.split_k, conv.groups])
+        joins = self.columns.joins_taps
+        tap, n_tile = (number(0), y) if joins else cut(y, [math.prod(conv.taps), self.n_tiles])
+        part, group = cut(z, [tiles.split_k, self.groups])
         taps = cut(tap, conv.taps)
         row, column = linear(x, tiles.tile_m), linear(n_tile, tiles.tile_n)
-        buffer = _lds(tiles)
+        store = self._store(Line(out=out), thread, (part, group, row, column), taps)
+        buffer = lds_of(tiles, self.part, store.is_narrow)
         lds = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(buffer)).result
         reach = self.part * tiles.tile_k * tiles.split_k
         a = Copy(self.gradient, tiles, memory[0], tiles.tile_m, thread, row, group, [], reach)
-        b = Copy(self.image, tiles, memory[1], tiles.tile_n, thread, column, group, taps, reach)
+        kind, of_image = (TapsCopy, conv.taps) if joins else (Copy, taps)
+        b = kind(self.image, tiles, memory[1], tiles.tile_n, thread, column, group, of_image, reach)
         place = linear(lds_place(thread), 1, lds)
         line = arith.DivUIOp(thread, number(ptx.LINE // ptx.PIECE)).result
         first = linear(part, self.part * tiles.tile_k, line)
@@ -73,70 +87,40 @@ class Kernel:
             a.tile(places, pixels, 0)
             b.tile(places, pixels, tiles.b_shift)
 
-        sums = self._loop(products, copy)
-        steps = self._steps()
-        start = linear(group, steps["g"], linear(part, math.prod(conv.weight_sizes.values())))
-        start = linear(row, steps["k"], linear(column, steps["c"], start))
-        for name, tap in zip(conv.weight_loops[2:-1], taps, strict=True):
-            start = linear(tap, steps[name], start)
-        places = Places(steps=steps, rows=conv.gemm_m, columns=conv.channels)
-        Store(
-            tiles=tiles,
-            places=places,
-            lds=buffer,
-            out=out,
-            start=start,
-            row=row,
-            column=column,
-            thread=thread,
-        ).write(sums, products.row, products.column)
+        sums = multiplied(tiles, products, self.part, copy)
+        store.write(buffer, sums, products.row, products.column)
 
-    def _loop(self, products: Products, copy: Callable[[ir.Value, ir.Value], None]) -> Sums:
-        """The sums of all tiles of the part."""
-        tiles, ahead = self.tiles, self.tiles.stages - BEHIND
-        for tile in range(ahead):
-            if tile < self.part:
-                copy(number(tile), number(tile))
-            ptx.close_copies()
-        zeros = products.zeros()
-        bounds = [number(bound) for bound in (0, self.part, 1)]
-        loop = scf.ForOp(*bounds, [number(0), *(one for own in zeros for one in own)])
-        with ir.InsertionPoint(loop.body):
-            stage, *carried = loop.inner_iter_args
-            ptx.wait_for_copies(ahead - 1)
-            gpu.BarrierOp()
-            sums = products.start(_cut(carried, len(zeros)), stage)
-            sums = ptx.wait_for_products(sums, 1)
-            later = linear(loop.induction_variable, 1, ahead)
-            branch = scf.IfOp(below(later, self.part))
-            with ir.InsertionPoint(branch.then_block):
-                copy(later, _turned(linear(stage, 1, ahead), tiles.stages))
-                scf.YieldOp([])
-            ptx.close_copies()
-            following = _turned(linear(stage, 1, 1), tiles.stages)
-            scf.YieldOp([following, *(one for own in sums for one in own)])
-        _, *results = loop.results
-        return ptx.wait_for_products(_cut(results, len(zeros)), 0)
+    def _store(
+        self,
+        line: Line,
+        thread: ir.Value,
+        place: Sequence[ir.Value],
+        taps: Sequence[ir.Value],
+    ) -> Store:
+        """The store of a workgroup of a part, a group, a first row and column, and a tap."""
+        tiles, places = self.tiles, WeightPlaces(conv=self.conv, columns=self.columns)
+        part, group, row, column = place
+        start = places.start(part, group, taps)
 
-    def _steps(self) -> dict[str, int]:
-        """Elements between neighbours of the weight, by loop."""
-        order, sizes = self.conv.weight_order, self.conv.weight_sizes
-        extents = [sizes[name] for name in order]
-        return {name: math.prod(extents[at + 1 :]) for at, name in enumerate(order)}
+        def at(behind: ir.Value, across: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+            rows, columns = (
+                arith.AddIOp(first, more).result
+                for first, more in ((row, behind), (column, across))
+            )
+            found, has = places.at(rows, columns, (tiles.tile_m, tiles.tile_n))
+            return arith.AddIOp(start, found).result, has
+
+        width = math.gcd(widest(line.element), places.adjacent)
+        return Store(tiles=tiles, thread=thread, width=width, place=at, line=line)
 
 
-def _cut(values: list[ir.Value], parts: int) -> Sums:
-    length = len(values) // parts
-    return [list(values[i * length : (i + 1) * length]) for i in range(parts)]
+def lds_floats(tiles: Tiles, count: int | ir.Value, is_narrow: bool) -> int:
+    """LDS of the stages that so many tiles of gemm_k need, and then of the sums."""
+    stages = min(tiles.stages, count) if isinstance(count, int) else tiles.stages
+    sums = tiles.tile_m * pitch(tiles, is_narrow)
+    return max(stages * tiles.stage_bytes // FLOAT, sums)
 
 
-def _turned(stage: ir.Value, stages: int) -> ir.Value:
-    """A stage that may be one turn too far."""
-    test = below(stage, stages)
-    return arith.SelectOp(test, stage, linear(stage, 1, -stages)).result
-
-
-def _lds(tiles: Tiles) -> ir.Value:
-    """LDS of all stages, and then of the sums; it begins where the swizzle's pattern does."""
-    floats = max(tiles.stages * tiles.stage_bytes // FLOAT, lds_elements(tiles))
-    return shared(floats, ptx.SWIZZLED_LINES * ptx.LINE)
+def lds_of(tiles: Tiles, count: int | ir.Value, is_narrow: bool) -> ir.Value:
+    """This LDS, which begins where the swizzle's pattern does."""
+    return shared(lds_floats(tiles, count, is_narrow), ptx.SWIZZLED_LINES * ptx.LINE)

@@ -12,22 +12,39 @@ from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.sizes import BLOCK, WARP_GROUP, Tiles
 
 # Fields of a matrix descriptor, in units of 16 bytes: where a tile starts; how far it is from a
-# block of 64 channels to the next; how far from eight rows to the next eight. Behind them is which
-# swizzle the rows have: that of 128 bytes.
+# block of 64 channels to the next, which lines along gemm_k do not use; how far from eight lines to
+# the next eight. Behind them is which swizzle the lines have: that of 128 bytes.
 _UNIT, _BLOCKS_AT, _ROWS_AT, _SWIZZLE = 16, 16, 32, 1 << 62
+_BYTES = 2  # of an element
 
 
 class Products:
     """A wave group's share of a tile."""
 
-    def __init__(self, tiles: Tiles, dtype: str, lds: ir.Value, thread: ir.Value) -> None:
-        self.tiles, self.dtype = tiles, dtype
+    def __init__(
+        self,
+        tiles: Tiles,
+        dtype: str,
+        lds: ir.Value,
+        thread: ir.Value,
+        along_k: tuple[bool, bool] = (False, False),
+        group: tuple[int, int] = (0, 0),
+    ) -> None:
+        """`along_k` tells of A and of B whether a line of LDS is 64 of gemm_k, of one row or
+        column. Else it is 64 rows or columns, of one pixel of gemm_k. `group` has the extents along
+        gemm_k and along the columns of each merged group, (0, 0) without such. Groups are not
+        multiplied with each other."""
+        self.tiles, self.dtype, self.along_k, self.group = tiles, dtype, along_k, group
         group = arith.DivUIOp(thread, number(WARP_GROUP)).result
         across = number(tiles.groups_n)
         self.row = linear(arith.DivUIOp(group, across).result, tiles.rows * ptx.ROWS)
         self.column = linear(arith.RemUIOp(group, across).result, tiles.columns)
-        a = linear(arith.DivUIOp(self.row, number(BLOCK)).result, tiles.block_bytes, lds)
-        b = linear(arith.DivUIOp(self.column, number(BLOCK)).result, tiles.block_bytes, lds)
+        a, b = (
+            linear(place, ptx.LINE, lds)
+            if is_along
+            else linear(arith.DivUIOp(place, number(BLOCK)).result, tiles.block_bytes, lds)
+            for place, is_along in zip((self.row, self.column), along_k, strict=True)
+        )
         self.a, self.b = self._descriptor(a), self._descriptor(linear(b, 1, tiles.b_shift))
 
     def _descriptor(self, start: ir.Value) -> ir.Value:
@@ -52,14 +69,34 @@ class Products:
         shift = arith.ExtUIOp(i64, units).result
         a, b = (arith.AddIOp(one, shift).result for one in (self.a, self.b))
         steps = range(self.tiles.tile_k // ptx.DEPTH)
-        step, block = ptx.DEPTH * ptx.LINE // _UNIT, self.tiles.block_bytes // _UNIT
-        columns = [_plus(b, k * step) for k in steps]
-        pairs = [
-            [(_plus(a, row * block + k * step), columns[k]) for k in steps]
+        a_step, b_step = (_step(is_along) for is_along in self.along_k)
+        block = (ptx.ROWS * ptx.LINE if self.along_k[0] else self.tiles.block_bytes) // _UNIT
+        columns = [self._columns(k) for k in steps]
+        lies = [_plus(b, k * b_step + self._shift(columns[k][0])) for k in steps]
+        several = [
+            [ptx.Product(_plus(a, row * block + k * a_step), lies[k], *columns[k]) for k in steps]
             for row in range(self.tiles.rows)
         ]
+        turned = (int(not self.along_k[0]), int(not self.along_k[1]))
         ptx.open_products()
-        return ptx.products(sums, pairs, self.tiles.columns, self.dtype)
+        return ptx.products(sums, several, self.dtype, turned)
+
+    def _columns(self, step: int) -> tuple[int, int]:
+        """The first column that an instruction has, and how many."""
+        depth, width = self.group
+        if not depth:
+            return 0, self.tiles.columns
+        return step * ptx.DEPTH // depth * width, width
+
+    def _shift(self, column: int) -> int:
+        """From the first column of a wave group to another one of its first block, in units of a
+        descriptor."""
+        return column * (ptx.LINE if self.along_k[1] else _BYTES) // _UNIT
+
+
+def _step(is_along_k: bool) -> int:
+    """From an instruction's operand to the next one's along gemm_k, in units of a descriptor."""
+    return ptx.DEPTH * (_BYTES if is_along_k else ptx.LINE) // _UNIT
 
 
 def _wide(value: int) -> ir.Value:

@@ -8,6 +8,7 @@ level matrix instructions".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from iree.compiler import ir
 
@@ -39,12 +40,21 @@ def _asm(
     return made.results[0] if result else None
 
 
-def copy_piece(lds: ir.Value, lds_shift: int, memory: ir.Value, shift: int, size: ir.Value) -> None:
+def copy_piece(
+    lds: ir.Value,
+    lds_shift: int,
+    memory: ir.Value,
+    shift: int,
+    size: ir.Value,
+    is_scattered: bool = False,
+) -> None:
     """Copy 16 bytes to LDS, `size` of them from memory and zeros behind; it goes on by itself.
 
-    Addresses are an i32 of LDS and an i64 of memory, each with a constant to add.
+    Addresses are an i32 of LDS and an i64 of memory, each with a constant to add. Pieces that are
+    scattered, and read again by another thread, go by way of the unit's own cache.
     """
-    text = f"cp.async.cg.shared.global [$0+{lds_shift}], [$1+{shift}], {PIECE}, $2;"
+    cache = "ca" if is_scattered else "cg"
+    text = f"cp.async.{cache}.shared.global [$0+{lds_shift}], [$1+{shift}], {PIECE}, $2;"
     _asm(text, f"r,l,r,{MEMORY}", [lds, memory, size])
 
 
@@ -75,29 +85,41 @@ def open_products() -> None:
     _asm("wgmma.fence.sync.aligned;", MEMORY)
 
 
+class Product(NamedTuple):
+    """One instruction: descriptors of A and B, and the columns of the sums that it adds to."""
+
+    a: ir.Value
+    b: ir.Value
+    first: int
+    columns: int
+
+
 def products(
     sums: Sequence[Sequence[ir.Value]],
-    pairs: Sequence[Sequence[tuple[ir.Value, ir.Value]]],
-    columns: int,
+    several: Sequence[Sequence[Product]],
     dtype: str,
+    turned: tuple[int, int],
 ) -> list[list[ir.Value]]:
-    """Start the products of a tile, both operands from LDS, rows along their channels.
+    """Start the products of a tile, both operands from LDS.
 
-    `sums` are those of each 64 rows, and `pairs` the descriptors of A and B of each instruction on
-    them. The results must not be read before `wait_for_products`.
+    `sums` are those of each 64 rows, and `several` the instructions on them. `turned` has 1 for an
+    operand whose lines in LDS lie along its rows or columns, 0 for one whose lines lie along
+    gemm_k. The results must not be read before `wait_for_products`.
     """
     lines, operands, count = list[str](), list[ir.Value](), sum(map(len, sums))
-    first = 0
-    for own, several in zip(sums, pairs, strict=True):
-        registers = ", ".join(f"${first + i}" for i in range(len(own)))
-        for a, b in several:
+    behind = 0
+    for own, instructions in zip(sums, several, strict=True):
+        for one in instructions:
+            first = behind + int(one.first * SUMS_PER_COLUMN)
+            registers = range(first, first + int(one.columns * SUMS_PER_COLUMN))
+            named = ", ".join(f"${i}" for i in registers)
             at = 2 * count + len(operands)
             lines.append(
-                f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{DEPTH}.f32.{dtype}.{dtype} "
-                f"{{{registers}}}, ${at}, ${at + 1}, 1, 1, 1, 1, 1;"
+                f"wgmma.mma_async.sync.aligned.m{ROWS}n{one.columns}k{DEPTH}.f32.{dtype}.{dtype} "
+                f"{{{named}}}, ${at}, ${at + 1}, 1, 1, 1, {turned[0]}, {turned[1]};"
             )
-            operands += [a, b]
-        first += len(own)
+            operands += [one.a, one.b]
+        behind += len(own)
     lines.append("wgmma.commit_group.sync.aligned;")
     return _through(sums, "\n\t".join(lines), operands)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -14,8 +15,9 @@ from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bi
 from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
 from conv_compiler.passes.wgmma_parts.stores import (
     QUAD,
+    Line,
     load_vector,
-    store_rounded,
+    or_zero,
     store_vector,
     where,
 )
@@ -28,7 +30,7 @@ IN_FLIGHT = 8
 @dataclass(frozen=True, kw_only=True)
 class Reduction:
     """How a workgroup's `threads` share its work: `slices` of the parts, one after another, and in
-    each as many threads as are left, with four adjacent weights each.
+    each as many threads as are left, with four adjacent weights each, or what divides their number.
 
     Each thread adds the parts of its slice in rising order, and by way of LDS the sums of the
     slices are added in theirs.
@@ -37,40 +39,50 @@ class Reduction:
     threads: int
     slices: int
 
-    def result(self, module: ir.Module, parts: ir.Value, type: ir.RankedTensorType) -> ir.Value:
-        """The weight: the sum of P[s, weight's axes] over s, in its type."""
+    def result(
+        self,
+        module: ir.Module,
+        parts: ir.Value,
+        type: ir.RankedTensorType,
+        op: ir.Operation | None = None,
+        extra: Sequence[ir.Value] = (),
+    ) -> ir.Value:
+        """The result: the sum of P[s, result's axes] over s, in its type, after an op on the sums
+        and other tensors of its shape."""
         total = math.prod(type.shape)
-        grid = (-(-total // (QUAD * self.across)), 1, 1)
+        grid = (-(-total // (quad(total) * self.across)), 1, 1)
 
         def body(memory: list[ir.Value], out: ir.Value) -> None:
-            self._write(memory[0], out, ops.shape_of(parts)[0], total)
+            line = Line(out=out, op=op, extra=memory[1:])
+            self._write(memory[0], line, ops.shape_of(parts)[0], total)
 
-        return dispatched(module, KERNEL, "reduction", grid, [parts], type, body)
+        return dispatched(module, KERNEL, "reduction", grid, [parts, *extra], type, body)
 
     @property
     def across(self) -> int:
         """Threads side by side along the weights."""
         return self.threads // self.slices
 
-    def _write(self, parts: ir.Value, out: ir.Value, count: int, total: int) -> None:
+    def _write(self, parts: ir.Value, line: Line, count: int, total: int) -> None:
         thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
         slice, lane = cut(thread, [self.slices, self.across])
-        at = linear(linear(in_32_bits(workgroup_id(0)), self.across, lane), QUAD)
-        exists = below(at, total) if total % (QUAD * self.across) else None
+        wide = quad(total)
+        at = linear(linear(in_32_bits(workgroup_id(0)), self.across, lane), wide)
+        exists = below(at, total) if total % (wide * self.across) else None
         if exists is not None:
             at = arith.SelectOp(exists, at, number(0)).result
         sums = self._sums(parts, at, slice, count, total)
         if self.slices > 1:
-            lds = shared(self.threads * QUAD)
-            store_vector(sums, lds, linear(thread, QUAD))
+            lds = shared(self.threads * wide)
+            store_vector(sums, lds, linear(thread, wide))
             gpu.BarrierOp()
             is_first = below(thread, self.across)
             exists = is_first if exists is None else arith.AndIOp(exists, is_first).result
         with where(exists):
             for later in range(1, self.slices):
-                place = linear(lane, QUAD, later * self.across * QUAD)
-                sums = _added(sums, load_vector(lds, place, QUAD))
-            store_rounded(sums, out, at)
+                place = linear(lane, wide, later * self.across * wide)
+                sums = _added(sums, load_vector(lds, place, wide))
+            line.store(sums, at)
 
     def _sums(
         self, parts: ir.Value, at: ir.Value, slice: ir.Value, count: int, total: int
@@ -87,13 +99,13 @@ class Reduction:
                 exists = None if is_even else below(part, count)
                 if exists is not None:
                     part = arith.SelectOp(exists, part, number(0)).result
-                found = load_vector(parts, linear(part, total, at), QUAD)
-                read.append([_or_zero(one, exists) for one in found])
+                found = load_vector(parts, linear(part, total, at), quad(total))
+                read.append([or_zero(one, exists) for one in found])
             for one in read:
                 sums = _added(sums, one)
             return sums
 
-        zeros = [ops.zero(ir.F32Type.get())] * QUAD
+        zeros = [ops.zero(ir.F32Type.get())] * quad(total)
         whole = own // IN_FLIGHT
         bounds = [number(bound) for bound in (0, whole, 1)]
         loop = scf.ForOp(*bounds, zeros)
@@ -103,8 +115,9 @@ class Reduction:
         return added(list(loop.results), linear(first, 1, whole * IN_FLIGHT), own % IN_FLIGHT)
 
 
-def _or_zero(value: ir.Value, test: ir.Value | None) -> ir.Value:
-    return value if test is None else arith.SelectOp(test, value, ops.zero(value.type)).result
+def quad(total: int) -> int:
+    """Adjacent weights of a thread: so many that all threads have as many."""
+    return math.gcd(total, QUAD)
 
 
 def _added(a: list[ir.Value], b: list[ir.Value]) -> list[ir.Value]:

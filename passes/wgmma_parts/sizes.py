@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from iree.compiler import ir
@@ -17,6 +17,13 @@ from conv_compiler.passes.wgmma_parts.ptx import LINE, PIECE, ROWS, SWIZZLED_LIN
 # Channels of a row of LDS, and of a piece, of 16-bit types.
 BLOCK, ELEMENTS = 64, 8
 WARP_GROUP = 128
+# Channels of a pixel of fewer than which a copy reads part of a line of memory alone.
+LINE_CHANNELS = 32
+
+
+def rounded_up(channels: int) -> int:
+    """Channels in whole pieces."""
+    return -(-channels // ELEMENTS) * ELEMENTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +136,15 @@ class Operand:
                 return False
             step = axis.step * axis.extent
         return True
+
+    def merged(self, groups: int) -> Operand:
+        """The operand whose groups are so many adjacent ones of this one."""
+        if groups == 1:
+            return self
+        if self.group_step != self.channels:
+            raise UnsupportedStrategy("wgmma-gemm: merged groups must be adjacent; merge none")
+        channels = self.channels * groups
+        return replace(self, group_step=channels, channels=channels)
 
 
 def operands(conv: Contraction) -> tuple[Operand, Operand]:

@@ -9,53 +9,64 @@ stores 16 bytes of a row behind those of its neighbour.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, gpu, scf
 
 from conv_compiler.ir import ops
-from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, linear, number
+from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
+from conv_compiler.passes.depthwise_parts.operands import on_vectors
 from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.sizes import WARP_GROUP, Tiles
 
 WAVE = 32
 # Floats behind each row in LDS: rows that lanes write at once lie in banks of their own.
 ROW_PAD = 8
+# The same of rows of pairs of rounded sums, in words of 32 bits.
+NARROW_PAD = 4
 PAIR, QUAD = 2, 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Places:
-    """Where weights lie: elements between neighbours, by loop name, and the extents of k and c."""
-
-    steps: Mapping[str, int]
-    rows: int
-    columns: int
+# Where the sum of a row and a column of the tile lies in the result, and whether there is one.
+Place = Callable[[ir.Value, ir.Value], tuple[ir.Value, ir.Value | None]]
 
 
-def lds_elements(tiles: Tiles) -> int:
-    """Floats of LDS that a tile's sums take."""
-    return tiles.tile_m * (tiles.tile_n + ROW_PAD)
+def widest(element: ir.Type) -> int:
+    """Elements of the widest store."""
+    return ptx.PIECE * 8 // ops.bits_of(element)
+
+
+def pitch(tiles: Tiles, is_narrow: bool) -> int:
+    """Words of LDS from row to row of a tile's sums: of the sums, or of pairs that are rounded."""
+    return tiles.tile_n // PAIR + NARROW_PAD if is_narrow else tiles.tile_n + ROW_PAD
 
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """A workgroup's store: to `out`, from the place `start` of weight (0, 0) of its tile on, which
-    has row `row` and column `column`."""
+    """A workgroup's store: `width` adjacent columns of a row at a time, by `line` to a place."""
 
     tiles: Tiles
-    places: Places
-    lds: ir.Value
-    out: ir.Value
-    start: ir.Value
-    row: ir.Value
-    column: ir.Value
     thread: ir.Value
+    width: int
+    place: Place
+    line: Line
 
-    def write(self, sums: Sequence[Sequence[ir.Value]], row: ir.Value, column: ir.Value) -> None:
-        """Store a wave group's sums, of which the first has `row` and `column` in the tile."""
+    @property
+    def is_narrow(self) -> bool:
+        """Whether LDS has the sums rounded already, in pairs, which takes half of it."""
+        return self.line.rounds_to_16_bits and self.width % PAIR == 0
+
+    @property
+    def _pitch(self) -> int:
+        return pitch(self.tiles, self.is_narrow)
+
+    def write(
+        self, lds: ir.Value, sums: Sequence[Sequence[ir.Value]], row: ir.Value, column: ir.Value
+    ) -> None:
+        """Store a wave group's sums, of which the first has `row` and `column` in the tile, by way
+        of LDS."""
         gpu.BarrierOp()  # the operands of all wave groups have been read
         lane = arith.RemUIOp(self.thread, number(WAVE)).result
         wave = arith.DivUIOp(
@@ -63,48 +74,46 @@ class Store:
         ).result
         row = linear(wave, 16, linear(arith.DivUIOp(lane, number(4)).result, 1, row))
         column = linear(arith.RemUIOp(lane, number(4)).result, PAIR, column)
-        line = self.tiles.tile_n + ROW_PAD
-        first = linear(row, line, column)
+        if self.is_narrow:
+            column = arith.DivUIOp(column, number(PAIR)).result
+        first = linear(row, self._pitch, column)
         for block, own in enumerate(sums):
             for half in range(2):
-                behind = (block * ptx.ROWS + half * 8) * line
+                behind = (block * ptx.ROWS + half * 8) * self._pitch
                 for eight in range(self.tiles.columns // 8):
                     at = 4 * eight + 2 * half
-                    store_vector(
-                        own[at : at + PAIR], self.lds, linear(first, 1, behind + eight * 8)
-                    )
+                    words = own[at : at + PAIR]
+                    if self.is_narrow:
+                        words = [as_word(words, self.line.element)]
+                    shift = behind + eight * 8 * len(words) // PAIR
+                    store_vector(words, lds, linear(first, 1, shift))
         gpu.BarrierOp()
-        self._lines()
+        self._lines(lds)
 
-    def _lines(self) -> None:
+    def _lines(self, lds: ir.Value) -> None:
         """Store the tile, a thread some columns of every so many rows."""
-        tiles, element = self.tiles, ir.MemRefType(self.out.type).element_type
-        width = ptx.PIECE * 8 // ops.bits_of(element) if self.places.steps["c"] == 1 else 1
+        tiles, width = self.tiles, self.width
         across = tiles.tile_n // width
         at_once = tiles.threads // across
         row, column = cut(self.thread, [at_once, across])
+        words = width // PAIR if self.is_narrow else width
+        source = linear(row, self._pitch, linear(column, words))
         column = linear(column, width)
-        k, c = self.places.steps["k"], self.places.steps["c"]
-        place = linear(row, k, linear(column, c, self.start))
-        source = linear(row, tiles.tile_n + ROW_PAD, column)
-        has = None
-        if self.places.columns % tiles.tile_n:
-            has = below(arith.AddIOp(self.column, column).result, self.places.columns)
-        row = arith.AddIOp(self.row, row).result
         for behind in range(0, tiles.tile_m, at_once):
-            exists = has
-            if self.places.rows % tiles.tile_m:
-                exists = both(has, below(linear(row, 1, behind), self.places.rows))
+            at, exists = self.place(linear(row, 1, behind), column)
             with where(exists):
-                at = linear(source, 1, behind * (tiles.tile_n + ROW_PAD))
-                store_rounded(self._read(at, width), self.out, linear(place, 1, behind * k))
+                from_lds = linear(source, 1, behind * self._pitch)
+                if self.is_narrow:
+                    self.line.copy(_read(lds, from_lds, words), at)
+                else:
+                    self.line.store(self._sums(lds, from_lds), at)
 
-    def _read(self, at: ir.Value, width: int) -> list[ir.Value]:
-        """So many adjacent sums of LDS."""
-        piece = min(width, QUAD)
+    def _sums(self, lds: ir.Value, at: ir.Value) -> list[ir.Value]:
+        """Adjacent sums of LDS."""
+        piece = min(self.width, QUAD)
         found: list[ir.Value] = []
-        for part in range(0, width, piece):
-            found += load_vector(self.lds, linear(at, 1, part), piece)
+        for part in range(0, self.width, piece):
+            found += load_vector(lds, linear(at, 1, part), piece)
         return found
 
 
@@ -130,14 +139,62 @@ class where:
 
 def store_vector(values: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> None:
     """Store adjacent scalars as one vector; its place is a multiple of their number."""
-    element = values[0].type
-    type = ir.VectorType.get([len(values)], element)
-    vector = ir.Operation.create("vector.from_elements", results=[type], operands=list(values))
+    _store(_vector(values), memory, at)
+
+
+def _vector(values: Sequence[ir.Value]) -> ir.Value:
+    type = ir.VectorType.get([len(values)], values[0].type)
+    made = ir.Operation.create("vector.from_elements", results=[type], operands=list(values))
+    found: ir.Value = made.results[0]
+    return found
+
+
+def _store(vector: ir.Value, memory: ir.Value, at: ir.Value) -> None:
+    type = ir.VectorType(vector.type)
     ir.Operation.create(
         "vector.store",
-        operands=[vector.results[0], memory, as_index(at)],
-        attributes={"alignment": _bytes(len(values), element)},
+        operands=[vector, memory, as_index(at)],
+        attributes={"alignment": _bytes(type.shape[0], type.element_type)},
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """How adjacent sums become elements of a result: an op on them or rounding, and other tensors
+    that the op reads, which lie as the result does."""
+
+    out: ir.Value
+    op: ir.Operation | None = None
+    extra: Sequence[ir.Value] = ()
+
+    @property
+    def element(self) -> ir.Type:
+        """Of the result."""
+        return ir.MemRefType(self.out.type).element_type
+
+    @property
+    def rounds_to_16_bits(self) -> bool:
+        """Whether sums are rounded to 16 bits, and no more."""
+        return self.op is None and ops.bits_of(self.element) == 16
+
+    def copy(self, words: ir.Value, at: ir.Value) -> None:
+        """Store pairs of elements that are rounded already, each pair in a word of 32 bits."""
+        count = ir.VectorType(words.type).shape[0] * PAIR
+        _store(_bits(words, ir.VectorType.get([count], self.element)), self.out, at)
+
+    def store(self, sums: Sequence[ir.Value], at: ir.Value) -> None:
+        """Store adjacent sums; their place is a multiple of their number."""
+        if self.op is None:
+            store_rounded(sums, self.out, at)
+            return
+        vectors = [_vector(sums), *(_read(one, at, len(sums)) for one in self.extra)]
+        _store(on_vectors(self.op, vectors), self.out, at)
+
+
+def only_rounds(op: ir.Operation) -> bool:
+    """Whether an op on the sums does nothing but round them."""
+    body = [inner.operation.name for inner in op.regions[0].blocks[0]]
+    return body == ["arith.truncf", "linalg.yield"]
 
 
 def store_rounded(sums: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> None:
@@ -147,33 +204,57 @@ def store_rounded(sums: Sequence[ir.Value], memory: ir.Value, at: ir.Value) -> N
         store_vector([ops.convert(one, element) for one in sums], memory, at)
         return
     pairs = [ptx.rounded_pair(*sums[i : i + PAIR]) for i in range(0, len(sums), PAIR)]
-    words = ir.VectorType.get([len(pairs)], pairs[0].type)
-    vector = ir.Operation.create("vector.from_elements", results=[words], operands=pairs)
-    type = ir.VectorType.get([len(sums)], element)
-    narrow = ir.Operation.create(
-        "vector.bitcast", results=[type], operands=[vector.results[0]]
-    ).results[0]
-    ir.Operation.create(
-        "vector.store",
-        operands=[narrow, memory, as_index(at)],
-        attributes={"alignment": _bytes(len(sums), element)},
-    )
+    _store(_bits(_vector(pairs), ir.VectorType.get([len(sums)], element)), memory, at)
+
+
+def as_word(pair: Sequence[ir.Value], element: ir.Type) -> ir.Value:
+    """Two sums rounded to a type of 16 bits, side by side in what is called an f32."""
+    if isinstance(element, ir.BF16Type):
+        narrow = _vector([ptx.rounded_pair(*pair)])
+    else:
+        narrow = _vector([ops.convert(one, element) for one in pair])
+    word = ir.F32Type.get()
+    found = _bits(narrow, ir.VectorType.get([1], word))
+    taken = ir.Operation.create("vector.to_elements", results=[word], operands=[found])
+    value: ir.Value = taken.results[0]
+    return value
+
+
+def _bits(vector: ir.Value, type: ir.Type) -> ir.Value:
+    """The same bits as a vector of another type."""
+    made = ir.Operation.create("vector.bitcast", results=[type], operands=[vector])
+    found: ir.Value = made.results[0]
+    return found
+
+
+def or_zero(value: ir.Value, test: ir.Value | None) -> ir.Value:
+    """A value, or 0 where a test fails."""
+    return value if test is None else arith.SelectOp(test, value, ops.zero(value.type)).result
 
 
 def load_vector(memory: ir.Value, at: ir.Value, count: int) -> list[ir.Value]:
     """So many adjacent scalars, read as one vector; their place is a multiple of their number."""
+    vector = _read(memory, at, count)
+    parts = ir.Operation.create(
+        "vector.to_elements",
+        results=[ir.VectorType(vector.type).element_type] * count,
+        operands=[vector],
+    )
+    return list(parts.results)
+
+
+def _read(memory: ir.Value, at: ir.Value, count: int) -> ir.Value:
+    """So many adjacent elements as a vector."""
     element = ir.MemRefType(memory.type).element_type
     type = ir.VectorType.get([count], element)
-    vector = ir.Operation.create(
+    read = ir.Operation.create(
         "vector.load",
         results=[type],
         operands=[memory, as_index(at)],
         attributes={"alignment": _bytes(count, element)},
     )
-    parts = ir.Operation.create(
-        "vector.to_elements", results=[element] * count, operands=[vector.results[0]]
-    )
-    return list(parts.results)
+    found: ir.Value = read.results[0]
+    return found
 
 
 def _bytes(count: int, element: ir.Type) -> ir.Attribute:

@@ -22,13 +22,13 @@
 // ROUND:     .maxntid 256
 // ROUND-COUNT-8: cp.async.cg.shared.global
 // ROUND:     cp.async.commit_group;
+// ROUND:     wgmma.wait_group.sync.aligned 1;
 // ROUND:     cp.async.wait_group 3;
 // ROUND:     fence.proxy.async.shared::cta;
 // ROUND:     bar.sync
 // ROUND:     wgmma.fence.sync.aligned;
 // ROUND-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
 // ROUND:     wgmma.commit_group.sync.aligned;
-// ROUND:     wgmma.wait_group.sync.aligned 1;
 // ROUND-COUNT-8: cp.async.cg.shared.global
 // ROUND-NOT: cp.async.cg
 // ROUND:     wgmma.wait_group.sync.aligned 0;

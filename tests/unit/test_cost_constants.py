@@ -60,11 +60,15 @@ STRUCTURAL = {
         "WARP_GROUP": "the ISA's",
         "MOST_ELEMENTS": "what 32 bits count",
         "MOST_WORKGROUPS": "what CUDA launches along y and z",
-        "PIECE": "the ISA's",
+        "PAD_THREADS": "what `passes/wgmma_parts/padded_channels.py` writes",
     },
+    "gpu/wgmma_pixels.py": {"MOST_STEP": "what an instruction's constant holds"},
     "gpu/wgmma_gemm_cost.py": {
         **dict.fromkeys(("BYTES", "FLOAT", "GIGA"), "units"),
-        "ROW_PAD": "what `passes/wgmma_parts/stores.py` adds to a row",
+        **dict.fromkeys(
+            ("ROW_PAD", "NARROW_PAD"), "what `passes/wgmma_parts/stores.py` adds to a row"
+        ),
+        **dict.fromkeys(("PIECE", "BLOCK"), "the ISA's"),
         "UNIT_THREADS": "the chip's",
         "SUM_THREADS": "what `passes/wgmma_parts/reduction.py` is told",
         "QUAD": "a vector of the same kernel",

@@ -129,6 +129,9 @@ class RankSlack:
     # for 8 on gfx1100.
     cdna_single_element_reads_share: float = 3.5
     single_element_reads_share: float = 0.75
+    # The same of matrix kernels of waves on a chip that has wave groups: 1.4 to 6.1 for 8 kernels
+    # on an H200 (docs/model.md).
+    beside_wave_groups_share: float = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,8 +438,8 @@ class WarpGroups:
 
     source: ClassVar[Source] = Source(
         kind=Kind.FITTED,
-        text="181 kernels of 20 layers, f16, on an H200 (`tools/fit/warp_group_times.csv`); of "
-        "95 kernels of ten other layers the time is off by 7 % (rms)",
+        text="193 kernels of 24 layers, f16, on an H200 (`tools/fit/warp_group_times.csv`); of "
+        "118 kernels of twelve other layers the time is off by 9 % (rms)",
         tool=WARP_GROUP_TIMES,
     )
 
@@ -452,6 +455,10 @@ class WarpGroups:
         ((128, 64, 64), (2, 1), 4),
         ((64, 64, 64), (1, 1), 4),
     )
+    # Channels of a group below which other strategies are better, and below which none are merged:
+    # fewer were not measured.
+    least_channels: int = 3
+    least_merged_channels: int = 4
     # Rounds of workgroups that parts may make, and the fewest iterations of a part.
     tried_rounds_times: tuple[float, ...] = (0.5, 1, 2, 3)
     least_iterations: int = 4
@@ -464,24 +471,78 @@ class WarpGroups:
     reserved_lds_bytes: int = 1024
     # Cycles are those of the published peak. Start of a kernel; its first copies, and what else is
     # not of an iteration or of the stores.
-    launch_cycles: float = 2130
-    other_cycles: float = 580
+    launch_cycles: float = 2530
+    other_cycles: float = 130
     # The least time of an iteration, without windows and with them; how much longer windows take.
-    plain_iteration_cycles: float = 382
-    window_iteration_cycles: float = 619
-    window_times: float = 1.36
-    lds_cycle_bytes: float = 138
+    plain_iteration_cycles: float = 500
+    window_iteration_cycles: float = 520
+    window_times: float = 1.373
+    lds_cycle_bytes: float = 136.6
     cycle_products: float = 2216
-    store_cycle_bytes: float = 12.3
+    store_cycle_bytes: float = 13.05
     # Operands beyond this share of the last cache come from memory, at this share of its rate.
     # A tile is asked for when as many others but two stages are on their way.
     cached_share: float = 0.68
     memory_share: float = 0.83
-    memory_latency_cycles: float = 1970
+    memory_latency_cycles: float = 2173
     stages_behind_tiles: int = 2
     # Of the kernel that adds parts: its start, and bytes that the chip moves in a cycle.
-    sum_launch_cycles: float = 2115
-    sum_cycle_bytes: float = 3940
+    sum_launch_cycles: float = 2476
+    sum_cycle_bytes: float = 4347
+    # How much longer it takes where threads have a tap each: columns of joined taps.
+    joined_times: float = 1.125
+    # Of a kernel that rounds channels up.
+    copy_launch_cycles: float = 2000
+    copy_cycle_bytes: float = 2300
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelWarpGroups:
+    """Tiles of wave groups for forward passes and data gradients, and how long kernels take."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="369 kernels of 24 layers, f16, on an H200 (`tools/fit/warp_group_times.csv`); of "
+        "215 kernels of twelve other layers the time is off by 10 % (rms)",
+        tool=WARP_GROUP_TIMES,
+    )
+
+    # (pixels, channels, gemm_k), the wave groups along both, and the stages of LDS.
+    tried_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
+        ((128, 256, 64), (2, 1), 4),
+        ((256, 128, 64), (2, 1), 4),
+        ((128, 128, 64), (2, 1), 3),
+        ((128, 128, 64), (2, 1), 5),
+        ((64, 256, 64), (1, 2), 4),
+        ((256, 64, 64), (2, 1), 4),
+        ((64, 128, 64), (1, 1), 3),
+        ((64, 128, 64), (1, 1), 4),
+        ((128, 64, 64), (2, 1), 4),
+        ((64, 64, 64), (1, 1), 4),
+    )
+    # Split-K factors, which are tried where one part has fewer than so many workgroups a unit.
+    tried_parts: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    few_workgroups: int = 2
+    # Cycles as in `WarpGroups`.
+    launch_cycles: float = 461
+    other_cycles: float = 1196
+    plain_iteration_cycles: float = 525
+    window_iteration_cycles: float = 362
+    window_times: float = 1.238
+    lds_cycle_bytes: float = 138.4
+    cycle_products: float = 2216
+    store_cycle_bytes: float = 18.05
+    # How much longer an iteration takes where threads have a tap each.
+    flat_times: float = 1.513
+    # A tile is asked for when as many others but two stages are on their way.
+    copy_latency_cycles: float = 1049
+    stages_behind_tiles: int = 2
+    # Bytes of all tensors come at this share of the memory's rate, beyond 1 as some are cached. Of
+    # the shorter one of work and this traffic what a workgroup that is alone does not overlap.
+    memory_share: float = 1.237
+    apart_share: float = 0.307
+    sum_launch_cycles: float = 1969
+    sum_cycle_bytes: float = 4332
 
 
 LOOP = LoopInstructions()
@@ -504,6 +565,7 @@ PIXELS_SLACK = PixelSlack()
 PIXELS_SEARCH = PixelSearch()
 PHASE_TABLES = PhaseTables()
 WARP_GROUPS = WarpGroups()
+PIXEL_WARP_GROUPS = PixelWarpGroups()
 
 GROUPS = (
     LOOP,
@@ -526,4 +588,5 @@ GROUPS = (
     PIXELS_SEARCH,
     PHASE_TABLES,
     WARP_GROUPS,
+    PIXEL_WARP_GROUPS,
 )

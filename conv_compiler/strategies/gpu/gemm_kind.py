@@ -44,6 +44,8 @@ class GemmKind(StrategyKind):
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by the performance model."""
         seconds = predict(wgrad, target, gpu_tiling(one), one.split_k)
+        if target.wgmma and one.mma:
+            return seconds * SLACK.beside_wave_groups_share
         if copied(wgrad) is None:
             return seconds
         cdna = is_cdna(target)

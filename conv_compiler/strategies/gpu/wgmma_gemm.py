@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    BLOCK,
+    PIECE,
     SUM_THREADS,
+    column_tiles,
+    columns_of,
     k_tiles,
     predict,
     resident,
     sum_slices,
+    whole_elements,
     workgroups,
 )
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
@@ -35,13 +40,28 @@ if TYPE_CHECKING:
 WARP_GROUP = 128  # threads
 # Operands and parts are counted in 32 bits, workgroups along y and z in 16.
 MOST_ELEMENTS, MOST_WORKGROUPS = 2**31, 2**16 - 1
-PIECE = 8  # channels of 16 bytes, which a thread copies at a time
+# Of the kernel that rounds channels up to whole pieces (`passes/wgmma_parts/padded_channels.py`).
+PADDED_ROLE = "padded-channels"
+PAD_THREADS = 256
+
+
+def few_channels() -> str:
+    """The rule for groups of few channels."""
+    return f"its groups have {WARP_GROUPS.least_channels} channels or more"
+
+
+def few_elements() -> str:
+    """The rule for large tensors."""
+    return f"its tensors, channels in whole pieces, have fewer than {MOST_ELEMENTS} elements"
 
 
 def misfit(problem: ConvProblem, target: Target) -> str:
     """The rule that a problem breaks; empty where it fits."""
     row = problem.layout_row.grouped
-    largest = max(math.prod(problem.input_shape), math.prod(problem.output_shape))
+    largest = max(
+        whole_elements(problem.input_shape, problem.c),
+        whole_elements(problem.output_shape, problem.k),
+    )
     types = set(problem.operand_dtypes)
     rules = {
         "wave groups of its chip multiply its types": len(types) == 1
@@ -51,32 +71,48 @@ def misfit(problem: ConvProblem, target: Target) -> str:
         and problem.direction == "bwd_weight",
         "channels lie last in its layouts": (row.input, row.output)
         in (("N*GC", "N*GK"), ("GN*C", "GN*K")),
-        f"channels of a group are a multiple of {PIECE}": problem.k % PIECE
-        == problem.c % PIECE
-        == 0,
-        f"its tensors have fewer than {MOST_ELEMENTS} elements": largest < MOST_ELEMENTS,
+        few_channels(): min(problem.k, problem.c) >= WARP_GROUPS.least_channels,
+        few_elements(): largest < MOST_ELEMENTS,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
+
+
+def merges(problem: ConvProblem) -> list[int]:
+    """How many groups may be one to the products: as many as are adjacent and have a block of
+    channels together, and one where that is too few to be copied in whole pieces."""
+    row = problem.layout_row.grouped
+    most = BLOCK // max(problem.k, problem.c)
+    found = {1}
+    is_wide = min(problem.k, problem.c) >= WARP_GROUPS.least_merged_channels
+    if is_wide and (row.input, row.output) == ("N*GC", "N*GK"):
+        found |= {
+            count
+            for count in range(2, most + 1)
+            if problem.g % count == 0
+            and problem.k * count % PIECE == problem.c * count % PIECE == 0
+        }
+    return sorted({1, max(found)})
 
 
 def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
     """The tiles of the table that are no more than one instruction larger than the problem."""
     (dtype,) = set(problem.operand_dtypes)
-    for (m, n, k), groups, stages in WARP_GROUPS.tried_tiles:
-        if m - 64 >= problem.k or n - 64 >= problem.c:
-            continue
-        yield WarpGroupTiling(
-            workgroup=(m, n, k),
-            warp_groups=groups,
-            stages=stages,
-            mma=f"WGMMA_F32_64x{n // groups[1]}x16_{dtype.upper()}",
-        )
+    for merged in merges(problem):
+        for (m, n, k), groups, stages in WARP_GROUPS.tried_tiles:
+            if m - 64 >= problem.k * merged or n - 64 >= columns_of(problem, merged):
+                continue
+            yield WarpGroupTiling(
+                workgroup=(m, n, k),
+                warp_groups=groups,
+                stages=stages,
+                mma=f"WGMMA_F32_64x{n // groups[1]}x16_{dtype.upper()}",
+                merged_groups=merged,
+            )
 
 
 def _fits_grid(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
     """Whether numbers of workgroups and of partial sums are within their bits."""
-    _, n, _ = tiling.workgroup
-    across = -(-problem.c // n) * math.prod(problem.filter)
+    across = column_tiles(problem, tiling.workgroup[1], tiling.merged_groups)
     parts = split_k * math.prod(problem.weight_shape)
     return (
         max(across, split_k * problem.g) <= MOST_WORKGROUPS
@@ -147,6 +183,7 @@ def passes(problem: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, .
             split_k=one.split_k,
             sum_threads=SUM_THREADS,
             sum_slices=sum_slices(problem, target, one.split_k),
+            merged_groups=tiling.merged_groups,
         ),
     )
 
@@ -165,6 +202,9 @@ def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
     roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
     if one.split_k > 1:
         roles["reduction"] = info(SUM_THREADS)
+    is_merged = _tiling(one).merged_groups > 1
+    if not is_merged and (problem.k % PIECE or problem.c % PIECE):
+        roles[PADDED_ROLE] = info(PAD_THREADS)
     return Schedule(roles=roles)
 
 

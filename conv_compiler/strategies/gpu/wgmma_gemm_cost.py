@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
 BYTES, FLOAT = 2, 4
-ROW_PAD = 8  # floats behind a row of sums in LDS (`passes/wgmma_parts/stores.py`)
+PIECE = 8  # channels of 16 bytes, which a thread copies at a time
+BLOCK = 64  # channels of a row of LDS
+# Floats behind a row of sums in LDS, and words behind one of rounded pairs
+# (`passes/wgmma_parts/stores.py`).
+ROW_PAD, NARROW_PAD = 8, 4
 UNIT_THREADS = 2048
 SUM_THREADS = 256  # of a workgroup that adds parts
 QUAD = 4  # weights of such a thread
@@ -22,11 +26,38 @@ GIGA = 1e9
 ROWS, DEPTH = 64, 16  # of an instruction, whose columns are the wave group's
 
 
+def columns_of(problem: ConvProblem, merged: int = 1) -> int:
+    """Columns that share tiles: input channels of a tap, or of all taps where they do not come in
+    blocks or are those of merged groups. Channels are rounded up to whole pieces."""
+    taps, whole = math.prod(problem.filter), whole_channels(problem.c) * merged
+    if merged > 1:
+        return problem.c * merged * taps
+    return whole if whole % BLOCK == 0 else whole * taps
+
+
+def whole_channels(channels: int) -> int:
+    """Channels in whole pieces."""
+    return -(-channels // PIECE) * PIECE
+
+
+def whole_elements(shape: tuple[int, ...], channels: int) -> int:
+    """Elements of a tensor whose channels are rounded up to whole pieces."""
+    return math.prod(shape) // channels * whole_channels(channels)
+
+
+def column_tiles(problem: ConvProblem, n: int, merged: int = 1) -> int:
+    """Tiles of so many columns, of all taps."""
+    columns = columns_of(problem, merged)
+    every = (whole_channels(problem.c) if merged == 1 else problem.c * merged) * math.prod(
+        problem.filter
+    )
+    return -(-columns // n) * (every // columns)
+
+
 def workgroups(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
     """Those of one part."""
-    m, n, _ = tiling.workgroup
-    taps = math.prod(problem.filter)
-    return -(-problem.k // m) * -(-problem.c // n) * taps * problem.g
+    (m, n, _), merged = tiling.workgroup, tiling.merged_groups
+    return -(-problem.k * merged // m) * column_tiles(problem, n, merged) * (problem.g // merged)
 
 
 def k_tiles(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
@@ -34,20 +65,24 @@ def k_tiles(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
     return -(-problem.gemm_k // tiling.workgroup[2])
 
 
-def lds_bytes(tiling: WarpGroupTiling) -> int:
-    """LDS of a workgroup: the stages, and then the sums in their place."""
+def lds_bytes(tiling: WarpGroupTiling, stages: int = 0, is_narrow: bool = False) -> int:
+    """LDS of a workgroup: its stages, or as many as it has tiles for; then in their place the sums,
+    or pairs of them that are rounded to 16 bits."""
     m, n, k = tiling.workgroup
-    return max(tiling.stages * (m + n) * k * BYTES, m * (n + ROW_PAD) * FLOAT)
+    row = n * BYTES + NARROW_PAD * FLOAT if is_narrow else (n + ROW_PAD) * FLOAT
+    return max((stages or tiling.stages) * (m + n) * k * BYTES, m * row)
 
 
-def resident(target: Target, tiling: WarpGroupTiling) -> int:
+def resident(
+    target: Target, tiling: WarpGroupTiling, stages: int = 0, is_narrow: bool = False
+) -> int:
     """Workgroups that a unit runs at a time, by LDS and by registers."""
     m, n, _ = tiling.workgroup
     threads = math.prod(tiling.warp_groups) * 128
     registers = m * n // threads + WARP_GROUPS.other_registers
     by_registers = 64 * 1024 // (threads * registers)
     by_lds = (target.lds_bytes + WARP_GROUPS.reserved_lds_bytes) // (
-        lds_bytes(tiling) + WARP_GROUPS.reserved_lds_bytes
+        lds_bytes(tiling, stages, is_narrow) + WARP_GROUPS.reserved_lds_bytes
     )
     return max(1, min(by_registers, by_lds, UNIT_THREADS // threads))
 
@@ -66,9 +101,22 @@ def sum_slices(problem: ConvProblem, target: Target, split_k: int) -> int:
 
 
 def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int) -> float:
-    """Seconds of the matrix kernel, and of the kernel that adds parts where there are several."""
+    """Seconds of the matrix kernel, of the kernel that adds parts where there are several, and of
+    those that round channels up."""
     added = sum_seconds(problem, target, split_k) if split_k > 1 else 0.0
+    if tiling.merged_groups == 1:
+        added += copied_seconds(math.prod(problem.input_shape), problem.c, target)
+        added += copied_seconds(math.prod(problem.output_shape), problem.k, target)
     return kernel_seconds(problem, target, tiling, split_k) + added
+
+
+def copied_seconds(elements: int, channels: int, target: Target) -> float:
+    """Seconds of a kernel that rounds the channels of so many elements up; 0 where it is none."""
+    if channels % PIECE == 0:
+        return 0.0
+    moved = elements * BYTES * (1 + whole_channels(channels) / channels)
+    cycles = WARP_GROUPS.copy_launch_cycles + moved / WARP_GROUPS.copy_cycle_bytes
+    return cycles / (target.clock_ghz * GIGA)
 
 
 def kernel_seconds(
@@ -77,7 +125,8 @@ def kernel_seconds(
     """Seconds of the matrix kernel, its launch among them."""
     chip = target.clock_ghz * GIGA
     grid = workgroups(problem, tiling) * split_k
-    most = resident(target, tiling)
+    part = -(-k_tiles(problem, tiling) // split_k)
+    most = resident(target, tiling, min(part, tiling.stages), split_k == 1)
     rounds, rest = divmod(-(-grid // target.compute_units), most)
     operands = _operand_bytes(problem)
     is_cached = operands < WARP_GROUPS.cached_share * last_level_bytes(target)
@@ -120,6 +169,9 @@ def _round_cycles(
     lds = instructions * (ROWS + columns) * DEPTH * BYTES + (m + n) * k * BYTES
     busy = together * max(lds / WARP_GROUPS.lds_cycle_bytes, m * n * k / WARP_GROUPS.cycle_products)
     least = WARP_GROUPS.plain_iteration_cycles
+    if columns_of(problem, tiling.merged_groups) > problem.c * tiling.merged_groups:
+        busy *= WARP_GROUPS.joined_times
+        least *= WARP_GROUPS.joined_times
     if not problem.is_pointwise:
         busy *= WARP_GROUPS.window_times
         least = WARP_GROUPS.window_iteration_cycles

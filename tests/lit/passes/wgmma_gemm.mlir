@@ -2,7 +2,7 @@
 // pixels of both operands to LDS and products from there, and the sum of the parts. A second run
 // finds no contraction that names its loops, and channels that lie apart are refused.
 
-// RUN: %conv_opt %s --pass 'wgmma-gemm{tile_m=64 tile_n=128 tile_k=64 groups_m=1 groups_n=1 stages=4 split_k=2}' \
+// RUN: %conv_opt %s --pass 'wgmma-gemm{tile_m=64 tile_n=128 tile_k=16 groups_m=1 groups_n=1 stages=4 split_k=2}' \
 // RUN:   | %filecheck
 // RUN: %conv_opt %s --pass 'wgmma-gemm{tile_m=64 tile_n=64 tile_k=64 groups_m=1 groups_n=1 stages=4 split_k=1}' \
 // RUN:   | %filecheck --check-prefix=ONE
@@ -19,28 +19,28 @@
 // CHECK:           vector.load {{.*}} memref<152064xf32>, vector<4xf32>
 // CHECK:           vector.store {{.*}} memref<76032xbf16>
 
-// 2 tiles of 72 rows, 1 of 88 columns for each of 6 taps, 2 parts of 2 groups.
+// 2 tiles of 72 rows, 5 of 88 columns of 6 taps, 2 parts of 2 groups.
 // CHECK:       hal.executable.source private @wgmma_gemm
 // CHECK-DAG:     %[[X:.+]] = arith.constant 2 : index
-// CHECK-DAG:     %[[Y:.+]] = arith.constant 6 : index
+// CHECK-DAG:     %[[Y:.+]] = arith.constant 5 : index
 // CHECK-DAG:     %[[Z:.+]] = arith.constant 4 : index
 // CHECK:         hal.return %[[X]], %[[Y]], %[[Z]]
 // CHECK:         func.func @wgmma_gemm() attributes {conv_compiler.role = "contraction"}
-// CHECK:           memref.alloc() alignment = 1024 : memref<24576xf32, #gpu.address_space<workgroup>>
+// CHECK:           memref.alloc() alignment = 1024 : memref<8704xf32, #gpu.address_space<workgroup>>
 // Two tiles ahead: eight threads a pixel, sixteen pixels at once, three blocks of channels.
-// CHECK-COUNT-24:  cp.async.cg.shared.global
+// CHECK-COUNT-6:   cp.async.cg.shared.global
 // CHECK:           scf.for
 // CHECK:             cp.async.wait_group 1;{{.*}}fence.proxy.async.shared::cta;
 // CHECK:             gpu.barrier
 // CHECK:             wgmma.fence.sync.aligned;
 // CHECK:             wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
-// CHECK:             wgmma.wait_group.sync.aligned 1;
 // CHECK:             scf.if
-// CHECK-COUNT-12:      cp.async.cg.shared.global
+// CHECK-COUNT-3:       cp.async.cg.shared.global
 // CHECK-NOT:         cp.async.cg
 // CHECK:             cp.async.commit_group;
+// CHECK:             wgmma.wait_group.sync.aligned 1;
 // CHECK:           wgmma.wait_group.sync.aligned 0;
-// CHECK:           vector.store {{.*}} memref<24576xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+// CHECK:           vector.store {{.*}} memref<8704xf32, #gpu.address_space<workgroup>>, vector<2xf32>
 // CHECK:           vector.store {{.*}} memref<152064xf32>, vector<4xf32>
 
 // CHECK-LABEL: func.func @main(

@@ -19,6 +19,8 @@ from conv_compiler.errors import (
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.wgmma_gemm import WGMMA_GEMM, splits, tilings
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    column_tiles,
+    columns_of,
     k_tiles,
     lds_bytes,
     predict,
@@ -48,8 +50,7 @@ MMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
         ({"direction": "fwd"}, "sm_90a", "it computes weight gradients"),
         ({"direction": "bwd_data"}, "sm_90a", "it computes weight gradients"),
         ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
-        ({"c": 252}, "sm_90a", "channels of a group are a multiple of 8"),
-        ({"k": 819}, "sm_90a", "channels of a group are a multiple of 8"),
+        ({"c": 2}, "sm_90a", "its groups have 3 channels or more"),
     ],
 )
 def test_it_says_where_it_does_not_fit(changes, chip, why):
@@ -76,14 +77,32 @@ def test_f32_as_terms_of_bf16_takes_it_too():
     assert (first.name, first.mma[-4:]) == (NAME, "BF16")
 
 
-def test_few_channels_a_group_do_not():
-    narrow = replace(LAYER, g=32, k=8, c=8, layout="NHWGC_GKYXC_NHWGK")
-    assert choose(narrow, HOPPER)[0].name != NAME
+@pytest.mark.parametrize("changes", [{"c": 3}, {"c": 252}, {"k": 36}, {"k": 819}], ids=str)
+def test_channels_need_not_be_a_multiple_of_eight(changes):
+    assert choose(replace(LAYER, **changes), HOPPER)[0].name == NAME
+
+
+def test_groups_of_few_channels_are_merged():
+    for width in (4, 8, 16):
+        narrow = replace(LAYER, g=32, k=width, c=width, layout="NHWGC_GKYXC_NHWGK")
+        first = choose(narrow, HOPPER)[0]
+        assert (first.name, first.tiling.merged_groups) == (NAME, 64 // width)
+        assert f"{64 // width} groups merged" in first.text
+
+
+def test_groups_that_are_not_adjacent_are_not_merged():
+    apart = replace(LAYER, g=32, k=8, c=8, layout="GNHWC_GKYXC_GNHWK")
+    assert {tiling.merged_groups for tiling in tilings(apart, HOPPER)} == {1}
+
+
+def test_depthwise_problems_do_not_take_it():
+    single = replace(LAYER, g=144, k=1, c=1, layout="NHWGC_GKYXC_NHWGK")
+    assert choose(single, HOPPER)[0].name == "depthwise"
 
 
 @given(
-    k=st.integers(1, 100).map(lambda x: 8 * x),
-    c=st.integers(1, 100).map(lambda x: 8 * x),
+    k=st.integers(3, 800),
+    c=st.integers(3, 800),
     g=st.integers(1, 5),
     n=st.integers(1, 40),
     image=st.integers(3, 60),
@@ -108,8 +127,9 @@ def test_candidates_fit_the_chip_and_the_problem(k, c, g, n, image, stride, aske
         (m, width, _), (groups_m, groups_n) = one.tiling.workgroup, one.tiling.warp_groups
         assert lds_bytes(one.tiling) <= HOPPER.lds_bytes
         assert m % (64 * groups_m) == width % (64 * groups_n) == 0
-        assert m - 64 < k
-        assert width - 64 < c
+        merged = one.tiling.merged_groups
+        assert m - 64 < k * merged
+        assert width - 64 < columns_of(problem, merged)
         assert WGMMA_GEMM.filled_parts(problem, one, one.split_k) == one.split_k
         assert one.split_k <= k_tiles(problem, one.tiling)
         assert predict(problem, HOPPER, one.tiling, one.split_k) > 0
@@ -143,9 +163,17 @@ def test_a_tile_is_taken_by_name():
         choose(LAYER, HOPPER, StrategyRequest(name=NAME, tile=(192, 64, 64)))
 
 
-def test_a_wider_tile_than_the_channels_is_not_tried():
-    narrow = replace(LAYER, c=72)
+def test_a_wider_tile_than_the_columns_is_not_tried():
+    narrow = replace(LAYER, c=72, filter=(1, 1), pad_low=(0, 0))
     assert {tiling.workgroup[1] for tiling in tilings(narrow, HOPPER)} == {64, 128}
+
+
+def test_taps_share_tiles_where_channels_do_not_come_in_blocks():
+    """Of 3 channels, which are copied as 8, the 9 taps have 72 columns in two tiles of 64."""
+    assert columns_of(replace(LAYER, c=3)) == 72
+    assert column_tiles(replace(LAYER, c=3), 64) == 2
+    assert column_tiles(replace(LAYER, c=64), 64) == 9
+    assert columns_of(replace(LAYER, g=32, k=4, c=4), 16) == 9 * 64
 
 
 @pytest.mark.parametrize(
@@ -170,6 +198,6 @@ def test_a_kernel_must_be_as_promised(facts, error):
 def test_padding_a_tile_costs():
     """Channels that do not fill a tile are computed as zeros, and counted."""
     (tiling,) = (one for one in tilings(LAYER, HOPPER) if one.workgroup == (128, 256, 64))
-    wide = replace(LAYER, c=264)
+    wide = replace(LAYER, c=320)
     assert workgroups(wide, tiling) == 2 * workgroups(LAYER, tiling)
     assert predict(wide, HOPPER, tiling, 8) > predict(LAYER, HOPPER, tiling, 8)

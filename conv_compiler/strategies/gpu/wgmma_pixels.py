@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The strategy `wgmma_pixels`: forward passes and data gradients by Hopper's wave groups.
+
+Channels last. Rows of the GEMM are result pixels, columns result channels, and both operands are
+multiplied from LDS as they lie in memory (`passes/wgmma_pixels.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.weight_steps import channels, weight_steps
+from conv_compiler.strategies.gpu.cost_constants import PHASE_TABLES, PIXEL_WARP_GROUPS, WARP_GROUPS
+from conv_compiler.strategies.gpu.wgmma_gemm import (
+    MOST_ELEMENTS,
+    MOST_WORKGROUPS,
+    PAD_THREADS,
+    PADDED_ROLE,
+    WARP_GROUP,
+    few_channels,
+    few_elements,
+)
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
+    BLOCK,
+    DEPTH,
+    PIECE,
+    SUM_THREADS,
+    whole_elements,
+)
+from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
+from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
+
+if TYPE_CHECKING:
+    from conv_compiler.passes import Pass
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+
+# Elements that an instruction's constant adds to an address, for the lines that a thread copies.
+MOST_STEP = 2**22
+
+
+def misfit(wgrad: ConvProblem, target: Target) -> str:
+    """The rule that a problem breaks; empty where it fits."""
+    if not isinstance(wgrad, EquivalentWgrad):
+        return "it computes fwd and bwd_data"
+    problem = wgrad.of
+    row = problem.layout_row.grouped
+    largest = max(
+        whole_elements(problem.input_shape, problem.c),
+        whole_elements(problem.output_shape, problem.k),
+        whole_elements(problem.weight_shape, problem.c),
+    )
+    step = max(problem.g * problem.k, problem.c * max(problem.g, math.prod(problem.filter)))
+    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
+    rules = {
+        "wave groups of its chip multiply its types": problem.terms is None
+        and set(problem.operand_dtypes) == {problem.dtype}
+        and problem.dtype in target.wgmma,
+        "its operands have no ops": not any(problem.operand_ops),
+        "no bias is added": not (problem.fused and problem.fused.by_channel),
+        "channels lie last in its layouts": (row.input, row.output)
+        in (("N*GC", "N*GK"), ("GN*C", "GN*K"))
+        and row.weight.endswith("C"),
+        few_channels(): min(problem.k, problem.c) >= WARP_GROUPS.least_channels,
+        few_elements(): largest < MOST_ELEMENTS,
+        f"fewer than {MOST_STEP} elements lie between adjacent pixels, or weights of channels": step
+        < MOST_STEP,
+        f"its strides have {PHASE_TABLES.most_phase_pixels} phases at most": phases
+        <= PHASE_TABLES.most_phase_pixels,
+    }
+    return next((rule for rule, holds in rules.items() if not holds), "")
+
+
+def merges(problem: ConvProblem) -> list[int]:
+    """How many groups may share tiles: one, and as many adjacent ones as have a block of source
+    channels, which each is some whole instructions of."""
+    row, (sources, results) = problem.layout_row.grouped, channels(problem)
+    several = BLOCK // sources
+    fits = (
+        (row.input, row.weight) == ("N*GC", "GK*C")
+        and sources % DEPTH == results % PIECE == problem.c % PIECE == 0
+        and several * sources == BLOCK
+        and several * results <= BLOCK
+        and problem.g % several == 0
+    )
+    return [1, several] if fits and several > 1 else [1]
+
+
+def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
+    """The tiles of the table that are no more than one instruction larger than the problem."""
+    _, results = channels(problem)
+    for merged in merges(problem):
+        for (m, n, k), groups, stages in PIXEL_WARP_GROUPS.tried_tiles:
+            if n - 64 >= results * merged or (merged > 1 and groups[1] > 1):
+                continue
+            yield WarpGroupTiling(
+                workgroup=(m, n, k),
+                warp_groups=groups,
+                stages=stages,
+                mma=f"WGMMA_F32_64x{n // groups[1]}x16_{problem.dtype.upper()}",
+                merged_groups=merged,
+            )
+
+
+def _fits(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
+    """Whether numbers of workgroups and of partial sums are within their bits and each part has
+    a tile of gemm_k."""
+    elements = math.prod(
+        problem.shape(
+            problem.layout_row.input
+            if problem.direction == "bwd_data"
+            else problem.layout_row.output
+        )
+    )
+    if split_k > 1 and split_k * elements >= MOST_ELEMENTS:
+        return False
+    return split_k <= k_tiles(problem, tiling) and split_k * problem.g <= MOST_WORKGROUPS
+
+
+def filled_parts(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> int:
+    """The parts, of so many, that have products: a part is whole tiles."""
+    tiles = k_tiles(problem, tiling)
+    return -(-tiles // -(-tiles // split_k))
+
+
+def splits(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> list[int]:
+    """Split-K factors worth trying: several where one leaves units without work."""
+    found = {1}
+    if workgroups(problem, tiling) < PIXEL_WARP_GROUPS.few_workgroups * target.compute_units:
+        found |= {filled_parts(problem, tiling, parts) for parts in PIXEL_WARP_GROUPS.tried_parts}
+    return sorted(one for one in found if _fits(problem, tiling, one))
+
+
+def candidates(
+    wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+) -> tuple[Strategy, ...]:
+    """Tilings with the best split-K factor each, fastest first."""
+    if misfit(wgrad, target):
+        return ()
+    assert isinstance(wgrad, EquivalentWgrad)
+    problem, found = wgrad.of, []
+    for tiling in tilings(problem, target):
+        if tile not in ((), tiling.workgroup):
+            continue
+        several = splits(problem, target, tiling)
+        if split_k:
+            asked = filled_parts(problem, tiling, split_k)
+            several = [asked] if _fits(problem, tiling, asked) else []
+        found += [(predict(problem, target, tiling, parts), parts, tiling) for parts in several]
+    found.sort(key=lambda entry: entry[0])
+    best: dict[WarpGroupTiling, Strategy] = {}
+    for _, parts, tiling in found:
+        best.setdefault(tiling, Strategy(name=WGMMA_PIXELS.name, tiling=tiling, split_k=parts))
+    return tuple(best.values())[: WARP_GROUPS.most_tilings]
+
+
+def _tiling(one: Strategy) -> WarpGroupTiling:
+    assert isinstance(one.tiling, WarpGroupTiling)
+    return one.tiling
+
+
+def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
+    """The payload as kernels of wave groups."""
+    from conv_compiler.passes.wgmma_pixels import WgmmaPixels
+
+    assert isinstance(wgrad, EquivalentWgrad)
+    problem, tiling = wgrad.of, _tiling(one)
+    (m, n, k), (groups_m, groups_n) = tiling.workgroup, tiling.warp_groups
+    sources, results = channels(problem)
+    return (
+        WgmmaPixels(
+            tile_m=m,
+            tile_n=n,
+            tile_k=k,
+            groups_m=groups_m,
+            groups_n=groups_n,
+            stages=tiling.stages,
+            split_k=one.split_k,
+            sum_threads=SUM_THREADS,
+            direction=problem.direction,
+            batch=problem.n,
+            groups=problem.g,
+            sources=sources,
+            results=results,
+            groups_outside=problem.layout_row.grouped.input.startswith("G"),
+            weight_steps=tuple(weight_steps(problem)),
+            image=problem.image,
+            outs=problem.out_image,
+            filter=problem.filter,
+            stride=problem.stride,
+            dilation=problem.dilation,
+            pad=problem.pad_low,
+            merged_groups=tiling.merged_groups,
+        ),
+    )
+
+
+def padded(problem: ConvProblem) -> int:
+    """Operands whose channels are rounded up to whole pieces."""
+    sources, _ = channels(problem)
+    return bool(sources % PIECE) + bool(problem.c % PIECE)
+
+
+def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
+    """Pipeline of kernels that a pass has written."""
+
+    def info(threads: int) -> CompilationInfo:
+        return CompilationInfo(
+            lowering_config="#iree_gpu.lowering_config<{}>",
+            pipeline=read_pipeline("gpu_written").steps,
+            workgroup_size=(threads, 1, 1),
+            subgroup_size=target.subgroup_size,
+        )
+
+    roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
+    if one.split_k > 1:
+        roles["reduction"] = info(SUM_THREADS)
+    if padded(problem):
+        roles[PADDED_ROLE] = info(PAD_THREADS)
+    return Schedule(roles=roles)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WgmmaPixels(StrategyKind):
+    """Kernels that a pass writes (`passes/wgmma_pixels.py`)."""
+
+    normalise: str = "wgmma_pixels"
+    is_modelled: bool = True
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """Tiles of the table that fit, fastest first."""
+        return candidates(wgrad, target, split_k, tile)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The pass that writes the kernels, and the pipeline behind it."""
+        steps = passes(wgrad, target, one)
+        return Lowering(passes=steps, schedule=schedule(_of(wgrad), target, one))
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """Split-K factors that fill the chip."""
+        return splits(_of(wgrad), target, _tiling(one))
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """Parts that have products."""
+        return filled_parts(_of(wgrad), _tiling(one), split_k)
+
+    def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
+        """Seconds by a formula fitted to times on a card."""
+        return predict(_of(wgrad), target, _tiling(one), one.split_k)
+
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """The instruction, and copies that go to LDS by themselves."""
+        return Promises(instruction="wgmma.mma_async", loads_to_lds=True)
+
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that the problem breaks."""
+        return misfit(wgrad, target)
+
+    def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
+        """(workgroups, iterations of the main loop) of one part."""
+        tiling = _tiling(one)
+        return workgroups(_of(wgrad), tiling), k_tiles(_of(wgrad), tiling)
+
+
+def _of(wgrad: ConvProblem) -> ConvProblem:
+    assert isinstance(wgrad, EquivalentWgrad)
+    return wgrad.of
+
+
+WGMMA_PIXELS = WgmmaPixels(
+    name="wgmma_pixels",
+    description="fwd and bwd_data by wave groups, operands copied to LDS by themselves; Hopper",
+    tile="pixels x channels x gemm_k of a workgroup, one of the table of wave groups",
+    backends=("cuda",),
+)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes of a forward pass or data gradient by wave groups, and where its tensors' elements lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.passes.wgmma_parts.ptx import DEPTH
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Tiles, rounded_up
+from conv_compiler.problem.slides import Slide, Spaced, slides
+from conv_compiler.problem.weight_steps import WeightSteps
+
+
+class Steps(NamedTuple):
+    """Elements between adjacent groups, images, and pixels of each axis (outermost first) of a
+    tensor whose channels are adjacent."""
+
+    group: int
+    image: int
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelSizes(Tiles):
+    """Tiles of a kernel of the pass `wgmma-pixels`, and the convolution that it computes.
+
+    Rows are units of result pixels of one phase (`problem/slides.py`), columns are result channels,
+    and gemm_k runs over the taps of that phase with the source channels inside. `batch` and
+    `groups` count images and groups, `sources` and `results` the channels of a group in the source
+    and in the result. `groups_outside` tells that groups lie outside of images. `weight_steps` has
+    the distance in memory, in elements, between weights of adjacent groups, result channels, taps
+    and source channels. The others are sizes of the spatial dimensions of the convolution in
+    `direction`, outermost first. `merged_groups` adjacent groups share tiles: each has its own
+    instructions, so that nothing of one is multiplied by anything of another.
+    """
+
+    direction: str
+    batch: int
+    groups: int
+    sources: int
+    results: int
+    groups_outside: bool
+    weight_steps: tuple[int, ...]
+    image: tuple[int, ...]
+    outs: tuple[int, ...]
+    filter: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    pad: tuple[int, ...]
+    merged_groups: int = 1
+
+    def check(self) -> None:
+        """UnsupportedStrategy where no kernel has such tiles."""
+        super().check()
+        rules = {
+            f"a line of LDS is {BLOCK} of gemm_k": self.tile_k != BLOCK,
+            "rows and columns are what the threads copy at once, or a multiple": self.tile_m
+            % self.lines_at_once
+            or self.tile_n % self.lines_at_once,
+            "merged groups are adjacent, and in a tile as whole instructions": self.merged_groups
+            > 1
+            and (
+                self.groups_outside
+                or self.groups % self.merged_groups
+                or self.sources % DEPTH
+                or self.results % ELEMENTS
+                or self.depth != BLOCK
+                or self.gemm_n > BLOCK
+                or self.groups_n > 1
+            ),
+        }
+        for rule, broken in rules.items():
+            if broken:
+                raise UnsupportedStrategy(
+                    f"tile {self.tile_m}x{self.tile_n}x{self.tile_k}: {rule}; use another"
+                )
+
+    @property
+    def slides(self) -> tuple[Slide, ...]:
+        """How the result reads its source: depth, rows, columns."""
+        rows = zip(
+            self.image, self.outs, self.filter, self.stride, self.dilation, self.pad, strict=True
+        )
+        spaced = tuple(
+            Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)
+            for image, outs, taps, stride, dilation, pad in rows
+        )
+        return slides(spaced, self.direction)
+
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """Filter taps of the axes of `slides`, of which a missing one has one."""
+        return in_axes(self.filter)
+
+    @property
+    def weight_channels(self) -> int:
+        """Channels of the weight that are adjacent: those of the convolution's input."""
+        return self.sources if self.direction == "fwd" else self.results
+
+    @property
+    def weights(self) -> WeightSteps:
+        """The steps of the weight, its adjacent channels in whole pieces."""
+        own = self.weight_channels
+        wide = WeightSteps(*(step // own * rounded_up(own) for step in self.weight_steps))
+        adjacent = "source" if self.direction == "fwd" else "result"
+        return wide._replace(**{adjacent: 1, "group": wide.group * self.merged_groups})
+
+    @property
+    def gemm_n(self) -> int:
+        """Result channels that are columns of one GEMM."""
+        return self.results * self.merged_groups
+
+    @property
+    def depth(self) -> int:
+        """Source channels that a GEMM sums up at each tap, in whole pieces."""
+        return rounded_up(self.sources * self.merged_groups)
+
+    @property
+    def source_lies(self) -> Steps:
+        """Where the source's elements lie, its channels in whole pieces."""
+        whole = rounded_up(self.sources)
+        return self._steps([slide.size for slide in self.slides], whole)
+
+    @property
+    def result_lies(self) -> Steps:
+        """Where the result's elements lie."""
+        return self._steps([slide.outs for slide in self.slides], self.results)
+
+    def _steps(self, extents: Sequence[int], channels: int) -> Steps:
+        pixel = channels if self.groups_outside else channels * self.groups
+        axes = tuple(pixel * math.prod(extents[at + 1 :]) for at in range(len(extents)))
+        image = pixel * math.prod(extents)
+        group = image * self.batch if self.groups_outside else channels * self.merged_groups
+        return Steps(group, image, axes)
+
+    @property
+    def phases(self) -> tuple[int, ...]:
+        """Phases of each axis."""
+        return tuple(slide.phases for slide in self.slides)
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Rows of one phase: images, and units of each axis."""
+        return self.batch, *(slide.units for slide in self.slides)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether a tile of gemm_k may have channels of several taps."""
+        return self.depth % BLOCK != 0
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of 16 bytes of a tap's source channels."""
+        return self.depth // ELEMENTS
+
+    def k_tiles(self, phase: Sequence[int]) -> int:
+        """Tiles of gemm_k of a phase, the last one perhaps in part."""
+        taps = math.prod(
+            len(slide.window[at]) for slide, at in zip(self.slides, phase, strict=True)
+        )
+        return -(-taps * self.depth // self.tile_k)
+
+
+def in_axes(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Sizes of spatial dimensions as those of depth, rows and columns: see `slides.in_three`."""
+    if len(sizes) == 1:
+        return 1, sizes[0], 1
+    return (*[1] * (3 - len(sizes)), *sizes)

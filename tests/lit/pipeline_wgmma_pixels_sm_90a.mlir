@@ -1,0 +1,61 @@
+// The PTX of a forward pass and of a data gradient by wave groups: operands are copied to shared
+// memory by themselves, what is no pixel as zeros. The instructions take the source and the weight
+// of a forward pass along gemm_k (0), and the weight of a data gradient as it lies (1). Results are
+// rounded on their way to shared memory, and stored 16 bytes a thread. No local memory.
+
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_90a --strategy wgmma_pixels --split-k 1 --tile 128x128x64 --direction fwd \
+// RUN:   -n 16 -k 128 -c 128 --image 14x14 --filter 3x3 --pad 1 --layout NHWC_KYXC_NHWK > %t
+// RUN: %filecheck --input-file %t --check-prefix=FWD
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_90a --strategy wgmma_pixels --split-k 2 --tile 64x128x64 --direction bwd_data \
+// RUN:   -n 3 -g 2 -k 100 -c 72 --image 11x13 --filter 3x3 --stride 2 --pad 1 --dtype bf16 \
+// RUN:   --layout NHWGC_GKYXC_NHWGK > %t
+// RUN: %filecheck --input-file %t --check-prefix=DATA
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_90a --strategy wgmma_pixels --tile 64x64x64 --direction fwd \
+// RUN:   -n 32 -g 32 -k 16 -c 16 --image 14x14 --filter 3x3 --pad 1 --layout NHWGC_GKYXC_NHWGK > %t
+// RUN: %filecheck --input-file %t --check-prefix=GROUPS
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
+
+// FWD:     .target sm_90a
+// FWD:     .visible .entry wgmma_pixels(
+// FWD:     .maxntid 256
+// FWD-COUNT-8: cp.async.cg.shared.global
+// FWD:     cp.async.commit_group;
+// FWD:     wgmma.wait_group.sync.aligned 1;
+// FWD:     fence.proxy.async.shared::cta;
+// FWD:     bar.sync
+// FWD:     wgmma.fence.sync.aligned;
+// FWD-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, 1, 1, 1, 0, 0;
+// FWD:     wgmma.commit_group.sync.aligned;
+// FWD-COUNT-8: cp.async.cg.shared.global
+// FWD-NOT: cp.async.cg
+// FWD:     wgmma.wait_group.sync.aligned 0;
+// FWD:     cvt.rn.f16x2.f32
+// FWD:     st.shared.b32
+// FWD:     bar.sync
+// FWD:     ld.shared.v4
+// FWD:     st.global.v4.b32
+// FWD:     ret;
+// FWD-NOT: .entry
+
+// 100 channels are copied as 104. Two parts of sums in f32 are added by the kernel that rounds them.
+// DATA:     .target sm_90a
+// DATA-DAG: .visible .entry wgmma_source(
+// DATA-DAG: .visible .entry wgmma_sum(
+// DATA-DAG: cvt.rn.bf16x2.f32
+// DATA-DAG: .visible .entry wgmma_pixels(
+// DATA-DAG: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 0, 1;
+
+// Four groups share a tile. Each has an instruction of its own, on its own columns.
+// GROUPS: wgmma.fence.sync.aligned;
+// GROUPS-COUNT-4: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// GROUPS-NOT: wgmma.mma_async
+// GROUPS: wgmma.commit_group.sync.aligned;
+
+// LOCAL-NOT: .local
+// LOCAL:     .visible .entry
+// LOCAL-NOT: .local

@@ -1,0 +1,188 @@
+"""Forward passes and data gradients by wave groups: taps of phases, sizes, and what kernels do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from conv_compiler.compiler.stages import stage_texts
+from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy
+from conv_compiler.passes.wgmma_parts import stores
+from conv_compiler.passes.wgmma_parts.kernel import lds_floats
+from conv_compiler.passes.wgmma_parts.pixel_copies import is_plain, leaves
+from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
+from conv_compiler.passes.wgmma_parts.sizes import rounded_up
+from conv_compiler.passes.wgmma_parts.taps import Evenly
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.slides import Spaced
+from conv_compiler.strategies.gpu import wgmma_gemm_cost as gemm_cost
+from conv_compiler.strategies.gpu import wgmma_pixels_cost as cost
+from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, passes
+from conv_compiler.strategies.select import choose
+from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
+
+HOPPER = find_target("sm_90a")
+LAYER = ConvProblem(
+    n=4, k=64, c=64, image=(9, 9), filter=(3, 3), pad_low=(1, 1), layout="NHWC_KYXC_NHWK",
+    direction="fwd",
+)  # fmt: skip
+
+
+def _spaced(draw):
+    """One dimension of a problem that has output pixels."""
+    taps, dilation = draw(st.integers(1, 5)), draw(st.integers(1, 4))
+    pad, image = draw(st.integers(0, 4)), draw(st.integers(1, 12))
+    stride = draw(st.integers(1, 4))
+    room = image + 2 * pad - (taps - 1) * dilation
+    assume(room > 0)
+    outs = (room - 1) // stride + 1
+    return Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)
+
+
+DIMENSIONS = st.composite(_spaced)()
+
+
+@given(dimension=DIMENSIONS, direction=st.sampled_from(["fwd", "bwd_data"]))
+def test_taps_of_a_phase_are_evenly_spaced(dimension, direction):
+    slide = dimension.slide(direction)
+    even = Evenly.of(slide)
+    for phase, reads in enumerate(slide.window):
+        assert even.counts[phase] == len(reads)
+        for at, read in enumerate(reads):
+            assert read.tap == even.taps[phase] + at * even.tap_step
+            assert read.offset == even.offsets[phase] + at * even.offset_step
+
+
+@given(dimension=DIMENSIONS, direction=st.sampled_from(["fwd", "bwd_data"]))
+def test_a_window_leaves_the_source_where_one_of_its_pixels_does(dimension, direction):
+    slide = dimension.slide(direction)
+    met = [
+        unit * slide.step + read.offset
+        for unit, reads in product(range(slide.units), slide.window)
+        for read in reads
+    ]
+    assert leaves(slide) == (not all(0 <= at < slide.size for at in met))
+    if is_plain(slide):
+        assert met == list(range(slide.size)) == list(range(slide.outs))
+
+
+def _step(problem, one):
+    (step,) = passes(resolve(problem, HOPPER, one.mma).wgrad, HOPPER, one)
+    return step
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"tile_k": 32}, "a line of LDS is 64 of gemm_k"),
+        ({"tile_m": 64}, "m is whole instructions of 64 rows a wave group"),
+        ({"tile_n": 192}, "threads store whole rows"),
+        ({"merged_groups": 2}, "merged groups are adjacent, and in a tile as whole instructions"),
+    ],
+)
+def test_a_tile_that_no_kernel_has_is_refused(changes, rule):
+    one = choose(LAYER, HOPPER, WGMMA_PIXELS.name)[0]
+    step = replace(
+        _step(LAYER, one), tile_m=128, tile_n=128, tile_k=64, groups_m=2, groups_n=1, stages=4
+    )
+    step.check()
+    with pytest.raises(UnsupportedStrategy, match=rule):
+        replace(step, **changes).check()
+
+
+@given(
+    k=st.integers(1, 200),
+    c=st.integers(1, 200),
+    g=st.integers(1, 9),
+    n=st.integers(1, 9),
+    image=st.integers(3, 30),
+    window=st.integers(1, 4),
+    stride=st.integers(1, 3),
+    pad=st.integers(0, 2),
+    direction=st.sampled_from(["fwd", "bwd_data"]),
+    asked=st.integers(0, 3),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_cost_counts_what_the_pass_writes(
+    k, c, g, n, image, window, stride, pad, direction, asked
+):
+    try:
+        problem = ConvProblem(
+            n=n, g=g, k=k, c=c, image=(image, image), filter=(window, window),
+            pad_low=(pad, pad), stride=(stride, stride), layout="NHWGC_GKYXC_NHWGK",
+            direction=direction,
+        )  # fmt: skip
+    except UnsupportedProblem:
+        assume(False)
+    wgrad = resolve(problem, HOPPER).wgrad
+    for one in WGMMA_PIXELS.candidates(wgrad, HOPPER, asked, ()):
+        step, tiling = _step(problem, one), one.tiling
+        step.check()
+        kernel = PixelKernel(step)
+        assert step.columns == tiling.workgroup[1] // tiling.warp_groups[1]
+        phases = list(product(*map(range, step.phases)))
+        assert math.prod(kernel.grid) == cost.workgroups(problem, tiling) * one.split_k
+        assert max(map(step.k_tiles, phases)) == cost.k_tiles(problem, tiling)
+        assert kernel.elements == math.prod(problem.result_shape)
+        assert one.split_k == WGMMA_PIXELS.filled_parts(wgrad, one, one.split_k)
+        for stages, is_narrow in product(range(1, tiling.stages + 1), (False, True)):
+            floats = lds_floats(step, stages, is_narrow)
+            assert 4 * floats == gemm_cost.lds_bytes(tiling, stages, is_narrow)
+            assert 4 * floats <= HOPPER.lds_bytes
+        assert step.depth == rounded_up(step.sources * tiling.merged_groups)
+        assert cost.predict(problem, HOPPER, tiling, one.split_k) > 0
+
+
+def test_pads_of_lds_are_those_of_the_cost():
+    assert (gemm_cost.ROW_PAD, gemm_cost.NARROW_PAD) == (stores.ROW_PAD, stores.NARROW_PAD)
+
+
+def _ptx(tmp_path, **changes):
+    problem = replace(LAYER, weight_dtype="", **changes)
+    split_k = changes.pop("split_k", 1)
+    one = choose(problem, HOPPER, WGMMA_PIXELS.name, split_k)[0]
+    return stage_texts(resolve(problem, HOPPER, one.mma), one, tmp_path)["isa"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"elementwise": "relu"},
+        {"elementwise": "bilinear(0.5, 2)", "dtype": "bf16"},
+        {"direction": "bwd_data", "stride": (2, 2), "elementwise": "add:f32"},
+        {"direction": "bwd_data", "stride": (2, 2), "filter": (1, 1)},
+        {"direction": "bwd_data", "pad_low": (3, 3)},
+    ],
+    ids=str,
+)
+def test_everything_behind_the_products_is_in_one_kernel(tmp_path, changes):
+    """Ops on the sums, phases put in place, a source of which pixels are left out."""
+    assert _ptx(tmp_path, **changes).count(".visible .entry") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "copied"),
+    [
+        ({"c": 60}, ["source", "weight"]),
+        ({"k": 60}, []),
+        ({"k": 60, "direction": "bwd_data"}, ["source"]),
+        ({"c": 60, "direction": "bwd_data"}, ["weight"]),
+    ],
+    ids=str,
+)
+def test_channels_that_are_no_multiple_of_eight_are_copied(tmp_path, changes, copied):
+    text = _ptx(tmp_path, **changes)
+    assert [name for name in ("source", "weight") if f"wgmma_{name}(" in text] == copied
+
+
+def test_few_tiles_have_no_loop(tmp_path):
+    """Each tile of gemm_k has a stage then, and all copies start before the first product."""
+    text = _ptx(tmp_path, filter=(1, 1), pad_low=(0, 0))
+    assert "wgmma.wait_group.sync.aligned 1;" not in text
+    assert text.count("wgmma.commit_group") == 1

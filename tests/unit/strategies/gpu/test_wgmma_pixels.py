@@ -1,0 +1,105 @@
+"""`wgmma_pixels`: where it fits and why not elsewhere, and where it is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, merges, splits, tilings
+from conv_compiler.strategies.select import choose
+from conv_compiler.strategies.strategy import Strategy, StrategyRequest
+from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
+
+HOPPER = find_target("sm_90a")
+NAME = WGMMA_PIXELS.name
+LAYER = ConvProblem(
+    n=32, k=128, c=256, image=(14, 14), filter=(3, 3), pad_low=(1, 1), layout="NHWC_KYXC_NHWK",
+    direction="fwd",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "chip", "why"),
+    [
+        ({}, "sm_89", "wave groups of its chip multiply its types"),
+        ({"dtype": "f32"}, "sm_90a", "wave groups of its chip multiply its types"),
+        ({"dtype": "f32", "compute": "bf16x3"}, "sm_90a", "wave groups of its chip multiply"),
+        ({"compute": "bf16"}, "sm_90a", "wave groups of its chip multiply its types"),
+        ({"direction": "bwd_weight"}, "sm_90a", "it computes fwd and bwd_data"),
+        ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
+        ({"layout": "NHWC_KCYX_NHWK"}, "sm_90a", "channels lie last in its layouts"),
+        ({"input_op": "relu"}, "sm_90a", "its operands have no ops"),
+        ({"k": 2}, "sm_90a", "its groups have 3 channels or more"),
+        ({"direction": "bwd_data", "stride": (9, 9)}, "sm_90a", "its strides have 64 phases"),
+        (
+            {"n": 1, "c": 1104, "image": (1400, 1400)},
+            "sm_90a",
+            "its tensors, channels in whole pieces, have fewer",
+        ),
+        ({"k": 3, "c": 2**19}, "sm_90a", "elements lie between adjacent pixels"),
+    ],
+)
+def test_it_says_where_it_does_not_fit(changes, chip, why):
+    problem = replace(LAYER, weight_dtype="", **changes)
+    target = find_target(chip)
+    assert why in WGMMA_PIXELS.refusal(resolve(problem, target).wgrad, target)
+    with pytest.raises(UnsupportedStrategy, match=why):
+        choose(problem, target, NAME)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dtype": "bf16"},
+        {"direction": "bwd_data", "stride": (2, 2)},
+        {"direction": "bwd_data", "k": 819},
+        {"c": 3},
+        {"g": 3, "layout": "GNHWC_GKYXC_GNHWK"},
+        {"g": 32, "k": 16, "c": 16, "layout": "NHWGC_GKYXC_NHWGK"},
+        {"elementwise": "bilinear(0.5, 2)"},
+    ],
+    ids=str,
+)
+def test_it_is_taken_channels_last(changes):
+    first, *_ = choose(replace(LAYER, weight_dtype="", **changes), HOPPER)
+    assert first.name == NAME
+    assert Strategy.from_json(first.to_json()) == first
+
+
+def test_depthwise_problems_do_not_take_it():
+    single = replace(LAYER, g=144, k=1, c=1, layout="NHWGC_GKYXC_NHWGK")
+    assert choose(single, HOPPER)[0].name == "depthwise_pixels"
+
+
+@pytest.mark.parametrize(
+    ("changes", "merged"),
+    [
+        ({}, [1]),
+        ({"g": 32, "k": 16, "c": 16}, [1, 4]),
+        ({"g": 32, "k": 32, "c": 32}, [1, 2]),
+        ({"g": 8, "k": 8, "c": 16}, [1, 4]),
+        ({"g": 6, "k": 16, "c": 16}, [1]),  # 4 do not divide 6
+        ({"g": 32, "k": 8, "c": 8}, [1]),  # an instruction would have two groups
+        ({"g": 32, "k": 16, "c": 16, "layout": "GNHWC_GKYXC_GNHWK"}, [1]),
+    ],
+)
+def test_groups_share_tiles_as_whole_instructions(changes, merged):
+    changes = {"layout": "NHWGC_GKYXC_NHWGK", **changes}
+    assert merges(replace(LAYER, **changes)) == merged
+
+
+def test_parts_are_tried_where_units_would_have_no_work():
+    few = replace(LAYER, image=(7, 7))
+    many = replace(LAYER, image=(56, 56))
+    for tiling in tilings(few, HOPPER):
+        assert len(splits(few, HOPPER, tiling)) > 1
+    assert {tuple(splits(many, HOPPER, one)) for one in tilings(many, HOPPER)} == {(1,)}
+
+
+def test_a_tile_is_taken_by_name():
+    wanted = StrategyRequest(name=NAME, tile=(128, 64, 64))
+    assert {one.tile for one in choose(LAYER, HOPPER, wanted)} == {(128, 64, 64)}
