@@ -60,13 +60,14 @@ class WgmmaPixels(PixelSizes):
             operands = [find_operand(operand) for operand in list(op.operands)[:2]]
             if any(_changes(step) for one in operands for step in one.steps):
                 raise UnsupportedStrategy("wgmma-pixels: operands have ops; use another strategy")
-            epilogue, extra = result.epilogue, result.extra()
-            if any(by_channel for _, by_channel in extra):
-                raise UnsupportedStrategy("wgmma-pixels: a bias is added; use another strategy")
+            epilogue = result.epilogue
             if epilogue is not None and only_rounds(epilogue):
                 epilogue = None
             accumulator = ops.element_of(op.results[0])
             with ir.InsertionPoint(result.value.owner):
+                extra = result.extra() if epilogue is not None else []
+                if any(by_channel for _, by_channel in extra):
+                    raise UnsupportedStrategy("wgmma-pixels: a bias is added; use another strategy")
                 whole = [
                     with_whole_pieces(module, one.tensor, channels, f"wgmma_{name}")
                     for one, name, channels in zip(
