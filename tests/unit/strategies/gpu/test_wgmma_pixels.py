@@ -33,6 +33,7 @@ LAYER = ConvProblem(
         ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
         ({"layout": "NHWC_KCYX_NHWK"}, "sm_90a", "channels lie last in its layouts"),
         ({"input_op": "relu"}, "sm_90a", "its operands have no ops"),
+        ({"elementwise": "bias>relu"}, "sm_90a", "no bias is added"),
         ({"k": 2}, "sm_90a", "its groups have 3 channels or more"),
         ({"direction": "bwd_data", "stride": (9, 9)}, "sm_90a", "its strides have 64 phases"),
         (
