@@ -29,7 +29,7 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
     from conv_compiler.passes.wgmma_parts.reduction import Reduction, quad
     from conv_compiler.passes.wgmma_parts.sizes import ELEMENTS, rounded_up
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
-    from conv_compiler.strategies.gpu.wgmma_gemm import PAD_THREADS
+    from conv_compiler.strategies.gpu.warp_group_kind import PAD_THREADS
     from conv_compiler.strategies.gpu.wgmma_gemm_cost import column_tiles, k_tiles
     from conv_compiler.strategies.registry import find_strategy
 

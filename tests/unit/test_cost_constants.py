@@ -56,7 +56,7 @@ STRUCTURAL = {
         "INTERLEAVED_ITERATIONS": "the fewest iterations that the pass can order",
     },
     "gpu/split_k_reduction.py": {"DWORD": "bytes of a partial sum"},
-    "gpu/wgmma_gemm.py": {
+    "gpu/warp_group_kind.py": {
         "WARP_GROUP": "the ISA's",
         "MOST_ELEMENTS": "what 32 bits count",
         "MOST_WORKGROUPS": "what CUDA launches along y and z",

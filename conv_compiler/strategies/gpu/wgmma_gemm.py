@@ -14,6 +14,16 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
+from conv_compiler.strategies.gpu.warp_group_kind import (
+    MOST_ELEMENTS,
+    MOST_WORKGROUPS,
+    few_channels,
+    few_elements,
+    ranked,
+    schedule,
+    tiling_of,
+    whole_parts,
+)
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     BLOCK,
     PIECE,
@@ -28,31 +38,12 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     workgroups,
 )
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
-
-WARP_GROUP = 128  # threads
-# Operands and parts are counted in 32 bits, workgroups along y and z in 16.
-MOST_ELEMENTS, MOST_WORKGROUPS = 2**31, 2**16 - 1
-# Of the kernel that rounds channels up to whole pieces (`passes/wgmma_parts/padded_channels.py`).
-PADDED_ROLE = "padded-channels"
-PAD_THREADS = 256
-
-
-def few_channels() -> str:
-    """The rule for groups of few channels."""
-    return f"its groups have {WARP_GROUPS.least_channels} channels or more"
-
-
-def few_elements() -> str:
-    """The rule for large tensors."""
-    return f"its tensors, channels in whole pieces, have fewer than {MOST_ELEMENTS} elements"
 
 
 def misfit(problem: ConvProblem, target: Target) -> str:
@@ -123,8 +114,7 @@ def _fits_grid(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> b
 
 def filled_parts(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> int:
     """The parts, of so many, that have pixels: a part is whole tiles."""
-    tiles = k_tiles(problem, tiling)
-    return -(-tiles // -(-tiles // split_k))
+    return whole_parts(k_tiles(problem, tiling), split_k)
 
 
 def splits(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> list[int]:
@@ -154,23 +144,14 @@ def candidates(
             asked = filled_parts(problem, tiling, split_k)
             several = [asked] if _fits_grid(problem, tiling, asked) else []
         found += [(predict(problem, target, tiling, parts), parts, tiling) for parts in several]
-    found.sort(key=lambda entry: entry[0])
-    best: dict[WarpGroupTiling, Strategy] = {}
-    for _, parts, tiling in found:
-        best.setdefault(tiling, Strategy(name=WGMMA_GEMM.name, tiling=tiling, split_k=parts))
-    return tuple(best.values())[: WARP_GROUPS.most_tilings]
-
-
-def _tiling(one: Strategy) -> WarpGroupTiling:
-    assert isinstance(one.tiling, WarpGroupTiling)
-    return one.tiling
+    return ranked(WGMMA_GEMM.name, found)
 
 
 def passes(problem: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
     """The payload as kernels of wave groups."""
     from conv_compiler.passes.wgmma_gemm import WgmmaGemm
 
-    tiling = _tiling(one)
+    tiling = tiling_of(one)
     (m, n, k), (groups_m, groups_n) = tiling.workgroup, tiling.warp_groups
     return (
         WgmmaGemm(
@@ -188,24 +169,10 @@ def passes(problem: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, .
     )
 
 
-def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
-    """Pipeline of kernels that a pass has written."""
-
-    def info(threads: int) -> CompilationInfo:
-        return CompilationInfo(
-            lowering_config="#iree_gpu.lowering_config<{}>",
-            pipeline=read_pipeline("gpu_written").steps,
-            workgroup_size=(threads, 1, 1),
-            subgroup_size=target.subgroup_size,
-        )
-
-    roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
-    if one.split_k > 1:
-        roles["reduction"] = info(SUM_THREADS)
-    is_merged = _tiling(one).merged_groups > 1
-    if not is_merged and (problem.k % PIECE or problem.c % PIECE):
-        roles[PADDED_ROLE] = info(PAD_THREADS)
-    return Schedule(roles=roles)
+def pads(problem: ConvProblem, one: Strategy) -> bool:
+    """Whether a kernel rounds channels up to whole pieces."""
+    is_merged = tiling_of(one).merged_groups > 1
+    return not is_merged and bool(problem.k % PIECE or problem.c % PIECE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,19 +190,20 @@ class WgmmaGemm(StrategyKind):
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernels, and the pipeline behind it."""
-        return Lowering(passes=passes(wgrad, target, one), schedule=schedule(wgrad, target, one))
+        steps = passes(wgrad, target, one)
+        return Lowering(passes=steps, schedule=schedule(target, one, pads=pads(wgrad, one)))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """Split-K factors that fill the chip."""
-        return splits(wgrad, target, _tiling(one))
+        return splits(wgrad, target, tiling_of(one))
 
     def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
         """Parts that have pixels."""
-        return filled_parts(wgrad, _tiling(one), split_k)
+        return filled_parts(wgrad, tiling_of(one), split_k)
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by a formula fitted to times on a card."""
-        return predict(wgrad, target, _tiling(one), one.split_k)
+        return predict(wgrad, target, tiling_of(one), one.split_k)
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The instruction, and copies that go to LDS by themselves."""
@@ -247,7 +215,7 @@ class WgmmaGemm(StrategyKind):
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
-        tiling = _tiling(one)
+        tiling = tiling_of(one)
         return workgroups(wgrad, tiling), k_tiles(wgrad, tiling)
 
 

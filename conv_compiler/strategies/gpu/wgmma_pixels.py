@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.weight_steps import channels, weight_steps
 from conv_compiler.strategies.gpu.cost_constants import PHASE_TABLES, PIXEL_WARP_GROUPS, WARP_GROUPS
-from conv_compiler.strategies.gpu.wgmma_gemm import (
+from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
-    PAD_THREADS,
-    PADDED_ROLE,
-    WARP_GROUP,
     few_channels,
     few_elements,
+    ranked,
+    schedule,
+    tiling_of,
+    whole_parts,
 )
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     BLOCK,
@@ -33,8 +34,6 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
 )
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
 
 if TYPE_CHECKING:
@@ -126,8 +125,7 @@ def _fits(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
 
 def filled_parts(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> int:
     """The parts, of so many, that have products: a part is whole tiles."""
-    tiles = k_tiles(problem, tiling)
-    return -(-tiles // -(-tiles // split_k))
+    return whole_parts(k_tiles(problem, tiling), split_k)
 
 
 def splits(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> list[int]:
@@ -154,16 +152,7 @@ def candidates(
             asked = filled_parts(problem, tiling, split_k)
             several = [asked] if _fits(problem, tiling, asked) else []
         found += [(predict(problem, target, tiling, parts), parts, tiling) for parts in several]
-    found.sort(key=lambda entry: entry[0])
-    best: dict[WarpGroupTiling, Strategy] = {}
-    for _, parts, tiling in found:
-        best.setdefault(tiling, Strategy(name=WGMMA_PIXELS.name, tiling=tiling, split_k=parts))
-    return tuple(best.values())[: WARP_GROUPS.most_tilings]
-
-
-def _tiling(one: Strategy) -> WarpGroupTiling:
-    assert isinstance(one.tiling, WarpGroupTiling)
-    return one.tiling
+    return ranked(WGMMA_PIXELS.name, found)
 
 
 def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
@@ -171,7 +160,7 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
 
     assert isinstance(wgrad, EquivalentWgrad)
-    problem, tiling = wgrad.of, _tiling(one)
+    problem, tiling = wgrad.of, tiling_of(one)
     (m, n, k), (groups_m, groups_n) = tiling.workgroup, tiling.warp_groups
     sources, results = channels(problem)
     return (
@@ -208,25 +197,6 @@ def padded(problem: ConvProblem) -> int:
     return bool(sources % PIECE) + bool(problem.c % PIECE)
 
 
-def schedule(problem: ConvProblem, target: Target, one: Strategy) -> Schedule:
-    """Pipeline of kernels that a pass has written."""
-
-    def info(threads: int) -> CompilationInfo:
-        return CompilationInfo(
-            lowering_config="#iree_gpu.lowering_config<{}>",
-            pipeline=read_pipeline("gpu_written").steps,
-            workgroup_size=(threads, 1, 1),
-            subgroup_size=target.subgroup_size,
-        )
-
-    roles = {"contraction": info(math.prod(_tiling(one).warp_groups) * WARP_GROUP)}
-    if one.split_k > 1:
-        roles["reduction"] = info(SUM_THREADS)
-    if padded(problem):
-        roles[PADDED_ROLE] = info(PAD_THREADS)
-    return Schedule(roles=roles)
-
-
 @dataclass(frozen=True, kw_only=True)
 class WgmmaPixels(StrategyKind):
     """Kernels that a pass writes (`passes/wgmma_pixels.py`)."""
@@ -243,19 +213,19 @@ class WgmmaPixels(StrategyKind):
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernels, and the pipeline behind it."""
         steps = passes(wgrad, target, one)
-        return Lowering(passes=steps, schedule=schedule(_of(wgrad), target, one))
+        return Lowering(passes=steps, schedule=schedule(target, one, pads=bool(padded(_of(wgrad)))))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """Split-K factors that fill the chip."""
-        return splits(_of(wgrad), target, _tiling(one))
+        return splits(_of(wgrad), target, tiling_of(one))
 
     def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
         """Parts that have products."""
-        return filled_parts(_of(wgrad), _tiling(one), split_k)
+        return filled_parts(_of(wgrad), tiling_of(one), split_k)
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by a formula fitted to times on a card."""
-        return predict(_of(wgrad), target, _tiling(one), one.split_k)
+        return predict(_of(wgrad), target, tiling_of(one), one.split_k)
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The instruction, and copies that go to LDS by themselves."""
@@ -267,7 +237,7 @@ class WgmmaPixels(StrategyKind):
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
-        tiling = _tiling(one)
+        tiling = tiling_of(one)
         return workgroups(_of(wgrad), tiling), k_tiles(_of(wgrad), tiling)
 
 

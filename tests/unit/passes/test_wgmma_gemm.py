@@ -16,7 +16,7 @@ from conv_compiler.passes.wgmma_gemm import WgmmaGemm
 from conv_compiler.passes.wgmma_parts import ptx, sizes, stores
 from conv_compiler.passes.wgmma_parts.sizes import Axis, Operand
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu import wgmma_gemm
+from conv_compiler.strategies.gpu import warp_group_kind
 from conv_compiler.strategies.gpu import wgmma_gemm_cost as cost
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.select import choose
@@ -46,7 +46,7 @@ def test_a_tile_that_no_kernel_has_is_refused(changes, rule):
 
 def test_the_cost_counts_what_the_pass_writes():
     assert (cost.ROWS, cost.DEPTH, cost.QUAD) == (ptx.ROWS, ptx.DEPTH, stores.QUAD)
-    assert (wgmma_gemm.WARP_GROUP, cost.ROW_PAD) == (sizes.WARP_GROUP, stores.ROW_PAD)
+    assert (warp_group_kind.WARP_GROUP, cost.ROW_PAD) == (sizes.WARP_GROUP, stores.ROW_PAD)
 
 
 def test_every_tile_of_the_table_has_a_kernel():
