@@ -40,6 +40,10 @@ class Met(NamedTuple):
     tap: int
 
 
+# Units whose source pixels are counted one by one.
+_LISTED_UNITS = 256
+
+
 @dataclass(frozen=True, kw_only=True)
 class Slide:
     """One dimension: `size` source pixels, `outs` result pixels, and what each phase reads.
@@ -76,15 +80,27 @@ class Slide:
             )
         )
 
+    def read(self, units: int) -> int:
+        """How many source pixels so many adjacent units read, or a little more where they are
+        many."""
+        offsets = [read.offset for reads in self.window for read in reads]
+        if not offsets:
+            return 0
+        if units <= _LISTED_UNITS:
+            return len(self.reach(units))
+        span = (units - 1) * self.step + max(offsets) - min(offsets) + 1
+        return min(span, units * len(offsets))
+
     @property
     def meets(self) -> bool:
         """Whether any result pixel reads a source pixel."""
-        return any(
-            0 <= unit * self.step + read.offset < self.size
-            for phase, reads in enumerate(self.window)
-            for read in reads
-            for unit in range(-(-(self.outs - phase) // self.phases))
-        )
+        for phase, reads in enumerate(self.window):
+            count = -(-(self.outs - phase) // self.phases)
+            for read in reads:
+                first = max(0, -(read.offset // self.step))  # that reads no pixel in front
+                if first < count and first * self.step + read.offset < self.size:
+                    return True
+        return False
 
     def met(self) -> tuple[Met, ...]:
         """The taps by the source row that they meet, rows in rising order."""
@@ -175,6 +191,13 @@ def in_three(dimensions: Sequence[_T], missing: _T) -> tuple[_T, _T, _T]:
         return missing, dimensions[0], missing
     depth, row, column = [missing] * (3 - len(dimensions)) + list(dimensions)
     return depth, row, column
+
+
+def even_sizes(units: int, most: int) -> tuple[tuple[int, int], ...]:
+    """Units of a tile and how many such tiles there are, of those of `even_tiles`."""
+    count = -(-units // most)
+    small, larger = divmod(units, count)
+    return ((small + 1, larger), (small, count - larger))
 
 
 def even_tiles(units: int, most: int) -> Iterator[tuple[int, int]]:

@@ -306,6 +306,11 @@ class DirectKernels:
     # channels may fill them.
     least_lane_channels: int = 4
     most_summed_channels: int = 7
+    # Taps of a filter, and those along a row, each of which is code of its own; phases of a data
+    # gradient's stride, whose taps are too.
+    most_taps: int = 1024
+    most_row_taps: int = 32
+    most_phase_pixels: int = 64
     # Vectors of a register tile whose last one is not full.
     most_tail_registers: int = 5
     # Images, the rows of its register tiles, from which `cpu_packed` fills these.
@@ -325,6 +330,10 @@ class DirectKernels:
     near_data_bytes: int = 16 * 2**20
     far_line_cycles: float = 12
     apart_line_cycles: float = 32
+    # Workgroups a core beyond which more of them even nothing out.
+    most_core_workgroups: int = 4096
+    # Distributions that are compared.
+    tried_distributions: int = 256
     # To hand out a workgroup. How much longer a distribution may take that has more pieces.
     workgroup_cycles: float = 500
     pieces_share: float = 0.02

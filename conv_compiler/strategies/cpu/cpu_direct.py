@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -51,12 +52,19 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     row = problem.layout_row.grouped
     product = product_of(problem, sums_of(problem, target))
     wide = problem.data_type.bytes >= problem.accumulator_type.bytes
+    few = math.prod(problem.filter) <= DIRECT.most_taps
+    few = few and problem.filter[-1] <= DIRECT.most_row_taps
+    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
         "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
         "it has one or two dimensions": problem.ndim <= 2,
-        "its windows meet the image": all(
-            one.slide(problem.direction).meets for one in spaced(problem)
-        ),
+        f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
+        f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
+        <= DIRECT.most_phase_pixels,
+        # Of what is written down tap by tap: more would be listed for no end.
+        "its windows meet the image": few
+        and phases <= DIRECT.most_phase_pixels
+        and all(one.slide(problem.direction).meets for one in spaced(problem)),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,

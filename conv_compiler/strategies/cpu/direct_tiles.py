@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from conv_compiler.problem.slides import Slide, even_tiles, spaced
+from conv_compiler.problem.batching import divisors
+from conv_compiler.problem.slides import Slide, even_sizes, spaced
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import (
     DIRECT,
@@ -77,9 +78,10 @@ class Direct:
         pieces, the less a core waits for one that something else keeps busy.
         """
         for vectors in self._vectors():
+            cuts = self._cuts(vectors)
             for columns in range(1, min(self._most_columns(vectors), self.slides[1].units) + 1):
                 row = self.row_cycles(columns, vectors)
-                found = list(self._distributions(row, columns, vectors))
+                found = list(self._distributions(row, columns, vectors, cuts))
                 most = min(found)[0] * (1 + DIRECT.pieces_share)
                 good = [one for one in found if one[0] <= most]
                 cycles, rows, shares = max(good, key=self._pieces)
@@ -109,7 +111,7 @@ class Direct:
         if self.has_tail:
             return [-(-self.lane_channels // self.lanes)]
         count, most = self.lane_channels // self.lanes, self.processor.unit.most_sums
-        return [n for n in _divisors(count) if n <= (most if self.product == "groups" else 4)]
+        return [n for n in divisors(count) if n <= (most if self.product == "groups" else 4)]
 
     def _most_columns(self, vectors: int) -> int:
         """Pixels whose sums registers hold beside a step's factors.
@@ -137,11 +139,11 @@ class Direct:
         begin = DIRECT.row_cycles + vectors * DIRECT.vector_cycles
         total = 0.0
         for reads in column.window:
-            for _, units in even_tiles(-(-column.outs // column.phases), columns):
-                total += DIRECT.tile_cycles + down * begin
+            for units, number in even_sizes(-(-column.outs // column.phases), columns):
+                tile = DIRECT.tile_cycles + down * begin
                 if self.product == "groups":
                     loads = (units - 1) * column.step + 2 * len(reads)
-                    total += down * vectors * self._step(units * len(reads), loads, 0, 0)
+                    tile += down * vectors * self._step(units * len(reads), loads, 0, 0)
                 else:
                     lines = vectors * self.lanes * self.problem.accumulator_type.bytes / LINE_BYTES
                     loads = units + vectors
@@ -150,7 +152,8 @@ class Direct:
                     one = self._step(
                         units * vectors, loads, lines, REGISTER_TILES.fma_latency_cycles
                     )
-                    total += down * len(reads) * steps * one
+                    tile += down * len(reads) * steps * one
+                total += number * tile
         return total
 
     def _step(self, products: float, loads: float, lines: float, latency: float) -> float:
@@ -165,35 +168,45 @@ class Direct:
         return max(most, latency) + DIRECT.shown_share * (sum(parts) - most)
 
     def _distributions(
-        self, row: float, columns: int, vectors: int
+        self, row: float, columns: int, vectors: int, cuts: list[tuple[int, int, int]]
     ) -> Iterator[tuple[float, int, int]]:
         """(cycles, rows of a workgroup, shares of the channels)."""
         problem, (down, across) = self.problem, self.slides
         sources, results = channels(problem)
         blocks, cores = self.blocks(vectors), self.processor.cores
-        wanted = DISTRIBUTIONS.core_workgroups * cores
         weights = math.prod(problem.filter) * problem.g * sources * results
         weight_lines = weights * problem.accumulator_type.bytes / LINE_BYTES
         pixel = problem.g * sources * problem.data_type.bytes
         made = problem.g * results * problem.result_type.bytes
-        cut = blocks if self.product == "results" else 1
-        most = cut * down.outs * problem.n
-        for shares in _divisors(cut):
-            for rows in _divisors(down.outs):
-                workgroups = problem.n * (down.outs // rows) * shares
-                if workgroups < min(wanted, most):
-                    continue
-                read = min(down.size, len(down.reach(-(-rows // down.phases))))
-                lines = (
-                    read * across.size * pixel + rows * across.outs * made / shares
-                ) / LINE_BYTES
-                one = (
-                    row * rows * blocks / shares
-                    + weight_lines / shares * DIRECT.weight_line_cycles
-                    + lines * self._line_cycles(columns)
-                    + DIRECT.workgroup_cycles
-                )
-                yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
+        for shares, rows, workgroups in cuts:
+            read = min(down.size, down.read(-(-rows // down.phases)))
+            lines = (read * across.size * pixel + rows * across.outs * made / shares) / LINE_BYTES
+            one = (
+                row * rows * blocks / shares
+                + weight_lines / shares * DIRECT.weight_line_cycles
+                + lines * self._line_cycles(columns)
+                + DIRECT.workgroup_cycles
+            )
+            yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
+
+    def _cuts(self, vectors: int) -> list[tuple[int, int, int]]:
+        """(shares of the channels, rows, workgroups): enough workgroups for all cores, and no
+        needless thousands, or the fewest where there are more in any case."""
+        problem, down, cores = self.problem, self.slides[0].outs, self.processor.cores
+        cut = self.blocks(vectors) if self.product == "results" else 1
+        least = min(DISTRIBUTIONS.core_workgroups * cores, cut * down * problem.n)
+        heights = divisors(down)
+        enough = [
+            (shares, rows, workgroups)
+            for shares in divisors(cut)
+            for rows in heights
+            if (workgroups := problem.n * (down // rows) * shares) >= least
+        ]
+        most = DIRECT.most_core_workgroups * cores
+        few = [one for one in enough if one[2] <= most]
+        few.sort(key=lambda one: one[2])
+        few = few[:: -(-len(few) // DIRECT.tried_distributions) or 1]
+        return few or [min(enough, key=lambda one: one[2])]
 
     def _line_cycles(self, columns: int) -> float:
         """Cycles for a line of the source or the result."""
@@ -203,7 +216,3 @@ class Direct:
             return DIRECT.near_line_cycles
         single = columns == 1 or self.product != "groups"
         return DIRECT.far_line_cycles if single else DIRECT.apart_line_cycles
-
-
-def _divisors(number: int) -> list[int]:
-    return [n for n in range(1, number + 1) if number % n == 0]
