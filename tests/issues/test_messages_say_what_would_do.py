@@ -149,7 +149,7 @@ def test_the_targets_of_a_device_are_targets() -> None:
         ("verify 1 2 1", "1: a number; a line starts with"),
         ("verify none.txt", "file none.txt: No such file"),
         ("compile convfp16 -F 4 --target gfx942", "--target: not a flag of MIOpenDriver"),
-        ("compile convfp16 -F 1 -b 1", "-b 1: asks for a bias or its gradient too"),
+        ("compile convfp16 -F 1 -b 2", "-b 2: is no 0 or 1; use 0 or 1"),
     ],
 )
 def test_lines(line: str, message: str, capfd, tmp_path: Path, monkeypatch) -> None:
