@@ -217,15 +217,17 @@ class Kernel:
         views = [self._view(array) for array in operands]
         started = time.perf_counter()
         try:
-            if self._seconds < LONG_SECONDS:
-                view = self._invoke(*views)
-            else:
-                with self._waiting():
+            try:
+                if self._seconds < LONG_SECONDS:
                     view = self._invoke(*views)
-        except RuntimeError as error:
-            drop_devices()
-            raise LaunchFailed(f"kernel {self.path.name}: {launch_reason(error)}") from error
-        except BaseException:  # Ctrl-C, say: it has stopped the kernel
+                else:
+                    with self._waiting():
+                        view = self._invoke(*views)
+            except RuntimeError as error:
+                # A signal that stopped the kernel is raised in this call, and ends below.
+                why = launch_reason(error)
+                raise LaunchFailed(f"kernel {self.path.name}: {why}") from error
+        except BaseException:
             drop_devices()
             raise
         self._seconds = time.perf_counter() - started
