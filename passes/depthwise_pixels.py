@@ -45,7 +45,7 @@ from conv_compiler.passes.depthwise_parts.operands import find_operand, find_res
 from conv_compiler.passes.depthwise_parts.options import PixelOptions
 from conv_compiler.passes.depthwise_parts.pixels import Pixels, Place, Strip, threads_place
 from conv_compiler.passes.depthwise_parts.sheet import Sheet
-from conv_compiler.problem.slides import Slide, Spaced, slides
+from conv_compiler.problem.slides import Slide, slides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +75,7 @@ class DepthwisePixels(PixelOptions):
 
     def slides(self) -> tuple[Slide, Slide, Slide]:
         """How the result reads its source: depth, rows, columns."""
-        sizes = (self.image, self.outs, self.filter, self.stride, self.dilation, self.pad)
-        rows = zip(*sizes, strict=True)
-        spaced = tuple(
-            Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)
-            for image, outs, taps, stride, dilation, pad in rows
-        )
-        return slides(spaced, self.direction)
+        return slides(self.dimensions, self.direction)
 
 
 @dataclass(frozen=True, kw_only=True)

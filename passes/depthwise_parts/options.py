@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conv_compiler.problem.convolution_sizes import ConvolutionSizes
+
 
 @dataclass(frozen=True, kw_only=True)
 class StripOptions:
@@ -25,7 +27,7 @@ class StripOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PixelOptions:
+class PixelOptions(ConvolutionSizes):
     """Sizes of a kernel of the pass `depthwise-pixels`, and the convolution that it computes.
 
     `vector` counts the result channels of a thread: those of some groups, or a part of one's.
@@ -34,11 +36,6 @@ class PixelOptions:
     by side along the channels, `across` along the columns of strips, `down` along their rows and
     `images` along the batch. `product` is how a thread multiplies: a key of PRODUCTS. Where it is
     by matrix instructions, one adds `depth` source channels.
-
-    `batch` and `groups` count images and groups, `sources` and `results` the channels of a group in
-    the source and in the result. `weight_steps` has the distance in memory, in elements, between
-    weights of adjacent groups, result channels, taps and source channels. The others are sizes of
-    the spatial dimensions of the convolution in `direction`, outermost first.
     """
 
     vector: int
@@ -52,18 +49,6 @@ class PixelOptions:
     threads: int
     product: str
     depth: int
-    direction: str
-    batch: int
-    groups: int
-    sources: int
-    results: int
-    weight_steps: tuple[int, ...]
-    image: tuple[int, ...]
-    outs: tuple[int, ...]
-    filter: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
-    pad: tuple[int, ...]
 
     @property
     def groups_of_thread(self) -> int:

@@ -6,22 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from conv_compiler.problem.slides import Slide, Spaced
+from conv_compiler.problem.convolution_sizes import ConvolutionSizes
+from conv_compiler.problem.slides import Slide
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectOptions:
+class DirectOptions(ConvolutionSizes):
     """Sizes of a direct kernel, and the convolution that it computes.
 
     `product` is what lies in the lanes: a key of PRODUCTS. A register tile has the sums of
     `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
     these are more than the result channels of a group, the last lanes hold none. A workgroup has
     `rows` rows of result pixels and one of `shares` shares of the result's channels.
-
-    `batch` and `groups` count images and groups, `sources` and `results` the channels of a group in
-    the source and in the result. `weight_steps` has the distance in memory, in elements, between
-    weights of adjacent groups, result channels, taps and source channels. The others are sizes of
-    the spatial dimensions of the convolution in `direction`, outermost first.
     """
 
     product: str
@@ -30,29 +26,12 @@ class DirectOptions:
     lanes: int
     rows: int
     shares: int
-    direction: str
-    batch: int
-    groups: int
-    sources: int
-    results: int
-    weight_steps: tuple[int, ...]
-    image: tuple[int, ...]
-    outs: tuple[int, ...]
-    filter: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
-    pad: tuple[int, ...]
 
     @cached_property
     def slides(self) -> tuple[Slide, Slide]:
         """How rows and columns of the result read their source; a single dimension has no rows."""
-        sizes = (self.image, self.outs, self.filter, self.stride, self.dilation, self.pad)
-        row, column = [Slide()] * (2 - len(self.image)) + [
-            Spaced(
-                image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad
-            ).slide(self.direction)
-            for image, outs, taps, stride, dilation, pad in zip(*sizes, strict=True)
-        ]
+        found = [one.slide(self.direction) for one in self.dimensions]
+        row, column = [Slide()] * (2 - len(found)) + found
         return row, column
 
     @property

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.wgmma_parts.ptx import DEPTH
 from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Tiles, rounded_up
-from conv_compiler.problem.slides import Slide, Spaced, slides
+from conv_compiler.problem.convolution_sizes import ConvolutionSizes
+from conv_compiler.problem.slides import Slide, slides
 from conv_compiler.problem.weight_steps import WeightSteps
 
 
@@ -25,32 +26,16 @@ class Steps(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PixelSizes(Tiles):
+class PixelSizes(ConvolutionSizes, Tiles):
     """Tiles of a kernel of the pass `wgmma-pixels`, and the convolution that it computes.
 
     Rows are units of result pixels of one phase (`problem/slides.py`), columns are result channels,
-    and gemm_k runs over the taps of that phase with the source channels inside. `batch` and
-    `groups` count images and groups, `sources` and `results` the channels of a group in the source
-    and in the result. `groups_outside` tells that groups lie outside of images. `weight_steps` has
-    the distance in memory, in elements, between weights of adjacent groups, result channels, taps
-    and source channels. The others are sizes of the spatial dimensions of the convolution in
-    `direction`, outermost first. `merged_groups` adjacent groups share tiles: each has its own
-    instructions, so that nothing of one is multiplied by anything of another.
+    and gemm_k runs over the taps of that phase with the source channels inside. `groups_outside`
+    tells that groups lie outside of images. `merged_groups` adjacent groups share tiles: each has
+    its own instructions, so that nothing of one is multiplied by anything of another.
     """
 
-    direction: str
-    batch: int
-    groups: int
-    sources: int
-    results: int
     groups_outside: bool
-    weight_steps: tuple[int, ...]
-    image: tuple[int, ...]
-    outs: tuple[int, ...]
-    filter: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
-    pad: tuple[int, ...]
     merged_groups: int = 1
 
     def check(self) -> None:
@@ -82,14 +67,7 @@ class PixelSizes(Tiles):
     @property
     def slides(self) -> tuple[Slide, ...]:
         """How the result reads its source: depth, rows, columns."""
-        rows = zip(
-            self.image, self.outs, self.filter, self.stride, self.dilation, self.pad, strict=True
-        )
-        spaced = tuple(
-            Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)
-            for image, outs, taps, stride, dilation, pad in rows
-        )
-        return slides(spaced, self.direction)
+        return slides(self.dimensions, self.direction)
 
     @property
     def taps(self) -> tuple[int, ...]:

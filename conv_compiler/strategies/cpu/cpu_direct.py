@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import spaced
-from conv_compiler.problem.weight_steps import channels, weight_steps
+from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import DIRECT
 from conv_compiler.strategies.cpu.cpu_kind import CpuKind
 from conv_compiler.strategies.cpu.direct_tiles import Direct
@@ -118,22 +119,10 @@ class CpuDirect(CpuKind):
 
         assert isinstance(wgrad, EquivalentWgrad)
         problem, numbers = wgrad.of, asdict(_tiling(one))
-        sources, results = channels(problem)
         step = DirectKernel(
             rows=numbers.pop("rows_share"),
             **numbers,
-            direction=problem.direction,
-            batch=problem.n,
-            groups=problem.g,
-            sources=sources,
-            results=results,
-            weight_steps=tuple(weight_steps(problem)),
-            image=problem.image,
-            outs=problem.out_image,
-            filter=problem.filter,
-            stride=problem.stride,
-            dilation=problem.dilation,
-            pad=problem.pad_low,
+            **sizes_of(problem),
         )
         info = CompilationInfo(
             lowering_config="#iree_cpu.lowering_config<>",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import slides, spaced
-from conv_compiler.problem.weight_steps import channels, weight_steps
 from conv_compiler.strategies.gpu.cost_constants import PIXELS_SEARCH
 from conv_compiler.strategies.gpu.depthwise_pixels_cost import blocks, predict, vgprs
 from conv_compiler.strategies.gpu.lds_copies import DWORD
@@ -183,23 +183,11 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
     problem, tiling = wgrad.of, _tiling(one)
     numbers = {name: value for name, value in asdict(tiling).items() if name != "mma"}
     mma = way_of(target, tiling).mma
-    sources, results = channels(problem)
     return (
         DepthwisePixels(
             **numbers,
             depth=mma.k if mma else 0,
-            direction=problem.direction,
-            batch=problem.n,
-            groups=problem.g,
-            sources=sources,
-            results=results,
-            weight_steps=tuple(weight_steps(problem)),
-            image=problem.image,
-            outs=problem.out_image,
-            filter=problem.filter,
-            stride=problem.stride,
-            dilation=problem.dilation,
-            pad=problem.pad_low,
+            **sizes_of(problem),
         ),
     )
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
-from conv_compiler.problem.weight_steps import channels, weight_steps
+from conv_compiler.problem.convolution_sizes import sizes_of
+from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.gpu.cost_constants import PHASE_TABLES, PIXEL_WARP_GROUPS, WARP_GROUPS
 from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
@@ -162,7 +163,6 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
     assert isinstance(wgrad, EquivalentWgrad)
     problem, tiling = wgrad.of, tiling_of(one)
     (m, n, k), (groups_m, groups_n) = tiling.workgroup, tiling.warp_groups
-    sources, results = channels(problem)
     return (
         WgmmaPixels(
             tile_m=m,
@@ -173,19 +173,8 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
             stages=tiling.stages,
             split_k=one.split_k,
             sum_threads=SUM_THREADS,
-            direction=problem.direction,
-            batch=problem.n,
-            groups=problem.g,
-            sources=sources,
-            results=results,
+            **sizes_of(problem),
             groups_outside=problem.layout_row.grouped.input.startswith("G"),
-            weight_steps=tuple(weight_steps(problem)),
-            image=problem.image,
-            outs=problem.out_image,
-            filter=problem.filter,
-            stride=problem.stride,
-            dilation=problem.dilation,
-            pad=problem.pad_low,
             merged_groups=tiling.merged_groups,
         ),
     )

@@ -73,3 +73,22 @@ def test_a_single_dimension_is_that_of_rows():
     assert in_three([7], 1) == (1, 7, 1)
     assert in_three([5, 7], 1) == (1, 5, 7)
     assert in_three([3, 5, 7], 1) == (3, 5, 7)
+
+
+@given(one=dimensions(), direction=st.sampled_from(["fwd", "bwd_data"]))
+def test_a_dimension_tells_whether_it_meets_its_source(one, direction):
+    assert one.slide(direction).meets == bool(_by_definition(one, direction))
+
+
+@given(
+    one=dimensions(),
+    direction=st.sampled_from(["fwd", "bwd_data"]),
+    units=st.one_of(st.integers(1, 9), st.integers(250, 270)),
+)
+def test_pixels_read_are_never_counted_too_low(one, direction, units):
+    slide = one.slide(direction)
+    reads = [read for phase in slide.window for read in phase]
+    read = {unit * slide.step + offset for unit in range(units) for _, offset in reads}
+    assert len(read) <= slide.read(units) <= units * len(reads)
+    if units < 10:
+        assert slide.read(units) == len(read)
