@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -138,3 +139,45 @@ def test_exit_codes_and_programs_that_are_not_there(capfd: pytest.CaptureFixture
     assert main(["exec", "--", "/no/such/program"]) == 2
     assert "program /no/such/program: cannot be started (No such file" in capfd.readouterr().err
     assert main(["exec", "--chip", "gfx123", "--", "true"]) == 2
+
+
+VARIABLES = """
+import ctypes, sys
+
+class Wrapper(ctypes.Structure):
+    _fields_ = [("magic", ctypes.c_uint), ("version", ctypes.c_uint),
+                ("bundle", ctypes.c_char_p), ("unused", ctypes.c_void_p)]
+
+hip = ctypes.CDLL("libamdhip64.so")
+getattr(hip, "__hipRegisterFatBinary").restype = ctypes.c_void_p
+text = open(sys.argv[1], "rb").read()
+bundle = ctypes.create_string_buffer(text)
+wrapper = Wrapper(0x48495046, 1, ctypes.cast(bundle, ctypes.c_char_p), None)
+handle = ctypes.c_void_p(getattr(hip, "__hipRegisterFatBinary")(ctypes.byref(wrapper)))
+host, name = ctypes.create_string_buffer(64), ctypes.create_string_buffer(sys.argv[2].encode())
+size = ctypes.c_size_t
+getattr(hip, "__hipRegisterVar")(handle, host, name, name, 0, size(64), 0, 0)
+
+read, address = ctypes.create_string_buffer(64), ctypes.c_void_p()
+assert hip.hipMemcpyFromSymbol(read, host, size(64), size(0), 2) == 0
+assert hip.hipGetSymbolAddress(ctypes.byref(address), host) == 0 and address.value
+assert read.raw in text and any(read.raw)
+assert hip.hipMemcpyToSymbol(host, b"abcd", size(4), size(8), 1) == 0
+again = ctypes.create_string_buffer(64)
+assert hip.hipMemcpy(again, address, size(64), 2) == 0
+assert again.raw == read.raw[:8] + b"abcd" + read.raw[12:]
+for count, offset in ((65, 0), (1, 64), (8, 2**64 - 4)):
+    assert hip.hipMemcpyFromSymbol(read, host, size(count), size(offset), 2) == 1
+assert hip.hipMemcpyFromSymbol(read, name, size(1), size(0), 2) == 1
+assert hip.hipModuleLaunchCooperativeKernel(None, 1, 1, 1, 1, 1, 1, 0, None, None) == 801
+getattr(hip, "__hipUnregisterFatBinary")(handle)
+assert hip.hipMemcpyFromSymbol(read, host, size(1), size(0), 2) == 1
+print("done")
+"""
+
+
+def test_variables_that_host_code_registers(files: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The kernel's descriptor, 64 bytes, serves as a variable; copies that leave it are refused."""
+    words = [sys.executable, "-c", VARIABLES, str(files / "k.bundle"), f"{KERNEL}.kd"]
+    code, out, err = run(capfd, files, *words)
+    assert (code, out.splitlines()[-1:]) == (0, ["done"]), err
