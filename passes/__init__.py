@@ -47,6 +47,7 @@ PASSES = MappingProxyType(
         "sum-parts": ("sum_parts", "SumParts"),
         "wgmma-gemm": ("wgmma_gemm", "WgmmaGemm"),
         "wgmma-pixels": ("wgmma_pixels", "WgmmaPixels"),
+        "wgmma-windows": ("wgmma_windows", "WgmmaWindows"),
         "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )

@@ -21,6 +21,7 @@ from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
 from conv_compiler.strategies.gpu.wgmma_gemm import WGMMA_GEMM
 from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS
+from conv_compiler.strategies.gpu.wgmma_windows import WGMMA_WINDOWS
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.zeros import ZEROS
 
@@ -35,6 +36,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             DEPTHWISE_PIXELS,
             WGMMA_GEMM,
             WGMMA_PIXELS,
+            WGMMA_WINDOWS,
             CPU_AMX,
             CPU_DOT,
             CPU_DIRECT,

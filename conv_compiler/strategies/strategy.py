@@ -111,6 +111,26 @@ class WarpGroupTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WindowTiling:
+    """Numbers of a schedule of wave groups for `fwd` and `bwd_data` (`passes/wgmma_windows.py`).
+
+    A workgroup has `rows` x `columns` units of result pixels (`problem/slides.py`) of each of
+    `images`, and `merged_groups` adjacent groups. Units are cut into patches of 64, which have
+    `patch_rows` rows each. `wave_groups` share the patches evenly. So many `workgroups` share the
+    tiles of merged groups. `mma` is the instruction, named as IREE names others.
+    """
+
+    images: int
+    rows: int
+    columns: int
+    patch_rows: int
+    wave_groups: int
+    merged_groups: int
+    workgroups: int
+    mma: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CpuTiling:
     """Numbers of a CPU schedule, one entry a loop of `loops`, and the `instruction` it promises: a
     row of PAIR_INSTRUCTIONS, or none by name.
@@ -165,7 +185,15 @@ class Strategy:
     """
 
     name: str
-    tiling: GpuTiling | DepthwiseTiling | PixelTiling | WarpGroupTiling | CpuTiling | DirectTiling
+    tiling: (
+        GpuTiling
+        | DepthwiseTiling
+        | PixelTiling
+        | WarpGroupTiling
+        | WindowTiling
+        | CpuTiling
+        | DirectTiling
+    )
     split_k: int = 0
     script: str = ""
 
@@ -190,6 +218,8 @@ class Strategy:
             return self.tiling.workgroup
         if isinstance(self.tiling, DepthwiseTiling | PixelTiling):
             return self.tiling.columns, self.tiling.rows, self.tiling.vector
+        if isinstance(self.tiling, WindowTiling):
+            return self.tiling.images, self.tiling.rows, self.tiling.columns
         if isinstance(self.tiling, DirectTiling):
             return self.tiling.columns, self.tiling.vectors * self.tiling.lanes
         return tuple(size for size in self.tiling.vector_parallel if size)
@@ -228,6 +258,7 @@ class Strategy:
             DepthwiseTiling,
             PixelTiling,
             WarpGroupTiling,
+            WindowTiling,
             CpuTiling,
             DirectTiling,
         )
