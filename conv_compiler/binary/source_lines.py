@@ -33,6 +33,11 @@ class Place(NamedTuple):
         """As in `softmax.py:17`, without the folder."""
         return f"{PurePosixPath(self.file).name}:{self.line}"
 
+    def described(self) -> str:
+        """The place, and what is written there where that may be read."""
+        line = self.quoted()
+        return f"{self.text}: {line}" if line else self.text
+
     def quoted(self) -> str:
         """The line itself without its indent; empty where the file is shorter or cannot be read.
 

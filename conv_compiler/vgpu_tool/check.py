@@ -63,8 +63,9 @@ def run(args: argparse.Namespace) -> int:
     elif how.is_table:
         rows = [{**row, "source": place and place.text} for row, (_, place) in _rows(told)]
         show(rows, FINDINGS, how)
-        for text in _quoted(place for _, place in told):
-            print(text)
+        for place in dict.fromkeys(place for _, place in told):
+            if place and place.quoted():
+                print(place.described())
     else:
         show([row for row, _ in _rows(told)], FINDINGS, how)
     return 1 if found else 0
@@ -77,12 +78,3 @@ def _rows(
     for one, place in told:
         source = place and place._asdict()
         yield {**one.to_json(), "at": f"0x{one.address:x}", "source": source}, (one, place)
-
-
-def _quoted(places: Iterable[Place | None]) -> list[str]:
-    """The source lines of findings, each once, where the files can be read."""
-    found = []
-    for place in dict.fromkeys(places):
-        if place and (line := place.quoted()):
-            found.append(f"{place.text}: {line}")
-    return found

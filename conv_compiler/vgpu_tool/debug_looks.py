@@ -59,7 +59,7 @@ class Looks(cmd.Cmd):
             place = self._kernel.lines.at(line.address)
             if place and place[:2] != before:
                 before = place[:2]
-                self._say(f"{place.text}: {place.quoted()}".rstrip(" :"))
+                self._say(place.described())
             mark = "=>" if line.address == here else "  "
             star = "*" if any(point.address == line.address for point in self._all()) else " "
             self._say(f"{mark}{star}{line.address:#x}  {line.text}")
@@ -160,7 +160,7 @@ class Looks(cmd.Cmd):
             self._say(at.text)
         place = self._kernel.lines.at(at.address)
         if place:
-            self._say(f"{place.text}: {place.quoted()}".rstrip(" :"))
+            self._say(place.described())
         text = next((one.text for one in self._debugger.code() if one.address == at.address), "?")
         self._say(f"=> {at.address:#x}  {text}")
 
@@ -183,8 +183,9 @@ class Looks(cmd.Cmd):
             return
         rows = self._vectors(wave, named)
         shown = lanes(wanted, state.lanes)
+        values = elements(rows, kind)
         self._say(f"{named.text}, {kind}")
-        for line in lanes_text(elements(rows, kind), kind, state.exec, shown):
+        for line in lanes_text(values, kind, state.exec, shown):
             self._say(line)
 
     def _scalars(self, wave: int, named: Registers) -> Any:

@@ -64,12 +64,15 @@ class Shell(Looks):
         """Carry out commands until one of them is `quit`."""
         self._say(_INTRO)
         self._show()
+        interrupted = False
         while True:
             try:
+                if interrupted:
+                    self._say("")
                 self.cmdloop()
                 return
             except KeyboardInterrupt:
-                self._say("")
+                interrupted = True
 
     def do(self, line: str) -> bool:
         """Carry out a command; whether it was the last one."""
