@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from conv_compiler.vgpu import Finding
 
 FINDINGS = (
-    left("kind", "kind"),
+    left("kind", "kind", lambda kind: kind or "fault"),
     left("at", "at"),
     left("source", "source"),
     left("instruction", "text"),
