@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Counters and totals as JSON for the Python face: the only symbols of the library that HIP does not have.
+// Counters and totals as JSON for the Python face. Beside these, debug.cpp and capi.cpp have what HIP does not.
 #include "hip_report.h"
 
 #include <algorithm>
