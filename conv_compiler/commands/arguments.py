@@ -24,14 +24,13 @@ from conv_compiler.frontends import (
     read_file,
 )
 from conv_compiler.frontends.flags import (
-    NAMED_GROUP,
-    Parser,
     add_problem_flags,
     from_values,
     size,
     stated,
 )
 from conv_compiler.frontends.request import is_number
+from conv_compiler.parser import NAMED_GROUP, Parser
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS, Target, find_target
 
