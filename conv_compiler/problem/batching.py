@@ -59,6 +59,8 @@ def chunks_of(problem: ConvProblem) -> Chunks | None:
     than a quarter of the batch longer than it need be. Beyond, images copied cost less than more
     zeros computed.
     """
+    if problem.sums_alone:  # no loop of its kernel is pipelined
+        return None
     if problem.dynamic_batch:
         return Chunks(length=problem.n, count=None)
     sizes = tensor_bytes(problem)

@@ -127,19 +127,26 @@ def check(problem: Shapes) -> None:
         raise UnsupportedProblem(
             "result operand: its memory is of one size, a dynamic batch of any; leave one out"
         )
-    if op := getattr(problem, f"{problem.tensors[2]}_op"):
-        raise UnsupportedProblem(
-            f"{problem.tensors[2]} op {op}: of the result, not of an operand; use elementwise"
-        )
+    *operands, result = problem.tensors
+    for name in OPERAND_OPS:
+        if (op := getattr(problem, f"{name}_op")) and name not in operands:
+            rule = (
+                "of the result, not of an operand; use elementwise"
+                if name == result
+                else f"{problem.direction} has no such operand; leave it out"
+            )
+            raise UnsupportedProblem(f"{name} op {op}: {rule}")
+    if problem.sums_alone:
+        _check_sums(problem)
     if problem.fused and problem.fused.d_dtype not in ("", "f32", problem.weight_dtype):
         raise UnsupportedProblem(
             f"elementwise {problem.elementwise}: d is the result's {problem.weight_dtype} or f32; "
             f"leave {problem.fused.d_dtype} out"
         )
-    if problem.fused and problem.fused.by_channel and problem.tensors[2] == "weight":
+    if problem.fused and problem.fused.by_channel and problem.tensors[-1] in ("weight", "bias"):
         raise UnsupportedProblem(
             f"elementwise {problem.elementwise}: a bias has an element for each channel of an "
-            "image, and the result is a weight gradient; use it in fwd or bwd_data"
+            f"image, and the result is a {problem.tensors[-1]} gradient; use it in fwd or bwd_data"
         )
     for padded, extent in zip(problem.padded_image, problem.filter_extent, strict=True):
         if padded < extent:
@@ -151,6 +158,18 @@ def check(problem: Shapes) -> None:
     if max(map(math.prod, shapes)) > MAX_INDEX:
         raise UnsupportedProblem(
             f"problem {name_of(problem)}: a tensor of over 2^62 elements; shrink it"
+        )
+
+
+def _check_sums(problem: Shapes) -> None:
+    """Refuse what has no meaning where nothing is multiplied."""
+    if problem.compute:
+        raise UnsupportedProblem(
+            f"compute {problem.compute}: {problem.direction} multiplies nothing; leave it out"
+        )
+    if problem.dynamic_batch:
+        raise UnsupportedProblem(
+            f"dynamic batch: not built for {problem.direction}; compile for each batch size"
         )
 
 

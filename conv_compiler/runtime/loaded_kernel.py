@@ -21,7 +21,7 @@ from conv_compiler.errors import (
 )
 from conv_compiler.problem.directions import (
     ALIGNMENT,
-    DIRECTIONS,
+    COMPUTED,
     STATED_ALIGNMENT,
     STATED_DIRECTION,
 )
@@ -103,8 +103,8 @@ class Kernel:
             self._alignment = int(function.reflection.get(STATED_ALIGNMENT, ALIGNMENT))
             # A module of plain iree-compile states none, and is taken for a weight gradient.
             stated = function.reflection.get(STATED_DIRECTION)
-            names, made = DIRECTIONS[stated or "bwd_weight"]
-            more = (f"operand {i}" for i in range(3, len(operands)))
+            names, made = COMPUTED[stated or "bwd_weight"]
+            more = (f"operand {i}" for i in range(len(names) + 1, len(operands)))
             self.operands = tuple(map(Tensor.parse, (*names, "d", *more), operands))
             self.result = Tensor.parse(made, result)
             # Of ours nothing but a batch is dynamic.

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conv_compiler.errors import InvalidArray, UnsupportedProblem, did_you_mean
-from conv_compiler.problem.canonical import summed_products
+from conv_compiler.problem.canonical import equivalent_wgrad, summed_products
 from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.verification.ones import alone
 from conv_compiler.verification.reference import multiplicand, reorder
 
 if TYPE_CHECKING:
@@ -154,7 +155,10 @@ _TRIALS = MappingProxyType({"special": 2 * len(_SPECIAL)})
 
 def trials_of(data: str, problem: ConvProblem) -> int:
     """How many sets of inputs a kernel is tried on."""
-    return 1 if problem.data_type.is_integer else _TRIALS.get(data, 1)
+    if problem.data_type.is_integer:
+        return 1
+    trials = _TRIALS.get(data, 1)
+    return max(1, trials // 2) if problem.sums_alone else trials
 
 
 # Axes of the second operand that a sum does not run over, by direction.
@@ -241,6 +245,9 @@ def inputs(
         raise InvalidArray(f"data {data}: not in the table; {near}known: {', '.join(DATA)}")
     if seed < 0:
         raise InvalidArray(f"seed {seed}: below 0; use 0 or more")
+    if problem.sums_alone:  # what is special stands in the second operand of odd trials
+        at = None if trial is None else 2 * trial + 1
+        return alone(problem, inputs(equivalent_wgrad(problem), data, seed, at))
     rng = np.random.default_rng(seed)
     drawn = DATA[data](problem, rng)
     integers = data in _WHOLE or problem.data_type.is_integer

@@ -19,6 +19,7 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.verification.ones import multiplying
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,14 +219,14 @@ def _blocked(problem: ConvProblem, *operands: Array) -> Array:
     return held()
 
 
-def plain(problem: ConvProblem, first: Array, second: Array, d: Array | None = None) -> Array:
+def plain(problem: ConvProblem, *operands: Array, d: Array | None = None) -> Array:
     """The definition, for small problems.
 
-    The operands are those of the direction in DIRECTIONS. Arrays have the problem's shapes and any
+    The operands are those of the direction in COMPUTED. Arrays have the problem's shapes and any
     type; the result has its shape and is float64, or int64 for integers. `d` is what the
-    elementwise op takes. Raises InvalidArray for a wrong shape.
+    elementwise op takes, also as last operand. Raises InvalidArray for a wrong shape.
     """
-    return finished(problem, _plain(problem, first, second), d)
+    return _finished_of(_plain, problem, operands, d)
 
 
 def exact_sums(problem: ConvProblem, first: Array, second: Array) -> Array:
@@ -233,6 +234,18 @@ def exact_sums(problem: ConvProblem, first: Array, second: Array) -> Array:
     return _blocked(problem, first, second)
 
 
-def reference(problem: ConvProblem, first: Array, second: Array, d: Array | None = None) -> Array:
+def reference(problem: ConvProblem, *operands: Array, d: Array | None = None) -> Array:
     """The same as `plain`, tap by tap through BLAS."""
-    return finished(problem, exact_sums(problem, first, second), d)
+    return _finished_of(exact_sums, problem, operands, d)
+
+
+def _finished_of(
+    sums: Callable[[ConvProblem, Array, Array], Array],
+    problem: ConvProblem,
+    operands: tuple[Array, ...],
+    d: Array | None,
+) -> Array:
+    given = operands if d is None else (*operands, d)
+    wgrad, (first, second, *extra) = multiplying(problem, given)
+    found = finished(wgrad, sums(wgrad, first, second), *extra)
+    return found.reshape(problem.result_shape)

@@ -18,10 +18,11 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.runtime.kernel import load, to_numpy
-from conv_compiler.verification.comparison import Comparison
+from conv_compiler.verification.comparison import Comparison, check_shape
 from conv_compiler.verification.comparison import compare as compare
 from conv_compiler.verification.inputs import inputs as inputs
 from conv_compiler.verification.inputs import trials_of, without_denormals
+from conv_compiler.verification.ones import alone, multiplying
 from conv_compiler.verification.reference import exact_sums, finished
 from conv_compiler.verification.special import compare_special
 from conv_compiler.verification.tolerance import (
@@ -140,19 +141,22 @@ def _tried(
 ) -> _Trial:
     """The kernel on the inputs of a seed and a trial."""
     seed, trial = which
-    first, second, *extra = inputs(problem, data, seed, trial)
+    asked, stated = problem, inputs(problem, data, seed, trial)
+    problem, (first, second, *extra) = multiplying(asked, stated)
     if data != "denormal":
         first, second = (
             without_denormals(problem, number, array, flushed)
             for number, array in enumerate((first, second))
         )
-    placed = [kernel.put(array) for array in (first, second, *extra)]
+    given = (first, second, *extra)
+    placed = [kernel.put(array) for array in (alone(asked, given) if asked.sums_alone else given)]
     got = to_numpy(kernel(*placed))
     drifting = np.zeros(got.shape, bool)
     for _ in range(runs - 1):
         drifting |= _bits(got) != _bits(to_numpy(kernel(*placed)))
     if data == "special" and not problem.data_type.is_integer:
-        plain = inputs(problem, data, seed)
+        check_shape(asked, got, asked.result_shape)
+        got, plain = got.reshape(problem.result_shape), multiplying(asked, inputs(asked, data, seed))[1]
         comparison, allowed = compare_special(problem, got, (first, second, *extra), plain)
     else:
         sums = exact_sums(problem, first, second)
@@ -163,8 +167,9 @@ def _tried(
             types = (problem.accumulator_type, problem.result_type)
             below = max(below_normal(problem, row, flushed) for row in types)
         d = extra[0] if extra else None
-        allowed = after_elementwise(problem, allowed, sums, d, below)
-        comparison = compare(problem, got, finished(problem, sums, *extra), allowed)
+        allowed = after_elementwise(problem, allowed, sums, d, below).shaped(asked.result_shape)
+        want = finished(problem, sums, *extra).reshape(asked.result_shape)
+        comparison = compare(asked, got, want, allowed)
     return _Trial(comparison=comparison, tolerance=allowed, drifting=int(drifting.sum()))
 
 
