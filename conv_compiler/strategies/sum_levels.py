@@ -37,29 +37,32 @@ MOST_PARTIAL = 64
 PARTS_A_CORE = 2
 # Waves that keep a SIMD's loads in flight.
 WAVES_A_SIMD = 4
-# Bytes of a load of a GPU's lane.
-LOAD_BYTES = 16
+# Bytes of a load of a GPU's lane, and of a line of its caches.
+LOAD_BYTES, LINE_BYTES = 16, 128
 # Roles there are for levels (`ir.attributes.SUM_ROLES`).
 MOST_LEVELS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What the cuts are made for: elements side by side that fill the lanes once, and how many
-    sums of as many elements are to be computed at once."""
+    """What the cuts are made for: elements of a line, those that a core or a wave has at a time,
+    and how many cores or waves there are to have some."""
 
-    side_by_side: int
+    line: int
+    at_a_time: int
     at_once: int
 
 
 def machine_of(problem: ConvProblem, target: Target) -> Machine:
     """A CPU's cores and vectors, or a GPU's waves."""
     if not target.is_gpu:
-        unit = target.cpu.unit
-        return Machine(side_by_side=4 * unit.lanes, at_once=PARTS_A_CORE * target.cpu.cores)
-    chip = rank_facts(target)
+        vectors = 4 * target.cpu.unit.lanes
+        at_once = PARTS_A_CORE * target.cpu.cores
+        return Machine(line=vectors, at_a_time=vectors, at_once=at_once)
+    chip, size = rank_facts(target), problem.data_type.bytes
     return Machine(
-        side_by_side=target.subgroup_size * LOAD_BYTES // problem.data_type.bytes,
+        line=LINE_BYTES // size,
+        at_a_time=target.subgroup_size * LOAD_BYTES // size,
         at_once=WAVES_A_SIMD * chip.units * chip.simds,
     )
 
@@ -88,7 +91,7 @@ def _first(axes: Sequence[Axis], machine: Machine) -> list[Cut]:
     lengths = [*summed[:-1], summed[-1] // inner]
     # Sums of the whole tensor that lie side by side, of which each part is one more.
     kept = math.prod(axis.size for axis in axes if axis.kept)
-    already = max(1, kept * inner // machine.side_by_side)
+    already = max(1, kept * inner // machine.at_a_time)
     wanted = max(1, min(machine.at_once // already, total // inner // LEAST_SUMMED))
     parts = []
     for length in lengths:
@@ -102,12 +105,12 @@ def _first(axes: Sequence[Axis], machine: Machine) -> list[Cut]:
 def _inner(last: int, beside: int, total: int, machine: Machine) -> int:
     """Elements of the last summed axis that lie side by side with `beside` kept ones.
 
-    The fewest that fill the lanes and leave LEAST_SUMMED to add, else the most that leave them.
+    The fewest that fill a line and leave LEAST_SUMMED to add, else the most that leave them.
     """
-    if beside >= machine.side_by_side:
+    if beside >= machine.line:
         return 1
     fitting = [n for n in divisors(last) if total // n >= LEAST_SUMMED]
-    enough = [n for n in fitting if n * beside >= machine.side_by_side]
+    enough = [n for n in fitting if n * beside >= machine.line]
     return min(enough, default=max(fitting, default=1))
 
 
