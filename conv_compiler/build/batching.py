@@ -89,9 +89,9 @@ def build_chunks(
 
 
 def chunk_function(
-    problem: ConvProblem, build: Callable[..., ir.Value], *, sums: bool
+    problem: ConvProblem, build: Callable[..., ir.Value], *, sums: bool, name: str = "chunk"
 ) -> Callable[..., ir.Value]:
-    """Put `@chunk` into the module and return what calls it.
+    """Put `@chunk`, or what it is named, into the module and return what calls it.
 
     It computes a problem of one chunk, by `build`; or the `sums` of a weight gradient, added to
     others.
@@ -108,7 +108,7 @@ def chunk_function(
     def body(*operands: ir.Value) -> ir.Value:
         return _sums(problem, *operands) if sums else build(problem, *operands)
 
-    made = func.FuncOp.from_py_func(*types, name="chunk")(body).func_op
+    made = func.FuncOp.from_py_func(*types, name=name)(body).func_op
     made.attributes["sym_visibility"] = ir.StringAttr.get("private")
 
     def call(*operands: ir.Value) -> ir.Value:

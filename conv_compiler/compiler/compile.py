@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,12 +141,18 @@ def _built(choice: Choice, key: str, cache: Cache) -> tuple[Artifact, dict[str, 
     """The first candidate that is as promised, in the cache under a key, with its stages' text."""
     from conv_compiler.compiler import candidates
 
+    with refuses_files(), cache.lock(key), scratch(work_folder(), WORK) as folder:
+        if found := _found(cache, key):  # another process compiled it while we waited
+            return found, {}
+        artifact, texts = candidates.first_proved(choice, folder)
+        return Artifact.of_entry(_keep(cache, key, artifact), cached=False), texts
+
+
+@contextmanager
+def refuses_files() -> Iterator[None]:
+    """CompileFailed for a file that cannot be read or written."""
     try:
-        with cache.lock(key), scratch(work_folder(), WORK) as folder:
-            if found := _found(cache, key):  # another process compiled it while we waited
-                return found, {}
-            artifact, texts = candidates.first_proved(choice, folder)
-            return Artifact.of_entry(_keep(cache, key, artifact), cached=False), texts
+        yield
     except OSError as error:
         raise CompileFailed(
             f"file {error.filename or tempfile.tempdir}: {error.strerror or error}; see that it "

@@ -21,6 +21,8 @@ COMPUTED: MappingProxyType[str, tuple[tuple[str, ...], str]] = MappingProxyType(
 TENSORS = ("input", "weight", "output")
 # Under which a compiled module states its direction, for whoever runs it without the problem.
 STATED_DIRECTION = "conv_compiler.direction"
+# The same of a module of a layer: names of its operands and results, in order, commas between.
+STATED_OPERANDS, STATED_RESULTS = "conv_compiler.operands", "conv_compiler.results"
 # The attribute of an argument in whose memory the result goes.
 RESULT_MEMORY = "iree.abi.output"
 # What the addresses of operands are multiples of, in bytes: as a compiled module states it, and

@@ -21,9 +21,9 @@ from conv_compiler.errors import (
 )
 from conv_compiler.problem.directions import (
     ALIGNMENT,
-    COMPUTED,
     STATED_ALIGNMENT,
     STATED_DIRECTION,
+    STATED_RESULTS,
 )
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
@@ -39,7 +39,7 @@ from conv_compiler.runtime.devices import (
 from conv_compiler.runtime.dlpack import Memory, exported, fresh_like, imported, is_foreign
 from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
 from conv_compiler.runtime.host_memory import as_array, lies_as_kernels_want, placed
-from conv_compiler.runtime.invocation import invocation, stated_tensors
+from conv_compiler.runtime.invocation import invocation, stated_names, stated_tensors
 from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
@@ -51,7 +51,8 @@ class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
     Operands and result are those of the problem's direction (`problem/directions.py`). A kernel
-    whose elementwise op takes a tensor d has it as third operand.
+    whose elementwise op takes a tensor d has it as last operand. That of a layer takes the operands
+    of `Layer.operand_names`, and returns a tuple of its results.
 
     numpy arrays give a numpy array; where an operand is a device array (see `put`), so is the
     result. Arrays of other libraries (PyTorch, JAX, CuPy) are read where they lie, and give an
@@ -79,7 +80,7 @@ class Kernel:
         "device",
         "operands",
         "path",
-        "result",
+        "results",
         "takes_result",
     )
 
@@ -99,14 +100,12 @@ class Kernel:
                 instance=config.vm_instance, modules=[*config.default_vm_modules, module]
             )
             function = module.lookup_function("main")
-            operands, result, self.takes_result = stated_tensors(function)
+            operands, results, self.takes_result = stated_tensors(function)
             self._alignment = int(function.reflection.get(STATED_ALIGNMENT, ALIGNMENT))
-            # A module of plain iree-compile states none, and is taken for a weight gradient.
-            stated = function.reflection.get(STATED_DIRECTION)
-            names, made = COMPUTED[stated or "bwd_weight"]
-            more = (f"operand {i}" for i in range(len(names) + 1, len(operands)))
-            self.operands = tuple(map(Tensor.parse, (*names, "d", *more), operands))
-            self.result = Tensor.parse(made, result)
+            stated = {STATED_DIRECTION, STATED_RESULTS} & set(function.reflection)
+            names, made = stated_names(function.reflection, len(operands), len(results))
+            self.operands = tuple(map(Tensor.parse, names, operands))
+            self.results = tuple(map(Tensor.parse, made, results))
             # Of ours nothing but a batch is dynamic.
             self._batches = [
                 (number, tensor.shape.index(None))
@@ -118,8 +117,13 @@ class Kernel:
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
                 f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
-        self._invoke, self._seconds = invocation(context, function), 0.0
+        self._invoke, self._seconds = invocation(context, function, len(results)), 0.0
         self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
+
+    @property
+    def result(self) -> Tensor:
+        """The first result, which is the only one but of a layer."""
+        return self.results[0]
 
     @property
     def virtual(self) -> bool:
@@ -127,7 +131,7 @@ class Kernel:
         return self._row.virtual
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
-        """Run once, into `out` where that is given.
+        """Run once, into `out` where that is given; of a layer a tuple of arrays, as its results.
 
         `out` is for kernels with a result operand (`ConvProblem.result_operand`): a dense array of
         a library with DLPack, on the CPU also of numpy, in the memory of a device that is not
@@ -145,16 +149,43 @@ class Kernel:
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
         on_device = self._check(taken)
         images = self._images(taken)
+        if len(self.results) > 1:
+            return self._called_for_all(taken, like, images, on_device, out)
         if out is None and self.takes_result:
-            out = self._fresh(like, images, on_device)
-        memory = [] if out is None else [self._memory(out)]
+            out = self._fresh(self.result, like, images, on_device)
+        memory = [] if out is None else [self._memory(self.result, out)]
         if self.takes_result and out is None:
             memory = [self.put(self.result.empty(images))]
         if self.result.is_empty(images):  # nothing to compute
             view = self.put(self.result.empty(images))._buffer_view
         else:
-            view = self._run([*taken, *memory])
-        return self._given(view, like, on_device) if out is None else out
+            (view,) = self._run([*taken, *memory])
+        return self._given(self.result, view, like, on_device) if out is None else out
+
+    def _called_for_all(
+        self, taken: Sequence[Any], like: Any, images: int | None, on_device: bool, out: Any
+    ) -> tuple[Any, ...]:
+        """A call for several results: all those into memory of the caller's, or none."""
+        results = self.results
+        outs = [None] * len(results) if out is None else list(out)
+        if len(outs) != len(results):
+            names = ", ".join(tensor.name for tensor in results)
+            raise InvalidArray(f"out of {len(outs)}: the kernel has {len(results)} results: {names}")
+        memory = []
+        if self.takes_result or out is not None:
+            for number, tensor in enumerate(results):
+                if outs[number] is None:
+                    outs[number] = self._fresh(tensor, like, images, on_device)
+                memory.append(
+                    self.put(tensor.empty(images))
+                    if outs[number] is None
+                    else self._memory(tensor, outs[number])
+                )
+        views = self._run([*taken, *memory])
+        return tuple(
+            self._given(tensor, view, like, on_device) if one is None else one
+            for tensor, view, one in zip(results, views, outs, strict=True)
+        )
 
     def _taken(self, tensor: Tensor, array: Any) -> Any:
         """An operand of any library as one of numpy or of the device."""
@@ -163,13 +194,13 @@ class Kernel:
         array = imported(tensor.name, array, self._config.device, self._row.memory, self._number)
         return array if isinstance(array, np.ndarray) else keeping(array, self._config)
 
-    def _fresh(self, like: Any, images: int | None, on_device: bool) -> Any:
+    def _fresh(self, tensor: Tensor, like: Any, images: int | None, on_device: bool) -> Any:
         """Memory for a result of the operands' kind; None where only a device array will do."""
         if like is not None and not self.virtual:
-            return fresh_like(like, self.result)
-        return self.result.empty(images) if self._on_host and not on_device else None
+            return fresh_like(like, tensor)
+        return tensor.empty(images) if self._on_host and not on_device else None
 
-    def _memory(self, out: Any) -> Any:
+    def _memory(self, tensor: Tensor, out: Any) -> Any:
         """The array to write into, as an operand; InvalidArray for one that cannot be."""
         why = ""
         if self.virtual:
@@ -190,18 +221,18 @@ class Kernel:
             memory = imported(
                 "out", out, self._config.device, self._row.memory, self._number, in_place=True
             )
-        replace(self.result, name="out").check(memory)
+        replace(tensor, name="out").check(memory)
         if self._on_host and memory.size and not lies_as_kernels_want(memory, self._alignment):
             raise InvalidArray(
                 f"out: not dense, or not aligned to {self._alignment} bytes; give one that is"
             )
         return memory
 
-    def _given(self, view: Any, like: Any, on_device: bool) -> Any:
-        """The result, a buffer view, as an array of the operands' kind."""
-        config, dtype = self._config, self.result.dtype
+    def _given(self, tensor: Tensor, view: Any, like: Any, on_device: bool) -> Any:
+        """A result, a buffer view, as an array of the operands' kind."""
+        config, dtype = self._config, tensor.dtype
         if self._on_host and like is None and not on_device:
-            return as_array(view, config, self.result.shape, dtype)
+            return as_array(view, config, tensor.shape, dtype)
         found = iree.DeviceArray(
             config.device, view, implicit_host_transfer=True, override_dtype=dtype
         )
@@ -212,17 +243,17 @@ class Kernel:
             return exported(found, like, self._row.memory, self._number)
         return keeping(found, config) if on_device else to_numpy(found)
 
-    def _run(self, operands: Sequence[Any]) -> Any:
-        """Invoke with operands that were checked, wait, and give the result's buffer view."""
+    def _run(self, operands: Sequence[Any]) -> list[Any]:
+        """Invoke with operands that were checked, wait, and give the results' buffer views."""
         views = [self._view(array) for array in operands]
         started = time.perf_counter()
         try:
             try:
                 if self._seconds < LONG_SECONDS:
-                    view = self._invoke(*views)
+                    made = self._invoke(*views)
                 else:
                     with self._waiting():
-                        view = self._invoke(*views)
+                        made = self._invoke(*views)
             except RuntimeError as error:
                 # A signal that stopped the kernel is raised in this call, and ends below.
                 why = launch_reason(error)
@@ -231,7 +262,7 @@ class Kernel:
             drop_devices()
             raise
         self._seconds = time.perf_counter() - started
-        return view
+        return made
 
     def _view(self, array: Any) -> Any:
         """The buffer view of an operand."""
