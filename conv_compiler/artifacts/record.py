@@ -44,7 +44,7 @@ def records_of(values: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """
     if not (found := values.get(RESULTS)):
         raise InvalidArtifact("record: of a single problem; load it as an Artifact")
-    return typed(found, tuple[dict[str, Any], ...], "record", InvalidArtifact)  # type: ignore[no-any-return]
+    return typed(found, tuple[dict[str, Any], ...], "record", InvalidArtifact)
 
 
 def checksum(values: dict[str, Any], module: bytes) -> str:

@@ -27,7 +27,7 @@ from conv_compiler.frontends.flags import (
     NAMED_GROUP,
     Parser,
     add_problem_flags,
-    from_values,
+    every_from_values,
     size,
     stated,
 )
@@ -118,7 +118,7 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
         raise UnsupportedProblem(f"{flag}: contradicts the problem given as a line; use one form")
     if not found and not given:
         raise UnsupportedProblem("problem: none given; use flags, a line, a file or JSON")
-    found = found or [Request(problem=from_values(given))]
+    found = found or [Request(problem=problem) for problem in every_from_values(given)]
     split_k = () if args.split_k is None else parse_split_k(args.split_k)
     found = [request.with_split_k(split_k).with_batch(args.batch) for request in found]
     return tuple(request.with_dynamic_batch() for request in found) if dynamic else tuple(found)

@@ -50,7 +50,8 @@ def compile_layer(
         >>> problem = cc.ConvProblem(n=2, k=16, c=8, image=(9, 9), filter=(3, 3), pad_low=1)
         >>> layer = cc.Layer.of(problem, ("d_weight", "d_bias"))
         >>> kernel = cc.load(cc.compile_layer(layer, target="cpu"))
-        >>> image, gradient = np.ones(problem.input_shape, "f2"), np.ones(problem.output_shape, "f2")
+        >>> image = np.ones(problem.input_shape, np.float16)
+        >>> gradient = np.ones(problem.output_shape, np.float16)
         >>> [result.shape for result in kernel(image, gradient)]
         [(1, 16, 3, 3, 8), (1, 16)]
     """

@@ -139,5 +139,3 @@ def _tensors(declaration: str) -> tuple[list[str], str]:
     """The tensors that a function declares to take, with their attributes, and what it returns."""
     operands, results = (_TENSOR.findall(part) for part in declaration.split("->"))
     return operands, results[0]
-
-

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _COMPILE_SECONDS = 300
 # Where kernels are configured and not yet translated.
 STOP, GO_ON = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
-# Where kernels are machine code and the host program is not; the file of a module that stopped there.
+# Where kernels are machine code and the host program is not; the file of a module that stopped
+# there, and of one that did not.
 TO_OBJECTS, FROM_OBJECTS = (f"--compile-{word}=hal" for word in ("to", "from"))
 OBJECTS, VMFB = "objects.mlir", "module.vmfb"
 # The function of a module that is not linked with others.

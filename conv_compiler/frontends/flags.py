@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.problem.directions import DIRECTIONS, TENSORS
+from conv_compiler.problem.directions import COMPUTED, TENSORS
 from conv_compiler.problem.validate import SAME
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
@@ -197,8 +197,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
             metavar="OP",
             help=f"op on {name} or its gradient, first: scale(0.5), relu",
         )
-    words = "bwd_weight, bwd_data or fwd (bwd_weight)"
-    completed(add("--direction", metavar="WORD", help=words), lambda: tuple(DIRECTIONS))
+    words = "bwd_weight, bwd_data, fwd or bwd_bias, or some: a,b (bwd_weight)"
+    completed(add("--direction", metavar="WORD", help=words), lambda: tuple(COMPUTED))
     group.add_argument(
         "--dynamic-batch",
         action="store_const",
@@ -239,6 +239,15 @@ def stated(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in _FIELDS if values.get(name) is not None}
 
 
+def every_from_values(given: Mapping[str, Any]) -> tuple[ConvProblem, ...]:
+    """The problems of the flags, one for each of the directions that commas separate; raises as
+    `from_values`."""
+    words = str(given.get("direction", "")).split(",")
+    if len(words) == 1:
+        return (from_values(given),)
+    return tuple(from_values({**given, "direction": word}) for word in dict.fromkeys(words))
+
+
 def from_values(given: Mapping[str, Any]) -> ConvProblem:
     """The problem of the flags `stated` found.
 
@@ -272,4 +281,5 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     parser.add_argument("--split-k", action=_Once)
     values = vars(parser.parse_args(list(tokens)))
     split_k = () if values["split_k"] is None else parse_split_k(values["split_k"])
-    return (Request(problem=from_values(stated(values)), split_k=split_k),)
+    problems = every_from_values(stated(values))
+    return tuple(Request(problem=problem, split_k=split_k) for problem in problems)

@@ -204,9 +204,7 @@ def _bwd_bias(problem: ConvProblem) -> EquivalentWgrad:
         weight_dtype=problem.weight_dtype,
         output_op=problem.output_op,
         elementwise=problem.elementwise,
-        row=Layout(
-            input=grouped.output.replace("K", "C"), output=grouped.output, weight="GK*C"
-        ),
+        row=Layout(input=grouped.output.replace("K", "C"), output=grouped.output, weight="GK*C"),
     )
 
 

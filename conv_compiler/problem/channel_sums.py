@@ -34,7 +34,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """How a level cuts one summed axis: into `parts`, whose sums are of every `inner`-th element."""
+    """How a level cuts one summed axis: into `parts`, each summed `inner` elements at a time."""
 
     parts: int
     inner: int

@@ -92,9 +92,7 @@ class Layer:
     @property
     def _ds(self) -> tuple[str, ...]:
         taking = [
-            result
-            for result, one in zip(self.results, self.problems, strict=True)
-            if one.takes_d
+            result for result, one in zip(self.results, self.problems, strict=True) if one.takes_d
         ]
         return ("d",) if len(taking) == 1 else tuple(f"d of {result}" for result in taking)
 

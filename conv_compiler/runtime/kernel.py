@@ -136,9 +136,9 @@ def run(
         d: The tensor of the problem's elementwise op, if that takes one.
 
     Returns:
-        The result: `d_weight`, `d_input`, `d_bias` or `output`. It is a numpy array, or a device array if an
-        operand is one. For arrays of PyTorch, JAX or CuPy, which are not copied, it is one of
-        theirs.
+        The result: `d_weight`, `d_input`, `d_bias` or `output`. It is a numpy array, or a device
+        array if an operand is one. For arrays of PyTorch, JAX or CuPy, which are not copied, it is
+        one of theirs.
 
     Raises:
         InvalidArray: A shape, a type or a device is not that of the kernel.

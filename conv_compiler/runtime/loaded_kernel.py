@@ -26,7 +26,7 @@ from conv_compiler.problem.directions import (
     STATED_RESULTS,
 )
 from conv_compiler.runtime import forks
-from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
+from conv_compiler.runtime.arrays import Tensor, check_device, images_of, keeping, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import LONG_SECONDS, batch_wait, may_wait_as_batch
 from conv_compiler.runtime.devices import (
@@ -36,7 +36,14 @@ from conv_compiler.runtime.devices import (
     reason,
     targets_of,
 )
-from conv_compiler.runtime.dlpack import Memory, exported, fresh_like, imported, is_foreign
+from conv_compiler.runtime.dlpack import (
+    Memory,
+    check_memory,
+    exported,
+    fresh_like,
+    imported,
+    is_foreign,
+)
 from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
 from conv_compiler.runtime.host_memory import as_array, lies_as_kernels_want, placed
 from conv_compiler.runtime.invocation import invocation, stated_names, stated_tensors
@@ -149,43 +156,34 @@ class Kernel:
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
         on_device = self._check(taken)
         images = self._images(taken)
-        if len(self.results) > 1:
-            return self._called_for_all(taken, like, images, on_device, out)
-        if out is None and self.takes_result:
-            out = self._fresh(self.result, like, images, on_device)
-        memory = [] if out is None else [self._memory(self.result, out)]
-        if self.takes_result and out is None:
-            memory = [self.put(self.result.empty(images))]
-        if self.result.is_empty(images):  # nothing to compute
-            view = self.put(self.result.empty(images))._buffer_view
-        else:
-            (view,) = self._run([*taken, *memory])
-        return self._given(self.result, view, like, on_device) if out is None else out
-
-    def _called_for_all(
-        self, taken: Sequence[Any], like: Any, images: int | None, on_device: bool, out: Any
-    ) -> tuple[Any, ...]:
-        """A call for several results: all those into memory of the caller's, or none."""
-        results = self.results
-        outs = [None] * len(results) if out is None else list(out)
-        if len(outs) != len(results):
-            names = ", ".join(tensor.name for tensor in results)
-            raise InvalidArray(f"out of {len(outs)}: the kernel has {len(results)} results: {names}")
+        outs = self._outs(out)
         memory = []
         if self.takes_result or out is not None:
-            for number, tensor in enumerate(results):
+            for number, tensor in enumerate(self.results):
                 if outs[number] is None:
                     outs[number] = self._fresh(tensor, like, images, on_device)
+                one = outs[number]
                 memory.append(
-                    self.put(tensor.empty(images))
-                    if outs[number] is None
-                    else self._memory(tensor, outs[number])
+                    self.put(tensor.empty(images)) if one is None else self._memory(tensor, one)
                 )
-        views = self._run([*taken, *memory])
-        return tuple(
+        if all(tensor.is_empty(images) for tensor in self.results):  # nothing to compute
+            views = [self.put(tensor.empty(images))._buffer_view for tensor in self.results]
+        else:
+            views = self._run([*taken, *memory])
+        given = tuple(
             self._given(tensor, view, like, on_device) if one is None else one
-            for tensor, view, one in zip(results, views, outs, strict=True)
+            for tensor, view, one in zip(self.results, views, outs, strict=True)
         )
+        return given if len(given) > 1 else given[0]
+
+    def _outs(self, out: Any) -> list[Any]:
+        """The memory of the caller's for each result, None where there is none."""
+        count = len(self.results)
+        outs = [out] if count == 1 else [None] * count if out is None else list(out)
+        if len(outs) != count:
+            names = ", ".join(tensor.name for tensor in self.results)
+            raise InvalidArray(f"out of {len(outs)} arrays: not one for each result; give {names}")
+        return outs
 
     def _taken(self, tensor: Tensor, array: Any) -> Any:
         """An operand of any library as one of numpy or of the device."""
@@ -202,20 +200,9 @@ class Kernel:
 
     def _memory(self, tensor: Tensor, out: Any) -> Any:
         """The array to write into, as an operand; InvalidArray for one that cannot be."""
-        why = ""
         if self.virtual:
-            why = f"device {self.device} has memory of its own; leave it out"
-        elif not self.takes_result:
-            why = (
-                "the kernel takes no memory for its result; leave it out, or compile with "
-                "result_operand"
-            )
-        elif not is_foreign(out) and not (self._on_host and isinstance(out, np.ndarray)):
-            why = f"of {type(out).__name__}; give an array of a library with DLPack"
-        elif isinstance(out, np.ndarray) and not out.flags.writeable:
-            why = "read-only; give memory that can be written"
-        if why:
-            raise InvalidArray(f"out: {why}")
+            raise InvalidArray(f"out: device {self.device} has memory of its own; leave it out")
+        check_memory(out, self.takes_result, self._on_host)
         memory = out
         if is_foreign(out):
             memory = imported(
@@ -288,15 +275,8 @@ class Kernel:
     def _images(self, operands: Sequence[Any]) -> int | None:
         """The images of operands with a dynamic batch, None without; InvalidArray where they
         differ."""
-        images = None
-        for number, axis in self._batches:
-            name, shape = self.operands[number].name, tuple(operands[number].shape)
-            images = shape[axis] if images is None else images
-            if images != shape[axis]:
-                raise InvalidArray(
-                    f"{name} {shape}: a batch of {shape[axis]}; give all operands {images}"
-                )
-        return images
+        batches = ((self.operands[i].name, operands[i].shape, axis) for i, axis in self._batches)
+        return images_of(batches)
 
     def _ready(self) -> None:
         """Ready the calling thread, and load the kernel again where this process was forked from
@@ -322,10 +302,4 @@ class Kernel:
         placed = [
             array if isinstance(array, iree.DeviceArray) else self.put(array) for array in operands
         ]
-        self(*placed)
-        times: list[float] = []
-        while len(times) < least or sum(times) < budget:
-            start = time.perf_counter()
-            self(*placed)
-            times.append(time.perf_counter() - start)
-        return Times.of(times)
+        return Times.of_calls(lambda: self(*placed), budget, least)

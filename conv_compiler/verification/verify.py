@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -41,13 +41,34 @@ if TYPE_CHECKING:
 
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.runtime.kernel import Kernel
+    from conv_compiler.runtime.times import Times
     from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 
     Array = NDArray[Any]
 
 # Times that a kernel is run to see whether its bits are the same; more would find no more.
 MOST_RUNS = 1000
+
+
+class Called(Protocol):
+    """What is called as the kernel of a problem: a `Kernel`, or one result of a layer's."""
+
+    @property
+    def device(self) -> str:
+        """As of a `Kernel`, and so are the others."""
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the device executes the chip's code on the host."""
+
+    def __call__(self, *operands: Any) -> Any:
+        """The result."""
+
+    def put(self, array: Any) -> Any:
+        """A device array."""
+
+    def times(self, *operands: Any, budget: float = 0.2) -> Times:
+        """Times of calls."""
 
 
 def _bits(array: Array) -> Array:
@@ -68,9 +89,15 @@ def verify_artifact(
     Random inputs hold no denormals that the kernel takes as 0, `denormal` ones do.
     `budget` seconds go to timing it; with none it has no times.
     """
+    check_size(artifact.problem, runs)
+    return verify_kernel(artifact, load(artifact, device), data, seed, runs, budget)
+
+
+def verify_kernel(
+    artifact: Artifact, kernel: Called, data: str, seed: int, runs: int, budget: float = 0.0
+) -> Report:
+    """`verify_artifact` of a kernel that is loaded."""
     problem = artifact.problem
-    check_size(problem, runs)
-    kernel = load(artifact, device)
     batches = batches_of(problem)
     flushed = flushed_types(artifact)
     sets = [(n, trial) for n in batches for trial in range(trials_of(data, problem))]
@@ -132,7 +159,7 @@ class _Trial:
 
 
 def _tried(
-    kernel: Kernel,
+    kernel: Called,
     problem: ConvProblem,
     flushed: tuple[str, ...],
     data: str,
@@ -156,7 +183,8 @@ def _tried(
         drifting |= _bits(got) != _bits(to_numpy(kernel(*placed)))
     if data == "special" and not problem.data_type.is_integer:
         check_shape(asked, got, asked.result_shape)
-        got, plain = got.reshape(problem.result_shape), multiplying(asked, inputs(asked, data, seed))[1]
+        _, plain = multiplying(asked, inputs(asked, data, seed))
+        got = got.reshape(problem.result_shape)
         comparison, allowed = compare_special(problem, got, (first, second, *extra), plain)
     else:
         sums = exact_sums(problem, first, second)
