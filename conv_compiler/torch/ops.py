@@ -2,8 +2,8 @@
 """The three directions as ops of PyTorch, each the derivative of the others, and the gradient of
 a bias.
 
-`torch.ops.conv_compiler.{fwd, bwd_data, bwd_weight, bwd_bias}` have rules for autograd to any order,
-for fake tensors (`torch.compile`, `torch.export`) and for `torch.vmap`. `ours` is a word of
+`torch.ops.conv_compiler.{fwd, bwd_data, bwd_weight, bwd_bias}` have rules for autograd to any
+order, for fake tensors (`torch.compile`, `torch.export`) and for `torch.vmap`. `ours` is a word of
 `choice.spelled`. A result lies as its operand images do, or as `last` says.
 """
 

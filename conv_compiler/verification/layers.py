@@ -4,8 +4,9 @@ problem has alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.runtime.kernel import load
@@ -45,13 +46,16 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class _OneResult:
-    """A layer's kernel as that of one of its problems: the other operands are as they are given
-    here."""
+    """A layer's kernel as that of one of its problems.
+
+    `others` gives all operands of a call with so many images, None where that is fixed. Those of
+    the problem are replaced.
+    """
 
     kernel: Kernel
     number: int
     places: tuple[int, ...]
-    others: tuple[Any, ...]
+    others: Callable[[int | None], list[Any]]
 
     @property
     def device(self) -> str:
@@ -65,8 +69,14 @@ class _OneResult:
         return self.kernel.put(array)
 
     def _all(self, operands: Sequence[Any]) -> list[Any]:
-        given = list(self.others)
-        for place, array in zip(self.places, operands, strict=True):
+        own = list(zip(self.places, operands, strict=True))
+        batches = (
+            array.shape[self.kernel.operands[place].shape.index(None)]
+            for place, array in own
+            if None in self.kernel.operands[place].shape
+        )
+        given = list(self.others(next(batches, None)))
+        for place, array in own:
             given[place] = array
         return given
 
@@ -128,18 +138,27 @@ def verify_layer_artifact(
 ) -> LayerReport:
     """`verify_layer` of what is compiled."""
     kernel, layer = load(artifact, device), artifact.layer
-    others: list[Any] = [None] * len(layer.operand_names)
-    for number, one in enumerate(layer.problems):
-        drawn = inputs(one, "integers" if data == "special" else data, seed)
-        for place, array in zip(layer.operands_of(number), drawn, strict=True):
-            others[place] = kernel.put(array)
+
+    @cache
+    def drawn(images: int | None) -> list[Any]:
+        """Operands of the layer, of so many images where that is open."""
+        found: list[Any] = [None] * len(layer.operand_names)
+        for number, one in enumerate(layer.problems):
+            called = one if images is None else one.called_with(images)
+            arrays = inputs(called, "integers" if data == "special" else data, seed)
+            for place, array in zip(layer.operands_of(number), arrays, strict=True):
+                found[place] = kernel.put(array)
+        return found
+
     results = [
-        _OneResult(kernel, number, layer.operands_of(number), tuple(others))
+        _OneResult(kernel, number, layer.operands_of(number), drawn)
         for number in range(len(layer.problems))
     ]
     reports = tuple(
         verify_kernel(one, result, data, seed, runs)
         for one, result in zip(artifact.artifacts, results, strict=True)
     )
-    times = kernel.times(*others, budget=budget) if budget and not kernel.virtual else None
+    times = None
+    if budget and not kernel.virtual:
+        times = kernel.times(*drawn(layer.problems[0].n), budget=budget)
     return LayerReport(reports=reports, times=times)
