@@ -21,6 +21,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ROLE, SUM_ROLES, ops_with_role
 from conv_compiler.ir.loop_nest import erase_if_dead
+from conv_compiler.ir.views import reshaped
 from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
     apply_epilogue,
     find_epilogue,
@@ -57,7 +58,7 @@ class ChannelSums:
                     SUM_ROLES, levels_of(_axes_of(sums), cuts_of(self.levels)), strict=False
                 ):
                     value = _level(value, level, role, epilogue if is_last else None)
-                value = ops.reshaped(value, ops.shape_of(last.results[0]))
+                value = reshaped(value, ops.shape_of(last.results[0]))
             last.results[0].replace_all_uses_with(value)
             erase_if_dead(last)
 
@@ -74,7 +75,7 @@ def _level(
     value: ir.Value, level: LevelLoops, role: str, epilogue: ir.Operation | None
 ) -> ir.Value:
     """The sums of a level as a tensor of its result's axes; its epilogue wants the kept ones."""
-    value = ops.reshaped(value, [loop.size for loop in level.loops])
+    value = reshaped(value, [loop.size for loop in level.loops])
     wide = _accumulator(value)
     region = dispatches.dispatch_region(
         epilogue.results[0].type if epilogue else ir.RankedTensorType.get(level.parallel, wide)
@@ -83,7 +84,7 @@ def _level(
         made = _sums(value, level, wide, role)
         dispatches.dispatch_return(apply_epilogue(epilogue, made) if epilogue else made)
     result: ir.Value = region.results[0]
-    return ops.reshaped(result, [axis.size for axis in level.result])
+    return reshaped(result, [axis.size for axis in level.result])
 
 
 def _sums(value: ir.Value, level: LevelLoops, wide: ir.Type, role: str) -> ir.Value:

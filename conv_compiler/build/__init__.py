@@ -34,9 +34,9 @@ BUILDERS: MappingProxyType[str, Callable[..., ir.Value]] = MappingProxyType(
 def build(problem: ConvProblem, name: str = "main") -> ir.Module:
     """The payload module of a problem, in the MLIR context in force.
 
-    Its one function, `@main` or of another name, takes the operands as the user holds them, then d
-    where the problem's elementwise op takes it, then memory for the result where the problem says
-    so, and returns the result. The contraction is one linalg.generic tagged
+    Its one function is `@main`, or of another name. It takes the operands as the user holds them,
+    d where the problem's elementwise op takes it, memory for the result where the problem says so,
+    and returns the result. The contraction is one linalg.generic tagged
     `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
     `conv_compiler.loops`; those of other directions as in `problem/canonical.py`. A problem in
     chunks has it in the private function `@chunk`, and `@main` is the host program around it.

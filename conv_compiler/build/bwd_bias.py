@@ -20,6 +20,7 @@ def build_bwd_bias(problem: ConvProblem, gradient: ir.Value, *extra: ir.Value) -
 
     from conv_compiler.ir import ops
     from conv_compiler.ir.attributes import ROLE, SUM_ROLES
+    from conv_compiler.ir.views import reshaped
 
     accumulator = ops.element_type(problem.accumulator_type)
     axes = axes_of_sums(problem)
@@ -27,7 +28,7 @@ def build_bwd_bias(problem: ConvProblem, gradient: ir.Value, *extra: ir.Value) -
     sums = ops.filled(kept, accumulator)
     if problem.n:
         gradient = multiplicand(gradient, problem.output_fused, problem.data_type)
-        value = ops.reshaped(gradient, [axis.size for axis in axes])
+        value = reshaped(gradient, [axis.size for axis in axes])
         dims = iter(map(ir.AffineDimExpr.get, range(len(kept), len(axes))))
         loops = iter(map(ir.AffineDimExpr.get, range(len(kept))))
         read = [next(loops) if axis.kept else next(dims) for axis in axes]
@@ -40,5 +41,5 @@ def build_bwd_bias(problem: ConvProblem, gradient: ir.Value, *extra: ir.Value) -
             lambda x, total: ops.add(total, ops.convert(x, total.type)),
             {ROLE: ir.StringAttr.get(SUM_ROLES[0])},
         )
-    extra = tuple(ops.reshaped(d, kept) for d in extra)
-    return ops.reshaped(rounded_after(problem, sums, extra), problem.bias_shape)
+    extra = tuple(reshaped(d, kept) for d in extra)
+    return reshaped(rounded_after(problem, sums, extra), problem.bias_shape)

@@ -180,26 +180,6 @@ def merge_axes(value: ir.Value, first: int, count: int) -> ir.Value:
     return reshape(value, [*shape[:first], merged, *shape[first + count :]], groups)
 
 
-def reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
-    """The view of any other shape with as many elements."""
-    rank = len(shape_of(value))
-    if shape_of(value) == list(shape):
-        return value
-    if rank != 1:
-        flat = [math.prod(shape_of(value))]
-        if rank:
-            value = merge_axes(value, 0, rank)
-        else:
-            value = tensor.ExpandShapeOp(
-                ir.RankedTensorType.get(flat, element_of(value)),
-                value,
-                ir.ArrayAttr.get([]),
-                [],
-                ir.DenseI64ArrayAttr.get(flat),
-            ).result
-    return split_axis(value, 0, shape)
-
-
 def convert(value: ir.Value, to: ir.Type) -> ir.Value:
     """A scalar in another type: exact when it grows; rounded to nearest even, or saturated for
     integers, when it shrinks."""

@@ -155,7 +155,7 @@ class Kernel:
         like = foreign[0] if foreign else None
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
         on_device = self._check(taken)
-        images = self._images(taken)
+        images = images_of((self.operands[i].name, taken[i].shape, at) for i, at in self._batches)
         outs = self._outs(out)
         memory = []
         if self.takes_result or out is not None:
@@ -271,12 +271,6 @@ class Kernel:
                 )
             tensor.check(array)
         return on_device
-
-    def _images(self, operands: Sequence[Any]) -> int | None:
-        """The images of operands with a dynamic batch, None without; InvalidArray where they
-        differ."""
-        batches = ((self.operands[i].name, operands[i].shape, axis) for i, axis in self._batches)
-        return images_of(batches)
 
     def _ready(self) -> None:
         """Ready the calling thread, and load the kernel again where this process was forked from
