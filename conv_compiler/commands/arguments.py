@@ -34,6 +34,7 @@ from conv_compiler.frontends.flags import (
 from conv_compiler.frontends.request import is_number
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS, Target, find_target
+from conv_compiler.targets.reproducible import reproducible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +159,11 @@ def targets(args: argparse.Namespace) -> tuple[Target, ...]:
     """The rows `--target` names; UnsupportedTarget for one that is in no row."""
     if args.target == "all":
         return tuple(TARGETS.values())
+    settle = reproducible if getattr(args, "reproducible", False) else lambda row: row
     names = ["cpu"] if args.target is None else [n for n in args.target.split(",") if n]
     if not names:
         raise UnsupportedTarget("target: none given; see conv-compiler list targets")
-    return tuple({row.name: row for row in map(find_target, names)}.values())
+    return tuple({row.name: row for row in map(settle, map(find_target, names))}.values())
 
 
 def artifact_path(args: argparse.Namespace) -> Path | None:

@@ -11,7 +11,14 @@ from pathlib import Path
 from conv_compiler.artifacts.embedded import VMFB
 from conv_compiler.commands.arguments import Job, add_problems, jobs, read_files
 from conv_compiler.commands.batch import Row, require, rows_of
-from conv_compiler.commands.options import add_build, add_output, add_untuned, output, wanted
+from conv_compiler.commands.options import (
+    add_build,
+    add_output,
+    add_untuned,
+    is_tuned,
+    output,
+    wanted,
+)
 from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.commands.table_layout import VERBOSE
@@ -57,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     into = _folder(args.output, len(layers or every), read)
 
     def build(job: Job) -> Row:
-        artifact = compile(job.problem, job.target.name, how, job.split_k, tuned=not args.untuned)
+        artifact = compile(job.problem, job.target.name, how, job.split_k, tuned=is_tuned(args))
         if args.output:
             strategy = artifact.strategy
             name = f"{job.problem.name}_{job.target.name}_{strategy.name}_s{strategy.split_k}"
@@ -65,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         return artifact_row(artifact, job.label)
 
     def build_layer(job: LayerJob) -> list[Row]:
-        artifact = compile_layer(job.layer, job.target.name, job.split_k, tuned=not args.untuned)
+        artifact = compile_layer(job.layer, job.target.name, job.split_k, tuned=is_tuned(args))
         if args.output:
             artifact = artifact.save(path_of(f"{job.name}_{job.target.name}"))
         return [artifact_row(one, job.label) for one in artifact.artifacts]

@@ -14,6 +14,7 @@ from conv_compiler.commands.options import (
     add_device,
     add_output,
     add_untuned,
+    is_tuned,
     output,
     wanted,
 )
@@ -110,7 +111,7 @@ def _artifact(args: argparse.Namespace) -> Artifact | Path:
     from conv_compiler.compiler.compile import compile
 
     job = one(args)
-    return compile(job.problem, job.target.name, wanted(args), job.split_k, tuned=not args.untuned)
+    return compile(job.problem, job.target.name, wanted(args), job.split_k, tuned=is_tuned(args))
 
 
 def _read(path: Path, dtype: Any) -> Any:

@@ -13,6 +13,7 @@ from conv_compiler.commands.options import (
     add_device,
     add_output,
     add_untuned,
+    is_tuned,
     output,
     wanted,
 )
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             device=args.device,
             runs=args.runs,
-            tuned=not args.untuned,
+            tuned=is_tuned(args),
         )
         return report_row(report, job.label)
 
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             device=args.device,
             runs=args.runs,
-            tuned=not args.untuned,
+            tuned=is_tuned(args),
         )
         return [report_row(one, job.label) for one in report.reports]
 

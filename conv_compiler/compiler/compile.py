@@ -25,6 +25,7 @@ from conv_compiler.strategies.split_k import split_asked
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
 from conv_compiler.targets.host import host_cores
+from conv_compiler.targets.reproducible import settled
 from conv_compiler.targets.resolve import resolve
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def compile(
     *,
     cache: Cache | None = None,
     tuned: bool = True,
+    reproducible: bool = False,
 ) -> Artifact:
     """Compile a problem for a target, or take it from the cache.
 
@@ -58,6 +60,9 @@ def compile(
         cache: Another cache than the default one (`$CONV_COMPILER_CACHE`).
         tuned: Whether to read the tuning store (`$CONV_COMPILER_TUNING`). What it has decides which
             kernel is compiled: the same store gives the same kernel.
+        reproducible: Compile what does not depend on this machine: without the tuning store, and in
+            the place of `cpu` for a CPU by name (`conv_compiler.targets.reproducible`). The same
+            versions then give the same module on every host, and so the same bits.
 
     Returns:
         The artifact. Its problem names `compute` where that was left to the target. Where the cache
@@ -77,6 +82,7 @@ def compile(
         >>> artifact.strategy.split_k
         2
     """
+    target, tuned = settled(target, tuned, reproducible)
     return _compile(problem, target, strategy, split_k, cache or Cache.default(), tuned)[0]
 
 

@@ -14,6 +14,7 @@ from conv_compiler.storage.cache import Cache, key_of, passing_cache
 from conv_compiler.storage.leftovers import WORK, scratch, work_folder
 from conv_compiler.storage.notices import warn_once
 from conv_compiler.targets import find_target
+from conv_compiler.targets.reproducible import settled
 from conv_compiler.targets.resolve import resolve
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def compile_layer(
     *,
     cache: Cache | None = None,
     tuned: bool = True,
+    reproducible: bool = False,
 ) -> LayerArtifact:
     """Compile all results of a layer into one module, or take it from the cache.
 
@@ -37,7 +39,7 @@ def compile_layer(
 
     Args:
         layer: What to compute.
-        target, split_k, cache, tuned: As in `compile`, for every result.
+        target, split_k, cache, tuned, reproducible: As in `compile`, for every result.
 
     Returns:
         The artifact. `load` gives a kernel that takes the layer's operands, in the order of
@@ -55,6 +57,7 @@ def compile_layer(
         >>> [result.shape for result in kernel(image, gradient)]
         [(1, 16, 3, 3, 8), (1, 16)]
     """
+    target, tuned = settled(target, tuned, reproducible)
     row, cache = find_target(target), cache or Cache.default()
     every = tuple(
         compile(one, target, split_k=split_k, cache=cache, tuned=tuned) for one in layer.problems
