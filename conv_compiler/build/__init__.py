@@ -11,9 +11,11 @@ from conv_compiler.build.bwd_bias import build_bwd_bias
 from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.empty import build_empty
+from conv_compiler.build.extended import build_extended
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem.batching import chunk_problem, chunks_of, cut_axis, sums_chunks
 from conv_compiler.problem.directions import BIAS, RESULT_MEMORY, STATED_DIRECTION
+from conv_compiler.problem.extended import is_extended
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -29,6 +31,14 @@ BUILDERS: MappingProxyType[str, Callable[..., ir.Value]] = MappingProxyType(
         BIAS: build_bwd_bias,
     }
 )
+
+
+def _builder(problem: ConvProblem) -> Callable[..., ir.Value]:
+    """The builder of a problem, around which pads that repeat pixels are made."""
+    builder = BUILDERS[problem.direction]
+    if not is_extended(problem) or problem.sums_alone:
+        return builder
+    return lambda stated, *operands: build_extended(stated, builder, *operands)
 
 
 def build(problem: ConvProblem, name: str = "main") -> ir.Module:
@@ -56,7 +66,7 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
         return ir.RankedTensorType.get(sizes, element)
 
     def computes(problem: ConvProblem) -> Callable[..., ir.Value]:
-        cut, builder = chunks_of(problem), BUILDERS[problem.direction]
+        cut, builder = chunks_of(problem), _builder(problem)
         if problem.n == 0 and not problem.sums_alone:
             return lambda *operands: build_empty(problem, *operands[2:])
         if cut is None:

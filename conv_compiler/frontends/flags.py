@@ -11,6 +11,7 @@ from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import COMPUTED, TENSORS
+from conv_compiler.problem.extended import MODES
 from conv_compiler.problem.validate import SAME
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words
@@ -179,6 +180,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--pad", type=_pads, metavar="S", help="zeros on both sides, likewise (0), or same")
     add("--pad-low", type=sizes, metavar="S", help="zeros before the image")
     add("--pad-high", type=sizes, metavar="S", help="zeros after the image (as --pad-low)")
+    modes = add("--pad-mode", metavar="WORD", help=f"what pads are: {', '.join(MODES)}")
+    completed(modes, lambda: MODES)
     layout = add("--layout", metavar="NAME", help="see list layouts (NHWGC_GKYXC_NHWGK)")
     completed(layout, _layouts)
     for name in _LAYOUTS:
@@ -227,7 +230,7 @@ def _layout(values: dict[str, Any], ndim: int) -> dict[str, Any]:
 
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
-    *("layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
+    *("pad_mode", "layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
     "dynamic_batch",

@@ -36,6 +36,7 @@ from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.batching import innermost_chunk
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import BIAS
+from conv_compiler.problem.extended import most_places, over_extended
 from conv_compiler.problem.layouts import Layout
 from conv_compiler.problem.phases import Line, Met
 
@@ -217,6 +218,7 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
 
     Raises UnsupportedProblem where one of its sizes is too large.
     """
+    problem = over_extended(problem)
     if problem.direction not in _ROLES:
         return problem
     try:
@@ -258,7 +260,8 @@ def summed_products(problem: ConvProblem) -> int:
     """Products summed into one element of the result, those by added zeros included."""
     if problem.direction != "bwd_weight":
         # The sum is not over the batch, which may be empty; that of a weight gradient is.
-        problem = equivalent_wgrad(problem.with_batch(1))
+        places = most_places(problem) if problem.tensors[-1] == "input" else 1
+        return places * equivalent_wgrad(problem.with_batch(1)).gemm_k
     return problem.gemm_k
 
 

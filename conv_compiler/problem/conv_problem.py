@@ -65,6 +65,8 @@ class ConvProblem(Shapes):
             are those of `n` images. The batch must be the outermost axis of the layout.
         result_operand: Take memory for the result as a last operand, and write the result there.
             Not with a dynamic batch.
+        pad_mode: What pads are: `zeros`, the default, or the image's own pixels: `circular`,
+            `reflect` or `replicate`, as PyTorch's `padding_mode`.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the

@@ -15,7 +15,7 @@ from conv_compiler.problem.directions import COMPUTED
 # What all problems of a layer have alike: the convolution and its tensors.
 ALIKE = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad_low", "pad_high"),
-    *("layout", "dtype", "dynamic_batch", "result_operand"),
+    *("pad_mode", "layout", "dtype", "dynamic_batch", "result_operand"),
 )
 # result -> the direction that computes it.
 DIRECTION_OF = {result: direction for direction, (_, result) in COMPUTED.items()}

@@ -14,6 +14,7 @@ import numpy as np
 from conv_compiler.errors import InvalidArray, UnsupportedProblem, did_you_mean
 from conv_compiler.problem.canonical import equivalent_wgrad, summed_products
 from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.extended import most_places
 from conv_compiler.verification.ones import alone
 from conv_compiler.verification.reference import multiplicand, reorder
 
@@ -189,6 +190,8 @@ def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
     channels = math.prod(per_channel.shape[:2])
     sums = per_channel.reshape(channels, math.prod(per_channel.shape[2:])).sum(axis=1)
     largest = np.abs(first).max(initial=0) * sums.max(initial=0)
+    if problem.tensors[-1] == "input":
+        largest = largest * most_places(problem)
     return bool(largest <= _exact_limit(problem.accumulator_type))
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.extended import is_extended, over_extended, pixels_of
 from conv_compiler.verification.ones import multiplying
 
 if TYPE_CHECKING:
@@ -226,12 +227,38 @@ def plain(problem: ConvProblem, *operands: Array, d: Array | None = None) -> Arr
     type; the result has its shape and is float64, or int64 for integers. `d` is what the
     elementwise op takes, also as last operand. Raises InvalidArray for a wrong shape.
     """
-    return _finished_of(_plain, problem, operands, d)
+    return _finished_of(lambda *given: _over_pads(_plain, *given), problem, operands, d)
+
+
+def _over_pads(
+    sums: Callable[..., Array], problem: ConvProblem, first: Array, second: Array
+) -> Array:
+    """The sums of a problem by those of the one over the image with its pads in place."""
+    if not is_extended(problem):
+        return sums(problem, first, second)
+    start = axes_of(problem.layout_row.input, problem.ndim).index("s0")
+    dimensions = [
+        (start + at, np.array(pixels_of(problem.pad_mode, *sizes)))
+        for at, sizes in enumerate(
+            zip(problem.pad_low, problem.image, problem.pad_high, strict=True)
+        )
+    ]
+    if problem.tensors[-1] != "input":
+        for axis, pixels in dimensions:
+            first = first.take(pixels, axis)
+        return sums(over_extended(problem), first, second)
+    found = sums(over_extended(problem), first, second)
+    for axis, pixels in dimensions:
+        moved = np.moveaxis(found, axis, 0)
+        whole = np.zeros((pixels.max() + 1, *moved.shape[1:]), found.dtype)
+        np.add.at(whole, pixels, moved)
+        found = np.moveaxis(whole, 0, axis)
+    return found
 
 
 def exact_sums(problem: ConvProblem, first: Array, second: Array) -> Array:
     """The sums before the elementwise op, tap by tap through BLAS."""
-    return _blocked(problem, first, second)
+    return _over_pads(_blocked, problem, first, second)
 
 
 def reference(problem: ConvProblem, *operands: Array, d: Array | None = None) -> Array:
