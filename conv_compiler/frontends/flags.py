@@ -11,7 +11,7 @@ from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import COMPUTED, TENSORS
-from conv_compiler.problem.extended import MODES
+from conv_compiler.problem.pad_modes import MODES
 from conv_compiler.problem.validate import SAME
 
 _UNKNOWN = "unrecognized arguments: "  # argparse's own words

@@ -17,8 +17,8 @@ from conv_compiler.problem.dtypes import (
     name_of_dtype,
 )
 from conv_compiler.problem.elementwise import Fused, parse, parse_operand
-from conv_compiler.problem.extended import MODES, SPARE, ZEROS
 from conv_compiler.problem.layouts import find_layout
+from conv_compiler.problem.pad_modes import MODES, SPARE, ZEROS
 from conv_compiler.problem.spelling import name_of
 
 if TYPE_CHECKING:

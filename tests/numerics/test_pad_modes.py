@@ -9,7 +9,7 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
-from conv_compiler.problem.extended import PIXELS
+from conv_compiler.problem.pad_modes import PIXELS
 from conv_compiler.runtime.kernel import load
 from conv_compiler.verification.reference import plain, reference
 from conv_compiler.verification.verify import inputs, verify
