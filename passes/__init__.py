@@ -25,6 +25,7 @@ class Pass(Protocol):
 PASSES = MappingProxyType(
     {
         "align-stores": ("align_stores", "AlignStores"),
+        "channel-sums": ("channel_sums", "ChannelSums"),
         "channels-last": ("channels_last", "ChannelsLast"),
         "depthwise": ("depthwise", "Depthwise"),
         "depthwise-pixels": ("depthwise_pixels", "DepthwisePixels"),

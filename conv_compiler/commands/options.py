@@ -45,8 +45,18 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 
 def add_untuned(parser: argparse.ArgumentParser) -> None:
-    """`--untuned`."""
+    """`--untuned` and `--reproducible`."""
     parser.add_argument("--untuned", action="store_true", help="do not read the tuning store")
+    parser.add_argument(
+        "--reproducible",
+        action="store_true",
+        help="the same kernel and bits on every host",
+    )
+
+
+def is_tuned(args: argparse.Namespace) -> bool:
+    """Whether the tuning store is read."""
+    return not (args.untuned or args.reproducible)
 
 
 def _strategies() -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.parser import PROBLEM_GROUP, Parser, completed
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.problem.directions import DIRECTIONS, TENSORS
+from conv_compiler.problem.directions import COMPUTED, TENSORS
+from conv_compiler.problem.pad_modes import MODES
 from conv_compiler.problem.validate import SAME
 
 # The tensors' layouts, each with words of it.
@@ -97,6 +98,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--pad", type=_pads, metavar="S", help="zeros on both sides, likewise (0), or same")
     add("--pad-low", type=sizes, metavar="S", help="zeros before the image")
     add("--pad-high", type=sizes, metavar="S", help="zeros after the image (as --pad-low)")
+    modes = add("--pad-mode", metavar="WORD", help=f"what pads are: {', '.join(MODES)}")
+    completed(modes, lambda: MODES)
     layout = add("--layout", metavar="NAME", help="see list layouts (NHWGC_GKYXC_NHWGK)")
     completed(layout, _layouts)
     for name in _LAYOUTS:
@@ -115,8 +118,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
             metavar="OP",
             help=f"op on {name} or its gradient, first: scale(0.5), relu",
         )
-    words = "bwd_weight, bwd_data or fwd (bwd_weight)"
-    completed(add("--direction", metavar="WORD", help=words), lambda: tuple(DIRECTIONS))
+    words = "bwd_weight, bwd_data, fwd or bwd_bias, or some: a,b (bwd_weight)"
+    completed(add("--direction", metavar="WORD", help=words), lambda: tuple(COMPUTED))
     group.add_argument(
         "--dynamic-batch",
         action="store_const",
@@ -145,7 +148,7 @@ def _layout(values: dict[str, Any], ndim: int) -> dict[str, Any]:
 
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
-    *("layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
+    *("pad_mode", "layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
     "dynamic_batch",
@@ -155,6 +158,15 @@ _FIELDS = (
 def stated(values: Mapping[str, Any]) -> dict[str, Any]:
     """The problem flags a user gave, by field; empty when there are none."""
     return {name: values[name] for name in _FIELDS if values.get(name) is not None}
+
+
+def every_from_values(given: Mapping[str, Any]) -> tuple[ConvProblem, ...]:
+    """The problems of the flags, one for each of the directions that commas separate; raises as
+    `from_values`."""
+    words = str(given.get("direction", "")).split(",")
+    if len(words) == 1:
+        return (from_values(given),)
+    return tuple(from_values({**given, "direction": word}) for word in dict.fromkeys(words))
 
 
 def from_values(given: Mapping[str, Any]) -> ConvProblem:
@@ -190,4 +202,5 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     parser.add_argument("--split-k", action=_Once)
     values = vars(parser.parse_args(list(tokens)))
     split_k = () if values["split_k"] is None else parse_split_k(values["split_k"])
-    return (Request(problem=from_values(stated(values)), split_k=split_k),)
+    problems = every_from_values(stated(values))
+    return tuple(Request(problem=problem, split_k=split_k) for problem in problems)

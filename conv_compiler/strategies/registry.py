@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from conv_compiler.errors import UnsupportedStrategy, did_you_mean
+from conv_compiler.strategies.channel_sums import CHANNEL_SUMS
 from conv_compiler.strategies.cpu.cpu_amx import CPU_AMX
 from conv_compiler.strategies.cpu.cpu_direct import CPU_DIRECT
 from conv_compiler.strategies.cpu.cpu_dot import CPU_DOT
@@ -44,6 +45,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             CPU_LIN,
             CPU_GROUPED,
             CPU_LOOPS,
+            CHANNEL_SUMS,
             ZEROS,
         )
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.typed import fields, typed
@@ -166,6 +166,28 @@ class DirectTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SumTiling:
+    """How the sums of a bias's gradient are cut (`passes/channel_sums.py`).
+
+    `levels` has of each level the parts and the inner elements of each summed axis, in turn.
+    """
+
+    levels: tuple[tuple[int, ...], ...]
+
+
+Tiling = (
+    GpuTiling
+    | DepthwiseTiling
+    | PixelTiling
+    | WarpGroupTiling
+    | WindowTiling
+    | CpuTiling
+    | DirectTiling
+    | SumTiling
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Strategy:
     """How a problem is computed: a named schedule with its numbers.
 
@@ -185,15 +207,7 @@ class Strategy:
     """
 
     name: str
-    tiling: (
-        GpuTiling
-        | DepthwiseTiling
-        | PixelTiling
-        | WarpGroupTiling
-        | WindowTiling
-        | CpuTiling
-        | DirectTiling
-    )
+    tiling: Tiling
     split_k: int = 0
     script: str = ""
 
@@ -220,6 +234,8 @@ class Strategy:
             return self.tiling.columns, self.tiling.rows, self.tiling.vector
         if isinstance(self.tiling, WindowTiling):
             return self.tiling.images, self.tiling.rows, self.tiling.columns
+        if isinstance(self.tiling, SumTiling):
+            return ()
         if isinstance(self.tiling, DirectTiling):
             return self.tiling.columns, self.tiling.vectors * self.tiling.lanes
         return tuple(size for size in self.tiling.vector_parallel if size)
@@ -253,15 +269,7 @@ class Strategy:
         """
         named = fields(values, cls, "strategy ", UnsupportedStrategy, tiling=dict[str, Any])
         tiling = named.get("tiling", {})
-        kinds = (
-            GpuTiling,
-            DepthwiseTiling,
-            PixelTiling,
-            WarpGroupTiling,
-            WindowTiling,
-            CpuTiling,
-            DirectTiling,
-        )
+        kinds = get_args(Tiling)
         kind = next(
             (kind for kind in kinds if tiling.keys() <= kind.__dataclass_fields__.keys()), None
         )
