@@ -369,8 +369,8 @@ class PixelInstructions:
     store_instructions: float = 1
     # Loads that a thread waits for, in whole latencies: at its start; of each source row where rows
     # are loaded ahead; where none is, its columns wait one behind another.
-    start_waited_loads: float = 6
-    step_latency_share: float = 0.5
+    start_waited_loads: float = 5
+    step_latency_share: float = 0.4
     late_step_waited_loads: float = 2
     # Registers up to which the compiler loads rows of code without a loop ahead.
     ahead_registers: int = 192
