@@ -293,15 +293,18 @@ class WindowTile:
 
 def _paired(phase: int, found: list[tuple[int, int]]) -> Iterator[Product]:
     """Pieces (place of the weights, place of the line) in twos, as far as both places of the
-    second one are behind those of the first: distances have no sign."""
+    second one are behind those of the first: distances have no sign.
+
+    From the last one on, each takes the nearest one in front that it can.
+    """
     while found:
-        weights, line = found.pop(0)
-        other = next((one for one in found if one[1] >= line), None)
+        weights, line = found.pop()
+        other = next((one for one in reversed(found) if one[1] <= line), None)
         if other is None:
             yield Product(phase, line, weights, 0, None)
             continue
         found.remove(other)
-        yield Product(phase, line, weights, other[1] - line, other[0] - weights)
+        yield Product(phase, other[1], other[0], line - other[1], weights - other[0])
 
 
 def _linear(places: Sequence[int], extents: Sequence[int]) -> int:

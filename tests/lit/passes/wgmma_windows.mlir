@@ -26,9 +26,10 @@
 // CHECK:             scf.if
 // CHECK:               cp.async.cg.shared.global
 // CHECK:               cp.async.commit_group
-// The first phase has two taps, the second four. Each phase has columns of its own.
-// CHECK-COUNT-2:     wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, {{.*}}, 1, 1, 1, 0, 1;
-// CHECK-COUNT-4:     wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$8, {{.*}}, 1, 1, 1, 0, 1;
+// The first phase has two taps, the second four: one instruction and two of each group. Groups and
+// phases have columns of their own.
+// CHECK:             wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, {{.*}}, 1, 1, 1, 0, 1;{{.*}}m64n8k16{{.*}}{$4,
+// CHECK-COUNT-2:     wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$8, {{.*}}, 1, 1, 1, 0, 1;{{.*}}m64n8k16{{.*}}{$12,
 // CHECK-NOT:         wgmma.mma_async
 // CHECK:             wgmma.wait_group.sync.aligned 0;
 // A wave stores its own rows and waits for no other one.

@@ -56,7 +56,7 @@ def test_it_says_where_it_does_not_fit(changes, chip, why):
     [
         {},
         {"dtype": "bf16", "direction": "bwd_data"},
-        {"k": 24, "image": (56, 56)},
+        {"k": 16, "image": (56, 56)},
         {"k": 16, "c": 16, "image": (14, 14), "direction": "bwd_data"},
         {"elementwise": "bilinear(0.5, 2)"},
     ],
