@@ -25,9 +25,9 @@ from conv_compiler.problem.slides import Slide, Spaced
 
 # Units of a patch: the rows of one matrix instruction. Channels of a piece.
 PATCH, PIECE = 64, 8
-# Source channels of a tile, columns of an instruction, and sums of a thread, of which a patch has
-# half a one a column.
-MOST_CHANNELS, MOST_COLUMNS, MOST_SUMS = 64, 256, 128
+# Source channels of a tile, columns that 32 lanes store in fours, and sums of a thread, of which a
+# patch has half a one a column.
+MOST_CHANNELS, MOST_COLUMNS, MOST_SUMS = 64, 128, 128
 # A patch is one row of units or has eight: eight units in a row are equally far apart.
 PATCH_ROWS = (1, 8)
 WARP_GROUP, WAVE = 128, 32  # threads

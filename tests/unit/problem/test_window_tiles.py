@@ -137,8 +137,8 @@ TILE = WindowTile.of(
         ({"merged_groups": 16}, "there are 64 source channels at most"),
         ({"sources": 12}, "channels of a group come in 8s"),
         ({"results": 4}, "channels of a group come in 8s"),
-        ({"results": 72}, "there are 256 columns at most"),
-        ({"results": 64, "wave_groups": 8}, ""),
+        ({"results": 72}, "there are 128 columns at most"),
+        ({"results": 32, "wave_groups": 8}, ""),
         ({"results": 24, "wave_groups": 8}, "lanes of a wave store whole rows"),
         ({"merged_groups": 1}, "lanes of a wave store whole rows"),  # they would have too many
         ({"results": 32}, "a thread has 128 sums at most"),
