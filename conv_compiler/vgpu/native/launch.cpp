@@ -126,6 +126,7 @@ class Run {
     if (findings) {
       uses_ = find_uses(code_.program(), *chip_info(code_.chip()));
       unit_ = lds_unit(code_.program());
+      if (config_.checks.races && !workgroups_synchronise(code_.program())) writes_ = std::make_unique<GlobalWrites>();
     }
     const auto groups = static_cast<uint32_t>(volume(config_.grid));
     std::mutex mutex;
@@ -178,11 +179,9 @@ class Run {
     // What the hardware would put into SGPRs and nothing here models.
     if (kernel_.properties >> 4 & 1) refuse("dispatch id in SGPRs, which is not modelled");
     if (kernel_.rsrc2 >> 10 & 1) refuse("workgroup information in an SGPR, which is not modelled");
-    const uint32_t modes = kernel_.rsrc1 >> 12 & 0xff;
-    if (modes != 0xf0 && modes != 0xc0)
-      refuse("rounding and denormal mode " + std::to_string(modes) +
-             ": nearest even with denormals (240) and with flushed single-precision denormals (192) are executed");
-    if (kernel_.rsrc1 >> 26 & 1) refuse("FP16_OVFL, the mode in which 16-bit and 8-bit floats saturate, is not executed");
+    const uint32_t denormals = kernel_.rsrc1 >> 16 & 0xf;
+    if (denormals != 0xf && denormals != 0xc)
+      refuse("denormal mode " + std::to_string(denormals) + ": kept denormals (15) and flushed single-precision ones (12) are executed");
   }
 
   std::unique_ptr<Worker> make_worker(Findings* findings) const {
@@ -193,7 +192,7 @@ class Run {
     if (kernel_.private_size) worker->scratch = aligned<uint8_t>(scratch_bytes());
     if (findings)
       worker->checker = std::make_unique<Checker>(config_.checks, config_.memory, *findings, uses_, unit_, waves_, lds_size_,
-                                                  chip_info(code_.chip())->family != 12);
+                                                  chip_info(code_.chip())->family != 12, writes_.get());
     return worker;
   }
   size_t scratch_bytes() const { return size_t(kernel_.private_size) * waves_ * lanes_; }
@@ -217,6 +216,7 @@ class Run {
     g.budget = budget_;
     g.interruptions = watch_.before();
     set_chip(g, *chip_info(code_.chip()));
+    g.die = n % chip_info(code_.chip())->dies;
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
     g.id[1] = n / config_.grid[0] % config_.grid[1];
@@ -230,7 +230,7 @@ class Run {
     if (g.scratch) g.extra[g.extras++] = {g.scratch, g.scratch + scratch_bytes(), true};
     memset(g.lds, 0, lds_size_);
     if (g.scratch) memset(worker.scratch.get(), 0, scratch_bytes());
-    if (g.checker) g.checker->start_group();
+    if (g.checker) g.checker->start_group(n);
     for (uint32_t i = 0; i < waves_; ++i) {
       start(worker.waves[i], g, i);
       if (g.checker) g.checker->start_wave(worker.waves[i]);
@@ -310,6 +310,7 @@ class Run {
   std::vector<uint8_t> kernarg_;
   LaunchState state_;
   std::vector<Uses> uses_;  // only when checking
+  std::unique_ptr<GlobalWrites> writes_;  // likewise
   const SignalWatch watch_;
   const uint64_t budget_ = instruction_budget();
   uint32_t unit_ = 4;

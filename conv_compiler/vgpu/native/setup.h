@@ -21,6 +21,9 @@ struct LaunchState {
   std::vector<uint8_t> packet;   // AQL dispatch packet for kernels that ask for it
 };
 
+// Bits of MODE that the kernel starts with and that are among kUnusualModes.
+uint64_t unusual_modes(const KernelInfo& kernel);
+
 std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& config);
 
 // Registers of wave `index` of the workgroup at `id`; the rest of the wave is cleared by the caller.
