@@ -24,6 +24,13 @@ int first_lane(uint64_t lanes) { return lanes ? __builtin_ctzll(lanes) : -1; }
 
 }  // namespace
 
+bool stores_privately(const Wave& w, const Inst& i) {
+  if (i.cls != Class::kGlobalWrite) return false;
+  const std::string& name = w.group->program->name_of(i.index);
+  if (name.rfind("scratch_store", 0) == 0) return true;
+  return name.rfind("buffer_store", 0) == 0 && w.s[i.c.reg + 1] >> 31;  // a swizzled resource, as buffer_memory.cpp has it
+}
+
 void Findings::add(const char* kind, const Wave& w, const Inst& i, int lane, const std::string& detail) {
   const Group& g = *w.group;
   const uint64_t group = uint64_t(g.id[2]) << 42 | uint64_t(g.id[1]) << 21 | g.id[0];
@@ -106,7 +113,7 @@ void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s
       const uint64_t missing = u.all_lanes ? (s.written[reg] ? 0 : w.exec()) : w.exec() & ~s.written[reg];
       if (missing && u.carries) {
         carry(r, n, missing, carried);
-      } else if (missing && checks_.uninitialised) {
+      } else if (missing && checks_.uninitialised && !(r.saved && stores_privately(w, i))) {
         findings_.add("uninitialised register", w, i, first_lane(missing), name_of(r, n) + " was never written");
         s.written[reg] |= missing;
       }
@@ -117,7 +124,7 @@ void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s
       }
       if (!s.scalar_written[reg] && u.carries) {
         carry(r, n, ~uint64_t(0), carried);
-      } else if (!s.scalar_written[reg] && checks_.uninitialised) {
+      } else if (!s.scalar_written[reg] && checks_.uninitialised && !r.saved) {
         findings_.add("uninitialised register", w, i, -1, name_of(r, n) + " was never written");
         s.scalar_written[reg] = true;
       }

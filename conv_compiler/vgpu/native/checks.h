@@ -16,6 +16,9 @@
 
 namespace vgpu {
 
+// Whether a store goes to the work-items' own memory, where functions and spills keep registers.
+bool stores_privately(const Wave& w, const Inst& i);
+
 // "0x1a40 `ds_read_b32 v1, v0`, workgroup (0, 0, 0), wave 1, lane 3"
 std::string where(const Wave& w, const Inst& i, int lane);
 

@@ -84,6 +84,15 @@ std::string text_of(const std::array<uint32_t, 3>& sides) {
   return std::to_string(sides[0]) + "x" + std::to_string(sides[1]) + "x" + std::to_string(sides[2]);
 }
 
+// What a kernel may have of stack beyond what its metadata states, where it calls functions that LLVM does not know:
+// a work-item's bytes. LLVM assumed as much for such a call before it left the choice to the runtime.
+constexpr uint32_t kDynamicStack = 16384;
+constexpr uint16_t kUsesDynamicStack = 1 << 11;  // of kernel_code_properties
+KernelInfo with_stack(KernelInfo kernel) {
+  if (kernel.properties & kUsesDynamicStack) kernel.private_size += kDynamicStack;
+  return kernel;
+}
+
 struct Free {
   void operator()(void* p) const { std::free(p); }
 };
@@ -108,11 +117,13 @@ struct Worker {
 class Run {
  public:
   Run(const LoadedCode& code, const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config)
-      : code_(code), kernel_(kernel), config_(config), kernarg_(fill_kernarg(kernel, kernarg, config)) {
+      : code_(code), kernel_(with_stack(kernel)), config_(config), kernarg_(fill_kernarg(kernel, kernarg, config)) {
     state_.kernel = &kernel_;
     state_.chip = code.chip();
     state_.grid = config.grid;
     state_.block = config.block;
+    static std::atomic<uint64_t> dispatches{0};
+    state_.dispatch_id = ++dispatches;
     state_.kernarg = reinterpret_cast<uint64_t>(kernarg_.data());
     state_.packet = dispatch_packet(kernel, state_.kernarg, config);
     lanes_ = kernel.wave_size;
@@ -177,7 +188,6 @@ class Run {
     if (lds_size_ > chip.lds_bytes)
       refuse("workgroup with " + std::to_string(lds_size_) + " bytes of LDS: " + code_.chip() + " has " + std::to_string(chip.lds_bytes));
     // What the hardware would put into SGPRs and nothing here models.
-    if (kernel_.properties >> 4 & 1) refuse("dispatch id in SGPRs, which is not modelled");
     if (kernel_.rsrc2 >> 10 & 1) refuse("workgroup information in an SGPR, which is not modelled");
     const uint32_t denormals = kernel_.rsrc1 >> 16 & 0xf;
     if (denormals != 0xf && denormals != 0xc)
@@ -305,7 +315,7 @@ class Run {
   }
 
   const LoadedCode& code_;
-  const KernelInfo& kernel_;
+  const KernelInfo kernel_;
   const LaunchConfig& config_;
   std::vector<uint8_t> kernarg_;
   LaunchState state_;

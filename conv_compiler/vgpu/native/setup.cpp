@@ -58,6 +58,7 @@ void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t 
     if (u.what == UserSgprs::kPrivateBuffer) w.s[n + 1] = 1u << 31;  // swizzled: buffer instructions know it by that
     if (u.what == UserSgprs::kKernarg) put64(w.s + n, state.kernarg);
     if (u.what == UserSgprs::kDispatchPtr) put64(w.s + n, reinterpret_cast<uint64_t>(state.packet.data()));
+    if (u.what == UserSgprs::kDispatchId) put64(w.s + n, state.dispatch_id);
     if (u.what == UserSgprs::kFlatScratch) put64(w.s + n, w.group->scratch);
     if (u.what == UserSgprs::kPrivateSize) w.s[n] = k.private_size;
     n += u.dwords;

@@ -17,6 +17,7 @@ struct LaunchState {
   const KernelInfo* kernel;
   std::string chip;
   std::array<uint32_t, 3> grid, block;
+  uint64_t dispatch_id = 0;      // the launches of this process so far
   uint64_t kernarg = 0;          // address of the copy that hidden arguments were written into
   std::vector<uint8_t> packet;   // AQL dispatch packet for kernels that ask for it
 };

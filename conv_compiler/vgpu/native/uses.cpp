@@ -102,6 +102,8 @@ std::vector<Uses> find_uses(const Program& program, const ChipInfo& chip) {
     for (int k = 0; k < 3; ++k) {
       const uint8_t before = u.read_count;
       if (sources[k]) add(u.reads, u.read_count, read_part(*sources[k], i.entry->src[k]));
+      const bool saves = k == 1 ? i.cls == Class::kGlobalWrite && !i.d_vgpr : k == 0 && starts(name, "v_writelane");
+      if (u.read_count > before) u.reads[before].saved = saves;
       if (u.read_count > before && u.reads[before].count == 2) find_parts(u.reads[before], r, *sources[k], i.entry->dst, name);
     }
     add(u.reads, u.read_count, r.x);

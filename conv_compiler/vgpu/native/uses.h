@@ -23,6 +23,7 @@ struct Range {
   uint8_t count;
   bool vgpr;
   uint8_t into[2] = {kBoth, kBoth};  // of the first dword, and of those behind it
+  bool saved = false;                // it may only be kept for later: a function saves what its caller has never written
 };
 
 struct Uses {
