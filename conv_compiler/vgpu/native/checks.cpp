@@ -249,9 +249,10 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp
   else if (checks_.races && conflicts && !(atomic && wrote.set == kAtomic) && !repeats)
     report("LDS race", " was written by " + access_text(w, wrote) + " with no barrier between");
   const bool read_now = read.set >= kAccessed && read.wave != wave && w.barriers <= read.signals;
-  if (checks_.races && writes && read_now)
+  const bool changes = writes && !same;  // what others read is one and the same value else
+  if (checks_.races && changes && read_now)
     report("LDS race", " was read by " + access_text(w, read) + " with no barrier between");
-  else if (checks_.races && writes && (read.others & ~bit))
+  else if (checks_.races && changes && (read.others & ~bit))
     report("LDS race", " was read by " + access_text(w, read) + ", and a wave passed the barrier without waiting for the value");
   if (op != MemoryOp::kWrite && wrote.set == kNever && checks_.uninitialised) {
     report("uninitialised LDS", " was never written");

@@ -6,9 +6,10 @@ namespace {
 
 bool starts(const std::string& s, const char* prefix) { return s.rfind(prefix, 0) == 0; }
 
-// A packed pair of f32 is read in part where OP_SEL and OP_SEL_HI name one half for both results.
-Operand read_part(Operand op, Type type) {
-  const bool low = op.mods & kOpsel, high = op.mods & kOpselHi;
+// A packed pair of f32 is read in part where OP_SEL and OP_SEL_HI name one half for both results; a move of one has a
+// result of each source.
+Operand read_part(Operand op, Type type, const std::string& name) {
+  const bool low = op.mods & kOpsel, high = name == "v_pk_mov_b32" ? low : op.mods & kOpselHi;
   if (type != Type::kPkF32 || op.dwords != 2 || low != high) return op;
   op.reg += low;
   op.dwords = 1;
@@ -18,13 +19,13 @@ Operand read_part(Operand op, Type type) {
 // Which dwords of a source go into which dword of a result of two: of a packed pair what OP_SEL and OP_SEL_HI name, of a
 // 64-bit number the low dword into both (there are carries), of a copy each into its own.
 void find_parts(Range& range, const Record& r, const Operand& op, Type result, const std::string& name) {
-  if (op.dwords != 2 || r.d.dwords != 2) return;
-  const bool copies = name == "v_mov_b64" || name == "s_mov_b64" || name == "s_cselect_b64";
   if (name == "v_pk_mov_b32") {
-    const uint8_t into = &op == &r.a ? kLow : kHighPart;
-    range.into[0] = op.mods & kOpsel ? 0 : into;
-    range.into[1] = op.mods & kOpsel ? into : 0;
-  } else if (result == Type::kPkF32) {
+    range.into[0] = range.into[1] = &op == &r.a ? kLow : kHighPart;
+    return;
+  }
+  if (range.count != 2 || r.d.dwords != 2) return;
+  const bool copies = name == "v_mov_b64" || name == "s_mov_b64" || name == "s_cselect_b64";
+  if (result == Type::kPkF32) {
     const bool low = op.mods & kOpsel, high = op.mods & kOpselHi;  // the dword each half is made of
     range.into[0] = static_cast<uint8_t>((low ? 0 : kLow) | (high ? 0 : kHighPart));
     range.into[1] = static_cast<uint8_t>((low ? kLow : 0) | (high ? kHighPart : 0));
@@ -101,10 +102,10 @@ std::vector<Uses> find_uses(const Program& program, const ChipInfo& chip) {
     const Operand* const sources[] = {relative || others ? nullptr : &r.a, &r.b, &r.c};
     for (int k = 0; k < 3; ++k) {
       const uint8_t before = u.read_count;
-      if (sources[k]) add(u.reads, u.read_count, read_part(*sources[k], i.entry->src[k]));
+      if (sources[k]) add(u.reads, u.read_count, read_part(*sources[k], i.entry->src[k], name));
       const bool saves = k == 1 ? i.cls == Class::kGlobalWrite && !i.d_vgpr : k == 0 && starts(name, "v_writelane");
       if (u.read_count > before) u.reads[before].saved = saves;
-      if (u.read_count > before && u.reads[before].count == 2) find_parts(u.reads[before], r, *sources[k], i.entry->dst, name);
+      if (u.read_count > before) find_parts(u.reads[before], r, *sources[k], i.entry->dst, name);
     }
     add(u.reads, u.read_count, r.x);
     for (const Operand* op : {&r.d, &r.e}) add(u.writes, u.write_count, *op);
