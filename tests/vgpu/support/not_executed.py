@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import defaultdict
 
 from tests.vgpu.support.encodings import encodings, not_executed
@@ -68,7 +69,8 @@ def section() -> str:
             name + ("" if len(where) == len(chips) else f" ({_short(where)})")
         )
     for why in dict.fromkeys(REASONS.values()):
-        lines += ["", f"**{why[0].upper()}{why[1:]}.**", "", "```", *_wrapped(names[why]), "```"]
+        title = textwrap.wrap(f"**{why[0].upper()}{why[1:]}.**", 96)
+        lines += ["", *title, "", "```", *_wrapped(names[why]), "```"]
     return "\n".join(lines) + "\n"
 
 
