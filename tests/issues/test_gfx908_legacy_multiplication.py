@@ -1,4 +1,4 @@
-"""gfx908's v_mul_legacy_f32 was decoded as v_fmac_f64, which CDNA2 put in its place: wrong numbers without a word."""
+"""gfx908's v_mul_legacy_f32 was decoded as v_fmac_f64, which CDNA2 put in its place: wrong numbers."""
 
 import numpy as np
 
