@@ -1,4 +1,4 @@
-"""gfx908's v_mul_legacy_f32 was decoded as v_fmac_f64, which CDNA2 put in its place: wrong numbers."""
+"""gfx908's v_mul_legacy_f32 was decoded as v_fmac_f64, which has its code on CDNA2 and later."""
 
 import numpy as np
 
