@@ -148,7 +148,8 @@ void Checker::wait(const Wave& w, WaveShadow& s, const Uses& u) {
     for (const PendingUnit& p : passed)
       if (done(p)) lds_reads_[p.unit].others &= ~(1u << w.index);
     passed.erase(std::remove_if(passed.begin(), passed.end(), done), passed.end());
-    reads.erase(std::remove_if(reads.begin(), reads.end(), done), reads.end());
+    if (!reads.empty() && done(reads.back())) reads.clear();  // the last one comes last
+    else reads.erase(reads.begin(), std::find_if_not(reads.begin(), reads.end(), done));
   }
   std::vector<PendingUnit>& pending = pending_[w.index];
   if (pending.empty()) return;
@@ -230,11 +231,35 @@ std::string Checker::access_text(const Wave& w, const Access& a) const {
          " `" + program.text_of(a.inst) + "`";
 }
 
-void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp op, bool same) {
+// Whether a write leaves the bytes of a unit of LDS as they are.
+bool Checker::keeps_value(const Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at) const {
+  if (!at.data) return false;
+  const uint32_t shift = i.entry->parameter & kHigh ? 16 : 0;
+  const uint64_t from = std::max<uint64_t>(uint64_t(unit) * unit_, at.first), to = std::min<uint64_t>((uint64_t(unit) + 1) * unit_, at.end);
+  for (uint64_t byte = from; byte < to; ++byte) {
+    const uint64_t k = byte - at.first;
+    if (w.group->lds[byte] != static_cast<uint8_t>(at.data[k / 4][at.lane] >> (shift + 8 * (k % 4)))) return false;
+  }
+  return true;
+}
+
+void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op) {
+  const int lane = at.lane;
   Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
   const uint16_t wave = static_cast<uint16_t>(w.index);
   const bool writes = op != MemoryOp::kRead, atomic = op == MemoryOp::kAtomic;
   const uint32_t bit = 1u << wave;
+  // Most accesses meet nobody: a read of what was written before the last barrier, a write of what was read before it.
+  if (wrote.set >= kAccessed && w.barriers > wrote.signals) {
+    if (!writes && !(read.set == kAccessed && read.wave != wave && read.signals == w.signals)) {
+      read = {w.signals, wave, kAccessed, i.index, read.others};
+      return;
+    }
+    if (op == MemoryOp::kWrite && w.barriers > read.signals && !read.others && uses_[i.index].counter != kLoadCounter) {
+      wrote = {w.signals, wave, kAccessed, i.index, 0};
+      return;
+    }
+  }
   const auto report = [&](const char* kind, const std::string& what) {
     findings_.add(kind, w, i, lane, "byte " + hex(unit * unit_) + what);
   };
@@ -243,16 +268,19 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp
   const bool wrote_now = wrote.set >= kAccessed && w.barriers <= wrote.signals;
   const bool mine = wrote.wave == wave || (wrote.others & bit), alone = wrote.wave == wave && !wrote.others;
   const bool conflicts = wrote_now && (writes ? !alone : !mine);
+  const bool read_now = read.set >= kAccessed && read.wave != wave && w.barriers <= read.signals;
+  const bool read_late = read.others & ~bit;
+  // Looked at only where it matters.
+  const bool same = writes && (conflicts || read_now || read_late) && keeps_value(w, i, unit, at);
   const bool repeats = same && conflicts && wrote.set == kAccessed && wrote.signals != kPending;
   if (checks_.waits && wrote.set == kAccessed && wrote.signals == kPending)
     report("LDS use before wait", " is still being loaded by " + access_text(w, wrote));
   else if (checks_.races && conflicts && !(atomic && wrote.set == kAtomic) && !repeats)
     report("LDS race", " was written by " + access_text(w, wrote) + " with no barrier between");
-  const bool read_now = read.set >= kAccessed && read.wave != wave && w.barriers <= read.signals;
   const bool changes = writes && !same;  // what others read is one and the same value else
   if (checks_.races && changes && read_now)
     report("LDS race", " was read by " + access_text(w, read) + " with no barrier between");
-  else if (checks_.races && changes && (read.others & ~bit))
+  else if (checks_.races && changes && read_late)
     report("LDS race", " was read by " + access_text(w, read) + ", and a wave passed the barrier without waiting for the value");
   if (op != MemoryOp::kWrite && wrote.set == kNever && checks_.uninitialised) {
     report("uninitialised LDS", " was never written");
@@ -276,7 +304,7 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp
   }
 }
 
-void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const uint64_t* same) {
+void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const Row* data) {
   const int shift = __builtin_ctz(unit_);  // 1, 2 or 4 bytes
   if (op == MemoryOp::kRead && checks_.races && uses_[i.index].lds_read) {
     PendingRead read{waves_[w.index].issued[kLdsCounter] + 1, bytes, active, {}};
@@ -293,11 +321,7 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
     }
     if (!checks_.races && !checks_.uninitialised) continue;
     for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) {
-      bool kept = same != nullptr;
-      // The dwords of the data that have a byte in this unit.
-      const uint64_t from = std::max(unit << shift, first), to = std::min((unit + 1) << shift, end);
-      for (uint64_t k = (from - first) / 4; kept && k <= (to - 1 - first) / 4; ++k) kept = same[k] >> lane & 1;
-      lds_unit(w, i, static_cast<uint32_t>(unit), lane, op, kept);
+      lds_unit(w, i, static_cast<uint32_t>(unit), {lane, first, end, data}, op);
     }
   }
 }

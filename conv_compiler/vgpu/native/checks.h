@@ -89,7 +89,7 @@ class Checker {
   void start_wave(const Wave& w);  // registers that the launch filled in count as written
   void before(Wave& w, const Inst& i);
   void after(Wave& w, const Inst& i, uint64_t exec);
-  void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const uint64_t* same);
+  void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const Row* data);
   void global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base);
   void scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t base);
 
@@ -101,7 +101,14 @@ class Checker {
   void read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried);
   static void carry(const Range& r, uint32_t n, uint64_t lanes, Unwritten& carried);
   void wait(const Wave& w, WaveShadow& s, const Uses& u);
-  void lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp op, bool same);
+  // A lane's access: its first byte, and the rows of what it writes.
+  struct LaneAccess {
+    int lane;
+    uint64_t first, end;
+    const Row* data;
+  };
+  void lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op);
+  bool keeps_value(const Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at) const;
   void reads_at_barrier(const Wave& w, const WaveShadow& s);
   std::string access_text(const Wave& w, const Access& a) const;
   // The allocation an access is meant for, null when any may be, and the one the last lane was in.

@@ -19,27 +19,11 @@ void read_at(Wave& w, const Inst& i, u32 d, u32 offset) {
     for (u32 k = 0; k < (kBytes + 3) / 4; ++k) w.v[d + k][l] = kBytes < 4 ? narrow(0, w.v[d][l], p) : 0;
   }
 }
-// For each dword of the data the lanes in which LDS holds it already.
-template <u32 kBytes>
-void unchanged(const Wave& w, u32 s, const LdsLanes& lanes, u32 p, u64* same) {
-  const u32 shift = kBytes < 4 && (p & kHigh) ? 16 : 0;
-  for (u32 k = 0; k < (kBytes + 3) / 4; ++k) {
-    same[k] = 0;
-    FOR_ACTIVE(lanes.inside, l) {
-      const u32 x = w.v[s + k][l] >> shift;
-      same[k] |= u64(memcmp(&x, w.group->lds + lanes.at[l] + 4 * k, kBytes < 4 ? kBytes : 4) == 0) << l;
-    }
-  }
-}
 template <u32 kBytes>
 void write_at(Wave& w, const Inst& i, u32 s, u32 offset) {
   LdsLanes lanes;
   lds_addresses(w, i, offset, kBytes, lanes);
-  if (w.group->observed) {
-    u64 same[(kBytes + 3) / 4] = {};
-    if (w.group->checker) unchanged<kBytes>(w, s, lanes, i.entry->parameter, same);
-    observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kWrite, same);
-  }
+  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kWrite, w.v + s);
   u8* base = w.group->lds;
   store_rows<kBytes>(w, s, lanes.inside, i.entry->parameter, [&](u64 l) { return base + lanes.at[l]; });
 }
