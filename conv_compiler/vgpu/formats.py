@@ -97,13 +97,16 @@ _MAD_BITS = (("vdst", 32), ("src0", 32), ("src1", 32), ("src2", 32))
 _MAC_VOP3_BITS = _MAD_BITS[:3]
 
 # (bits 31:23 or 31:26 or 31 of the word, opcode); source: the "AMD Instinct MI200" ISA guide,
-# tables of VOP2, VOP3A and VOP3P-MAI opcodes. CDNA3 moved or dropped these.
+# tables of VOP2, VOP3A, VOP3P-MAI and MUBUF opcodes. CDNA3 moved or dropped these.
 _CDNA2: dict[tuple[str, int], Renamed] = {
     ("VOP2", 22): Renamed("v_mac_f32", cdna.VOP2, _MAC_BITS),
     ("VOP2", 23): Renamed("v_madmk_f32", cdna.VOP2_LIT, _MAC_BITS),
     ("VOP2", 24): Renamed("v_madak_f32", cdna.VOP2_LIT, _MAC_BITS),
     ("VOP3", 256 + 22): Renamed("v_mac_f32", cdna.VOP3, _MAC_VOP3_BITS),
+    ("VOP3", 0x1C0): Renamed("v_mad_legacy_f32", cdna.VOP3, _MAD_BITS),
     ("VOP3", 0x1C1): Renamed("v_mad_f32", cdna.VOP3, _MAD_BITS),
+    ("MUBUF", 62): Renamed("buffer_wbinvl1", cdna.MUBUF, ()),
+    ("MUBUF", 63): Renamed("buffer_wbinvl1_vol", cdna.MUBUF, ()),
     ("VOP3P", 84): _mfma("v_mfma_i32_32x32x8i8", 16, 1),
     ("VOP3P", 85): _mfma("v_mfma_i32_16x16x16i8", 4, 1),
     ("VOP3P", 99): _mfma("v_mfma_f32_32x32x4bf16_1k", 32, 2),
@@ -117,8 +120,11 @@ _CDNA2: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 108): _mfma("v_mfma_f32_32x32x4bf16", 16, 1),
     ("VOP3P", 109): _mfma("v_mfma_f32_16x16x8bf16", 4, 1),
 }
-# CDNA1 has what CDNA2 has but for the latter's own bf16; source: LLVM's assembler for gfx908.
-_CDNA1 = {place: row for place, row in _CDNA2.items() if not row.name.endswith("bf16_1k")}
+# CDNA1 has what CDNA2 has but for the latter's own bf16 and f64. Source: LLVM's assembler.
+_CDNA1 = {place: row for place, row in _CDNA2.items() if not row.name.endswith("bf16_1k")} | {
+    ("VOP2", 4): Renamed("v_mul_legacy_f32", cdna.VOP2, _MAC_BITS),
+    ("VOP3", 256 + 4): Renamed("v_mul_legacy_f32", cdna.VOP3, _MAC_VOP3_BITS),
+}
 # CDNA4 has no xf32; source: the MI300 ISA guide.
 _CDNA3: dict[tuple[str, int], Renamed] = {
     ("VOP3P", 62): _mfma("v_mfma_f32_16x16x8_xf32", 4, 2),
@@ -131,6 +137,7 @@ RENAMED: dict[int, dict[tuple[str, int], Renamed]] = {1: _CDNA1, 2: _CDNA2, 3: _
 _CDNA_ENCODINGS = (
     ("VOP3P", 23, 0b110100111, 16, 0x7F),
     ("VOP3", 26, 0b110100, 16, 0x3FF),
+    ("MUBUF", 26, 0b111000, 18, 0x7F),
     ("VOP2", 31, 0, 25, 0x3F),
 )
 _LD_SCALE_WORD = 0xD3AC  # bits 31:16 of v_mfma_ld_scale_b32, the first half of the scaled form

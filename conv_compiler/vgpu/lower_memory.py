@@ -24,6 +24,8 @@ def sop(f: Fields) -> list[Record]:
         record = dataclasses.replace(record, a=d, d=ABSENT)
     if f.kind.startswith(("SOPK", "SOPP")):
         record = dataclasses.replace(record, imm=f.signed("simm16", 16))
+    if f.name.startswith("s_sendmsg_rtn"):
+        record = dataclasses.replace(record, a=ABSENT, imm=f.value("ssrc0"))  # no operand
     return [three_sources(record)]
 
 
@@ -47,7 +49,13 @@ def _is_store(name: str) -> bool:
     return "_store" in name or name.startswith(("ds_write", "ds_store"))
 
 
+# What makes caches forget or write back: the fields of addresses mean nothing.
+_CACHES = ("buffer_wb", "buffer_inv", "buffer_gl")
+
+
 def buffer(f: Fields) -> list[Record]:
+    if f.name.startswith(_CACHES):
+        return [f.record()]
     if f.value("tfe"):
         raise ValueError("TFE bit")
     agpr = bool(f.value("acc"))

@@ -24,6 +24,13 @@ int first_lane(uint64_t lanes) { return lanes ? __builtin_ctzll(lanes) : -1; }
 
 }  // namespace
 
+bool stores_privately(const Wave& w, const Inst& i) {
+  if (i.cls != Class::kGlobalWrite) return false;
+  const std::string& name = w.group->program->name_of(i.index);
+  if (name.rfind("scratch_store", 0) == 0) return true;
+  return name.rfind("buffer_store", 0) == 0 && w.s[i.c.reg + 1] >> 31;  // a swizzled resource, as buffer_memory.cpp has it
+}
+
 void Findings::add(const char* kind, const Wave& w, const Inst& i, int lane, const std::string& detail) {
   const Group& g = *w.group;
   const uint64_t group = uint64_t(g.id[2]) << 42 | uint64_t(g.id[1]) << 21 | g.id[0];
@@ -52,20 +59,24 @@ void Findings::raise(const std::string& kernel, const std::string& fault) {
 }
 
 Checker::Checker(const Checks& checks, const Memory* memory, Findings& findings, const std::vector<Uses>& uses, uint32_t unit,
-                 uint32_t waves, uint32_t lds_size, bool one_lds_scalar_counter)
+                 uint32_t waves, uint32_t lds_size, bool one_lds_scalar_counter, GlobalWrites* writes)
     : checks_(checks),
       memory_(memory),
       findings_(findings),
       uses_(uses),
       unit_(unit),
       lds_size_(lds_size),
+      writes_(writes),
       one_counter_(one_lds_scalar_counter),
       waves_(waves),
       pending_(waves),
+      reads_(waves),
+      passed_(waves),
       lds_writes_(lds_size / unit + 1),
       lds_reads_(lds_size / unit + 1) {}
 
-void Checker::start_group() {
+void Checker::start_group(uint32_t number) {
+  group_ = number;
   std::fill(lds_writes_.begin(), lds_writes_.end(), Access());
   std::fill(lds_reads_.begin(), lds_reads_.end(), Access());
 }
@@ -74,12 +85,21 @@ void Checker::start_wave(const Wave& w) {
   WaveShadow& s = waves_[w.index];
   memset(&s, 0, sizeof s);
   pending_[w.index].clear();
+  reads_[w.index].clear();
+  passed_[w.index].clear();
   const uint32_t ids = w.group->packed_ids ? 1 : 1 + std::min(w.group->kernel->rsrc2 >> 11 & 3, 2u);
   std::fill(s.written, s.written + ids, ~uint64_t(0));
   const KernelInfo& k = *w.group->kernel;
   // User SGPRs, workgroup ids, the scratch offset; trap temporaries are not tracked.
   const uint32_t given = std::min<uint32_t>(kVcc, (k.rsrc2 >> 1 & 31) + 5);
   std::fill(s.scalar_written, s.scalar_written + given, true);
+}
+
+// The dword `n` of a source is unwritten in these lanes: so is what it goes into.
+void Checker::carry(const Range& r, uint32_t n, uint64_t lanes, Unwritten& carried) {
+  const uint8_t into = r.into[n ? 1 : 0];
+  if (into & kLow) carried.low |= lanes;
+  if (into & kHighPart) carried.high |= lanes;
 }
 
 void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried) {
@@ -93,8 +113,8 @@ void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s
       }
       const uint64_t missing = u.all_lanes ? (s.written[reg] ? 0 : w.exec()) : w.exec() & ~s.written[reg];
       if (missing && u.carries) {
-        (n ? carried.high : carried.low) |= missing;
-      } else if (missing && checks_.uninitialised) {
+        carry(r, n, missing, carried);
+      } else if (missing && checks_.uninitialised && !(r.saved && stores_privately(w, i))) {
         findings_.add("uninitialised register", w, i, first_lane(missing), name_of(r, n) + " was never written");
         s.written[reg] |= missing;
       }
@@ -104,8 +124,8 @@ void Checker::read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s
         s.scalar_ticket[reg] = 0;
       }
       if (!s.scalar_written[reg] && u.carries) {
-        (n ? carried.high : carried.low) = ~uint64_t(0);
-      } else if (!s.scalar_written[reg] && checks_.uninitialised) {
+        carry(r, n, ~uint64_t(0), carried);
+      } else if (!s.scalar_written[reg] && checks_.uninitialised && !r.saved) {
         findings_.add("uninitialised register", w, i, -1, name_of(r, n) + " was never written");
         s.scalar_written[reg] = true;
       }
@@ -122,6 +142,16 @@ void Checker::wait(const Wave& w, WaveShadow& s, const Uses& u) {
     if (limit && any_order) continue;
     if (s.issued[c] > limit) s.done[c] = std::max(s.done[c], s.issued[c] - limit);
   }
+  if (u.limit[kLdsCounter] != kNoLimit) {
+    std::vector<PendingRead>& reads = reads_[w.index];
+    std::vector<PendingUnit>& passed = passed_[w.index];
+    const auto done = [&](const auto& p) { return p.ticket <= s.done[kLdsCounter]; };
+    for (const PendingUnit& p : passed)
+      if (done(p)) lds_reads_[p.unit].others &= ~(1u << w.index);
+    passed.erase(std::remove_if(passed.begin(), passed.end(), done), passed.end());
+    if (!reads.empty() && done(reads.back())) reads.clear();  // the last one comes last
+    else reads.erase(reads.begin(), std::find_if_not(reads.begin(), reads.end(), done));
+  }
   std::vector<PendingUnit>& pending = pending_[w.index];
   if (pending.empty()) return;
   const auto outstanding = std::find_if(pending.begin(), pending.end(), [&](const PendingUnit& p) { return p.ticket > s.done[kLoadCounter]; });
@@ -130,6 +160,23 @@ void Checker::wait(const Wave& w, WaveShadow& s, const Uses& u) {
     if (wrote.signals == kPending && wrote.wave == w.index) wrote.signals = w.signals;
   }
   pending.erase(pending.begin(), outstanding);
+}
+
+// Reads that are outstanding when their wave signals a barrier: what others write behind it may come first.
+void Checker::reads_at_barrier(const Wave& w, const WaveShadow& s) {
+  const int shift = __builtin_ctz(unit_);
+  for (const PendingRead& p : reads_[w.index]) {
+    if (p.ticket <= s.done[kLdsCounter]) continue;
+    for (uint64_t rest = p.lanes; rest; rest &= rest - 1) {
+      const uint64_t first = p.at[__builtin_ctzll(rest)], end = first + p.bytes;
+      if (end > lds_size_) continue;
+      for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) {
+        lds_reads_[unit].others |= 1u << w.index;
+        passed_[w.index].push_back({p.ticket, static_cast<uint32_t>(unit)});
+      }
+    }
+  }
+  reads_[w.index].clear();
 }
 
 void Checker::before(Wave& w, const Inst& i) {
@@ -142,12 +189,16 @@ void Checker::before(Wave& w, const Inst& i) {
     findings_.add("barrier before wait", w, i, -1, "an LDS write of the wave is still outstanding");
     s.last_lds_write = 0;
   }
+  if (u.arrives && checks_.waits && !reads_[w.index].empty()) reads_at_barrier(w, s);
 }
 
 void Checker::after(Wave& w, const Inst& i, uint64_t exec) {
   const Uses& u = uses_[i.index];
   WaveShadow& s = waves_[w.index];
   const uint8_t c = u.counter;
+  const auto carried = [&](uint32_t k, uint32_t count) {
+    return count != 2 ? carried_.low | carried_.high : k ? carried_.high : carried_.low;
+  };
   uint32_t ticket = 0;
   if (c != kNoCounter) {
     ticket = ++s.issued[c];
@@ -159,7 +210,7 @@ void Checker::after(Wave& w, const Inst& i, uint64_t exec) {
     for (uint32_t k = 0; k < r.count; ++k) {
       const uint32_t reg = r.first + k;
       if (!r.vgpr) {
-        const uint64_t unwritten = carried_.low | (k || !u.low_from_low ? carried_.high : 0);
+        const uint64_t unwritten = carried(k, r.count);
         s.scalar_written[reg] = !unwritten;
         s.scalar_ticket[reg] = i.cls == Class::kScalarLoad ? ticket : 0;
         continue;
@@ -167,7 +218,7 @@ void Checker::after(Wave& w, const Inst& i, uint64_t exec) {
       if (checks_.waits && s.vgpr_ticket[reg] > s.done[s.vgpr_counter[reg]] && (c == kNoCounter || c != s.vgpr_counter[reg])) {
         findings_.add("overwrite before wait", w, i, first_lane(exec), name_of(r, k) + " is still being loaded");
       }
-      const uint64_t unwritten = carried_.low | (k || !u.low_from_low ? carried_.high : 0);
+      const uint64_t unwritten = carried(k, r.count);
       s.written[reg] = (s.written[reg] | (u.all_lanes ? ~uint64_t(0) : exec)) & ~(unwritten & exec);
       s.vgpr_ticket[reg] = ticket;
       s.vgpr_counter[reg] = c == kNoCounter ? uint8_t(kLoadCounter) : c;
@@ -181,41 +232,86 @@ std::string Checker::access_text(const Wave& w, const Access& a) const {
          " `" + program.text_of(a.inst) + "`";
 }
 
-void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp op) {
+// Whether a write leaves the bytes of a unit of LDS as they are.
+bool Checker::keeps_value(const Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at) const {
+  if (!at.data) return false;
+  const uint32_t shift = i.entry->parameter & kHigh ? 16 : 0;
+  const uint64_t from = std::max<uint64_t>(uint64_t(unit) * unit_, at.first), to = std::min<uint64_t>((uint64_t(unit) + 1) * unit_, at.end);
+  for (uint64_t byte = from; byte < to; ++byte) {
+    const uint64_t k = byte - at.first;
+    if (w.group->lds[byte] != static_cast<uint8_t>(at.data[k / 4][at.lane] >> (shift + 8 * (k % 4)))) return false;
+  }
+  return true;
+}
+
+void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op) {
+  const int lane = at.lane;
   Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
   const uint16_t wave = static_cast<uint16_t>(w.index);
   const bool writes = op != MemoryOp::kRead, atomic = op == MemoryOp::kAtomic;
-  const auto concurrent = [&](const Access& a) { return a.set >= kAccessed && a.wave != wave && w.barriers <= a.signals; };
+  const uint32_t bit = 1u << wave;
+  // Most accesses meet nobody: a read of what was written before the last barrier, a write of what was read before it.
+  if (wrote.set >= kAccessed && w.barriers > wrote.signals) {
+    if (!writes && !(read.set == kAccessed && read.wave != wave && read.signals == w.signals)) {
+      read = {w.signals, wave, kAccessed, i.index, read.others};
+      return;
+    }
+    if (op == MemoryOp::kWrite && w.barriers > read.signals && !read.others && uses_[i.index].counter != kLoadCounter) {
+      wrote = {w.signals, wave, kAccessed, i.index, 0};
+      return;
+    }
+  }
   const auto report = [&](const char* kind, const std::string& what) {
     findings_.add(kind, w, i, lane, "byte " + hex(unit * unit_) + what);
   };
+  // Who has written since the last barrier: a wave reads what it has written itself, and shares a place with nobody
+  // unless all of them write the same value.
+  const bool wrote_now = wrote.set >= kAccessed && w.barriers <= wrote.signals;
+  const bool mine = wrote.wave == wave || (wrote.others & bit), alone = wrote.wave == wave && !wrote.others;
+  const bool conflicts = wrote_now && (writes ? !alone : !mine);
+  const bool read_now = read.set >= kAccessed && read.wave != wave && w.barriers <= read.signals;
+  const bool read_late = read.others & ~bit;
+  // Looked at only where it matters.
+  const bool same = writes && (conflicts || read_now || read_late) && keeps_value(w, i, unit, at);
+  const bool repeats = same && conflicts && wrote.set == kAccessed && wrote.signals != kPending;
   if (checks_.waits && wrote.set == kAccessed && wrote.signals == kPending)
     report("LDS use before wait", " is still being loaded by " + access_text(w, wrote));
-  else if (checks_.races && concurrent(wrote) && !(atomic && wrote.set == kAtomic))
+  else if (checks_.races && conflicts && !(atomic && wrote.set == kAtomic) && !repeats)
     report("LDS race", " was written by " + access_text(w, wrote) + " with no barrier between");
-  if (checks_.races && writes && concurrent(read)) report("LDS race", " was read by " + access_text(w, read) + " with no barrier between");
+  const bool changes = writes && !same;  // what others read is one and the same value else
+  if (checks_.races && changes && read_now)
+    report("LDS race", " was read by " + access_text(w, read) + " with no barrier between");
+  else if (checks_.races && changes && read_late)
+    report("LDS race", " was read by " + access_text(w, read) + ", and a wave passed the barrier without waiting for the value");
   if (op != MemoryOp::kWrite && wrote.set == kNever && checks_.uninitialised) {
     report("uninitialised LDS", " was never written");
     wrote.set = kReported;
   }
-  if (atomic) {
+  if (repeats) {
+    if (!mine) wrote.others |= bit;
+  } else if (atomic) {
     // A plain write since the last barrier stays: other waves' atomics race with it and not with this one.
     if (wrote.set == kAccessed && wrote.signals == w.signals) return;
     const bool several = wrote.set == kAtomic && wrote.wave != wave && wrote.signals == w.signals;
-    wrote = {w.signals, several ? kMany : wave, kAtomic, i.index};
+    wrote = {w.signals, several ? kMany : wave, kAtomic, i.index, 0};
   } else if (writes) {
     const bool pending = uses_[i.index].counter == kLoadCounter;
     if (pending) pending_[wave].push_back({waves_[wave].issued[kLoadCounter] + 1, unit});
-    wrote = {pending ? kPending : w.signals, wave, kAccessed, i.index};
+    wrote = {pending ? kPending : w.signals, wave, kAccessed, i.index, 0};
   } else if (read.set == kAccessed && read.wave != wave && read.signals == w.signals) {
     read.wave = kMany;
   } else {
-    read = {w.signals, wave, kAccessed, i.index};
+    read = {w.signals, wave, kAccessed, i.index, read.others};
   }
 }
 
-void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op) {
+void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const Row* data) {
   const int shift = __builtin_ctz(unit_);  // 1, 2 or 4 bytes
+  if (op == MemoryOp::kRead && checks_.races && uses_[i.index].lds_read) {
+    PendingRead read{waves_[w.index].issued[kLdsCounter] + 1, bytes, active, {}};
+    memcpy(read.at, at, sizeof read.at[0] * w.lanes);
+    reads_[w.index].push_back(read);
+  }
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
     const uint64_t first = at[lane], end = first + bytes;
@@ -225,7 +321,9 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
       continue;
     }
     if (!checks_.races && !checks_.uninitialised) continue;
-    for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) lds_unit(w, i, static_cast<uint32_t>(unit), lane, op);
+    for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) {
+      lds_unit(w, i, static_cast<uint32_t>(unit), {lane, first, end, data}, op);
+    }
   }
 }
 
@@ -242,6 +340,31 @@ void Checker::global_written(Wave& w, const Inst& i, const Allocation& a, uint64
     }
     if (op != MemoryOp::kRead) __atomic_fetch_or(bits, mask, __ATOMIC_RELAXED);
     b += n;
+  }
+}
+
+void Checker::global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane) {
+  const uint64_t first = address - reinterpret_cast<uint64_t>(a.base);
+  if (stored_to_ != &a) {
+    stored_to_ = &a;
+    stored_ = &writes_->of(a);
+  }
+  uint8_t data[16];
+  for (uint32_t k = 0; k < (bytes + 3) / 4; ++k) {
+    const uint32_t x = w.v[i.b.reg + k][lane] >> (i.entry->parameter & kHigh ? 16 : 0);
+    memcpy(data + 4 * k, &x, 4);
+  }
+  for (uint64_t at = first; at < first + bytes;) {
+    const uint32_t in_dword = at % 4, n = static_cast<uint32_t>(std::min<uint64_t>(4 - in_dword, first + bytes - at));
+    uint32_t value = 0;
+    memcpy(reinterpret_cast<uint8_t*>(&value) + in_dword, data + (at - first), n);
+    const uint32_t other = stored_->write(at / 4, group_, ((1u << n) - 1) << in_dword, value);
+    if (other != WrittenDwords::kNobody) {
+      findings_.add("write race", w, i, lane, "address " + hex(reinterpret_cast<uint64_t>(a.base) + at) + " (byte " + std::to_string(at) +
+                    " of its allocation) was given another value by workgroup " + std::to_string(other) + " of the launch");
+      return;
+    }
+    at += n;
   }
 }
 
@@ -263,7 +386,9 @@ void Checker::global_access(Wave& w, const Inst& i, uint64_t address, uint32_t b
   }
   if (!inside(owner.last)) owner.last = memory_->find(reinterpret_cast<const void*>(address));
   // None: kernel arguments, constants of the code object, scratch.
-  if (checks_.uninitialised && inside(owner.last) && owner.last->written) global_written(w, i, *owner.last, address, bytes, op, lane);
+  if (!inside(owner.last)) return;
+  if (checks_.uninitialised && owner.last->written) global_written(w, i, *owner.last, address, bytes, op, lane);
+  if (checks_.races && writes_ && op == MemoryOp::kWrite && i.b.kind == Source::kVgpr) global_store(w, i, *owner.last, address, bytes, lane);
 }
 
 void Checker::global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base) {

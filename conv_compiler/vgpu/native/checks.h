@@ -10,10 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "global_writes.h"
 #include "uses.h"
 #include "wave.h"
 
 namespace vgpu {
+
+// Whether a store goes to the work-items' own memory, where functions and spills keep registers.
+bool stores_privately(const Wave& w, const Inst& i);
 
 // "0x1a40 `ds_read_b32 v1, v0`, workgroup (0, 0, 0), wave 1, lane 3"
 std::string where(const Wave& w, const Inst& i, int lane);
@@ -62,37 +66,55 @@ struct Access {
   uint16_t wave = 0;      // kMany: several waves, with the same number of signals
   AccessState set = kNever;
   uint32_t inst = 0;
+  // A bit for each of at most 32 waves (1024 work-items, 32 a wave). Of a write: others that have written the same value
+  // since. Of a read: those that have passed a barrier while their own read was outstanding.
+  uint32_t others = 0;
 };
 constexpr uint16_t kMany = 0xffff;
 constexpr uint32_t kPending = 0xffffffff;
 
-// A unit of LDS that an outstanding load from memory writes.
+// A unit of LDS that an outstanding load from memory writes, or an outstanding read of a wave at a barrier reads.
 struct PendingUnit {
   uint32_t ticket, unit;
+};
+// An LDS read that its wave has not waited for.
+struct PendingRead {
+  uint32_t ticket, bytes;
+  uint64_t lanes;
+  uint32_t at[kMaxLanes];
 };
 
 // The state that checks keep for the workgroup a thread runs.
 class Checker {
  public:
   Checker(const Checks& checks, const Memory* memory, Findings& findings, const std::vector<Uses>& uses, uint32_t unit,
-          uint32_t waves, uint32_t lds_size, bool one_lds_scalar_counter);
-  void start_group();
+          uint32_t waves, uint32_t lds_size, bool one_lds_scalar_counter, GlobalWrites* writes);
+  void start_group(uint32_t number);  // in the grid
   void start_wave(const Wave& w);  // registers that the launch filled in count as written
   void before(Wave& w, const Inst& i);
   void after(Wave& w, const Inst& i, uint64_t exec);
-  void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op);
+  void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const Row* data);
   void global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base);
   void scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t base);
   const Findings& findings() const { return findings_; }
 
  private:
-  // Gives what is unwritten of the register's low and high dword, in lanes, when the instruction carries it on.
+  // Of a result's low and high dword, in lanes, what is made of unwritten registers.
   struct Unwritten {
     uint64_t low = 0, high = 0;
   };
   void read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried);
+  static void carry(const Range& r, uint32_t n, uint64_t lanes, Unwritten& carried);
   void wait(const Wave& w, WaveShadow& s, const Uses& u);
-  void lds_unit(Wave& w, const Inst& i, uint32_t unit, int lane, MemoryOp op);
+  // A lane's access: its first byte, and the rows of what it writes.
+  struct LaneAccess {
+    int lane;
+    uint64_t first, end;
+    const Row* data;
+  };
+  void lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op);
+  bool keeps_value(const Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at) const;
+  void reads_at_barrier(const Wave& w, const WaveShadow& s);
   std::string access_text(const Wave& w, const Access& a) const;
   // The allocation an access is meant for, null when any may be, and the one the last lane was in.
   struct Owner {
@@ -105,16 +127,25 @@ class Checker {
   void global_access(Wave& w, const Inst& i, uint64_t address, uint32_t bytes, MemoryOp op, int lane, Owner& owner);
   void global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, MemoryOp op, int lane);
 
+  // The bytes of a plain store, held against those of other workgroups.
+  void global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane);
+
   const Checks& checks_;
   const Memory* memory_;
   Findings& findings_;
   const std::vector<Uses>& uses_;
   uint32_t unit_;
   uint32_t lds_size_;
+  GlobalWrites* writes_;  // nullptr: workgroups of this program may wait for each other
+  uint32_t group_ = 0;    // that runs, by its number in the grid
+  const Allocation* stored_to_ = nullptr;  // the last one, and what is known of it
+  WrittenDwords* stored_ = nullptr;
   bool one_counter_;  // LDS and scalar loads share a counter
   Unwritten carried_;  // by the instruction now running
   std::vector<WaveShadow> waves_;
   std::vector<std::vector<PendingUnit>> pending_;  // of each wave, in the order of their tickets
+  std::vector<std::vector<PendingRead>> reads_;    // likewise
+  std::vector<std::vector<PendingUnit>> passed_;   // units of such reads with which a wave has passed a barrier
   std::vector<Access> lds_writes_, lds_reads_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "decode_cache.h"
+#include "setup.h"
 
 namespace vgpu {
 
@@ -24,7 +25,9 @@ std::pair<void*, size_t> LoadedCode::symbol(const std::string& name) const {
 
 std::shared_ptr<const CodeObject> CodeObject::load(const void* bytes, const std::string& chip) {
   ObjectFile file = read_object(Elf::at(bytes), chip);
-  Program program(decoded_program(file.elf.bytes().data(), file.elf.bytes().size(), chip), chip);
+  uint64_t modes = 0;
+  for (const KernelInfo& k : file.kernels) modes |= unusual_modes(k);
+  Program program(decoded_program(file.elf.bytes().data(), file.elf.bytes().size(), chip), chip, modes);
   for (const KernelInfo& k : file.kernels)
     if (program.index_of(k.entry) == UINT32_MAX)
       throw Error(Error::Kind::kCodeObject, "kernel " + k.name + ": its entry is no instruction of .text");

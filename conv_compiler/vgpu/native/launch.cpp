@@ -86,6 +86,15 @@ std::string text_of(const std::array<uint32_t, 3>& sides) {
   return std::to_string(sides[0]) + "x" + std::to_string(sides[1]) + "x" + std::to_string(sides[2]);
 }
 
+// What a kernel may have of stack beyond what its metadata states, where it calls functions that LLVM does not know:
+// a work-item's bytes. LLVM assumed as much for such a call before it left the choice to the runtime.
+constexpr uint32_t kDynamicStack = 16384;
+constexpr uint16_t kUsesDynamicStack = 1 << 11;  // of kernel_code_properties
+KernelInfo with_stack(KernelInfo kernel) {
+  if (kernel.properties & kUsesDynamicStack) kernel.private_size += kDynamicStack;
+  return kernel;
+}
+
 struct Free {
   void operator()(void* p) const { std::free(p); }
 };
@@ -111,11 +120,13 @@ struct Worker {
 class Run {
  public:
   Run(const LoadedCode& code, const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config)
-      : code_(code), kernel_(kernel), config_(config), kernarg_(fill_kernarg(kernel, kernarg, config)) {
+      : code_(code), kernel_(with_stack(kernel)), config_(config), kernarg_(fill_kernarg(kernel, kernarg, config)) {
     state_.kernel = &kernel_;
     state_.chip = code.chip();
     state_.grid = config.grid;
     state_.block = config.block;
+    static std::atomic<uint64_t> dispatches{0};
+    state_.dispatch_id = ++dispatches;
     state_.kernarg = reinterpret_cast<uint64_t>(kernarg_.data());
     state_.packet = dispatch_packet(kernel, state_.kernarg, config);
     lanes_ = kernel.wave_size;
@@ -129,6 +140,7 @@ class Run {
     if (findings) {
       uses_ = find_uses(code_.program(), *chip_info(code_.chip()));
       unit_ = lds_unit(code_.program());
+      if (config_.checks.races && !workgroups_synchronise(code_.program())) writes_ = std::make_unique<GlobalWrites>();
     }
     const auto groups = static_cast<uint32_t>(volume(config_.grid));
     std::mutex mutex;
@@ -187,13 +199,10 @@ class Run {
     if (lds_size_ > chip.lds_bytes)
       refuse("workgroup with " + std::to_string(lds_size_) + " bytes of LDS: " + code_.chip() + " has " + std::to_string(chip.lds_bytes));
     // What the hardware would put into SGPRs and nothing here models.
-    if (kernel_.properties >> 4 & 1) refuse("dispatch id in SGPRs, which is not modelled");
     if (kernel_.rsrc2 >> 10 & 1) refuse("workgroup information in an SGPR, which is not modelled");
-    const uint32_t modes = kernel_.rsrc1 >> 12 & 0xff;
-    if (modes != 0xf0 && modes != 0xc0)
-      refuse("rounding and denormal mode " + std::to_string(modes) +
-             ": nearest even with denormals (240) and with flushed single-precision denormals (192) are executed");
-    if (kernel_.rsrc1 >> 26 & 1) refuse("FP16_OVFL, the mode in which 16-bit and 8-bit floats saturate, is not executed");
+    const uint32_t denormals = kernel_.rsrc1 >> 16 & 0xf;
+    if (denormals != 0xf && denormals != 0xc)
+      refuse("denormal mode " + std::to_string(denormals) + ": kept denormals (15) and flushed single-precision ones (12) are executed");
   }
 
   std::unique_ptr<Worker> make_worker(Findings* findings) const {
@@ -204,7 +213,7 @@ class Run {
     if (kernel_.private_size) worker->scratch = aligned<uint8_t>(scratch_bytes());
     if (findings)
       worker->checker = std::make_unique<Checker>(config_.checks, config_.memory, *findings, uses_, unit_, waves_, lds_size_,
-                                                  chip_info(code_.chip())->family != 12);
+                                                  chip_info(code_.chip())->family != 12, writes_.get());
     return worker;
   }
   size_t scratch_bytes() const { return size_t(kernel_.private_size) * waves_ * lanes_; }
@@ -230,6 +239,7 @@ class Run {
     g.budget = budget_;
     g.interruptions = watch_.before();
     set_chip(g, *chip_info(code_.chip()));
+    g.die = n % chip_info(code_.chip())->dies;
     g.loaded_base = reinterpret_cast<uint64_t>(code_.image().base());
     g.id[0] = n % config_.grid[0];
     g.id[1] = n / config_.grid[0] % config_.grid[1];
@@ -243,7 +253,7 @@ class Run {
     if (g.scratch) g.extra[g.extras++] = {g.scratch, g.scratch + scratch_bytes(), true};
     memset(g.lds, 0, lds_size_);
     if (g.scratch) memset(worker.scratch.get(), 0, scratch_bytes());
-    if (g.checker) g.checker->start_group();
+    if (g.checker) g.checker->start_group(n);
     for (uint32_t i = 0; i < waves_; ++i) {
       start(worker.waves[i], g, i);
       if (g.checker) g.checker->start_wave(worker.waves[i]);
@@ -334,11 +344,12 @@ class Run {
   }
 
   const LoadedCode& code_;
-  const KernelInfo& kernel_;
+  const KernelInfo kernel_;
   const LaunchConfig& config_;
   std::vector<uint8_t> kernarg_;
   LaunchState state_;
   std::vector<Uses> uses_;  // only when checking
+  std::unique_ptr<GlobalWrites> writes_;  // likewise
   const SignalWatch watch_;
   const uint64_t budget_ = instruction_budget();
   uint32_t unit_ = 4;

@@ -54,7 +54,7 @@ void find_lines(const uint64_t* at, uint64_t active, uint32_t bytes, Lines& foun
 
 }  // namespace
 
-void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op) {
+void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const Row* data) {
   if (Counters* c = w.group->counters) {
     const uint64_t moved = uint64_t(__builtin_popcountll(active)) * bytes;
     (op != MemoryOp::kRead ? c->lds_write_bytes : c->lds_read_bytes) += moved;
@@ -65,7 +65,7 @@ void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, ui
     if (op != MemoryOp::kRead) c->lds_write_conflict_cycles += use.conflict_cycles;
     c->lds_uses[i.record->offset] += use;
   }
-  if (w.group->checker) w.group->checker->lds(w, i, at, active, bytes, op);
+  if (w.group->checker) w.group->checker->lds(w, i, at, active, bytes, op, data);
 }
 
 void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t owner) {

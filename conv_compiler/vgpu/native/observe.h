@@ -6,8 +6,10 @@
 
 namespace vgpu {
 
-// LDS access of `bytes` consecutive bytes at at[lane] by the lanes of `active`.
-void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op);
+// LDS access of `bytes` consecutive bytes at at[lane] by the lanes of `active`. Of a write, `data` has the rows of
+// what is written, or nullptr where it is in no rows.
+void observe_lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op,
+                 const Row* data = nullptr);
 // Global access likewise; `owner` is an address in the allocation the access belongs to, 0 when any may be meant.
 void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t owner);
 // Load of `bytes` bytes into SGPRs.

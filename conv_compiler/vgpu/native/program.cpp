@@ -105,6 +105,9 @@ Source Program::bind(const Record& r, const Operand& op, Type type, bool packed,
     value = static_cast<uint64_t>(int64_t(v));
   } else if (op.reg >= kFloat0 && op.reg < kFloat0 + 9) {
     value = inline_float(op.reg - kFloat0, type, op.mods);
+  } else if (op.reg >= kSharedBase && op.reg <= kPrivateLimit && op.dwords == 2) {
+    const bool shared = op.reg <= kSharedLimit, limit = op.reg == kSharedLimit || op.reg == kPrivateLimit;
+    value = uint64_t(shared ? kSharedAperture : kPrivateAperture) << 32 | (limit ? 0xffffffffu : 0);
   } else if (op.reg == kLiteral) {
     value = literal(r.literal, type);
   } else if (op.reg != kNull) {
@@ -119,7 +122,7 @@ Source Program::bind(const Record& r, const Operand& op, Type type, bool packed,
   return s;
 }
 
-Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std::move(file)) {
+Program::Program(std::vector<uint8_t> file, const std::string& chip, uint64_t modes) : file_(std::move(file)) {
   const auto bad = [](const char* what) { throw Error(Error::Kind::kDecode, std::string("decoded program: ") + what); };
   if (file_.size() < sizeof(Header)) bad("shorter than its header");
   Header h;
@@ -193,6 +196,25 @@ Program::Program(std::vector<uint8_t> file, const std::string& chip) : file_(std
   last.record = &kPastEnd;
   last.index = h.records;
   last.flags = kUndecodable;
+  bind_modes(modes);
+}
+
+// Where some instruction may set an unusual mode, every float instruction looks at the mode before it runs.
+void Program::bind_modes(uint64_t modes) {
+  for (const Inst& i : insts_) {
+    if (!i.entry) continue;
+    const std::string& name = names_[i.record->name];
+    const uint32_t where = static_cast<uint32_t>(i.imm) & 0xffff, first = where >> 6 & 31, size = (where >> 11 & 31) + 1;
+    if (name == "s_round_mode") modes |= 0xf;
+    if (name.rfind("s_setreg", 0) == 0) modes |= ((uint64_t{1} << size) - 1) << first;
+  }
+  if (!(modes & kUnusualModes)) return;
+  const Handler in_mode = level().run_in_mode;
+  for (Inst& i : insts_) {
+    if (!i.entry || i.run != i.entry->run) continue;  // what stops the kernel does so in every mode
+    const bool floats = names_[i.record->name].find("_f") != std::string::npos;
+    if (floats && (i.cls == Class::kValu || i.cls == Class::kSalu || i.cls == Class::kMatrix)) i.run = in_mode;
+  }
 }
 
 void Program::bind_branch(Inst& inst, const Record& r) {

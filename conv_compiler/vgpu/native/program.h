@@ -25,6 +25,9 @@ enum Reg : uint16_t {
   kFloat0 = 240, kVccz = 251, kExecz = 252, kScc = 253, kLiteral = 255,
   kVgpr0 = 256, kAgpr0 = 512, kTemp = 768, kNone = 0xffff,
 };
+// The upper halves of the addresses that flat instructions take for LDS and for scratch, each of 4 GiB: the first ones
+// that lie above a process's own addresses.
+constexpr uint32_t kSharedAperture = 0x00010000, kPrivateAperture = 0x00020000;
 enum Mod : uint8_t { kNeg = 1, kAbs = 2, kOpsel = 4, kOpselHi = 8, kNegHi = 16 };
 enum Flag : uint32_t {
   kClamp = 1, kOffen = 2, kIdxen = 4, kToLds = 8, kZeroHigh = 16, kDpp = 32, kBoundCtrl = 64, kFetchInactive = 128,
@@ -68,6 +71,9 @@ struct Entry {
 };
 enum Allow : uint8_t { kAllowOutput = 1, kAllowPacked = 2 };  // kAllowPacked: OP_SEL and NEG are the handler's
 
+// Entry::parameter of a memory instruction: bytes a lane, and how they lie in a register.
+constexpr uint32_t kBytesMask = 0xff, kSigned = 0x100, kD16 = 0x200, kHigh = 0x400, kToLdsName = 0x800, kCompares = 0x1000;
+
 // A source in runnable form.
 struct Source {
   enum Kind : uint8_t { kAbsent, kConst, kVgpr, kSgpr, kSpecial };
@@ -106,7 +112,8 @@ class Program {
  public:
   // Reads the bytes of a program file and binds every record to the instruction tables.
   // Throws Error::kDecode when the bytes are not a program of our version.
-  Program(std::vector<uint8_t> file, const std::string& chip);
+  // `modes`: bits of MODE that a kernel of it starts with beside the usual ones.
+  Program(std::vector<uint8_t> file, const std::string& chip, uint64_t modes = 0);
   const Inst* code() const { return insts_.data(); }
   uint32_t index_of(uint64_t address) const;  // UINT32_MAX when no instruction starts there
   uint64_t address_of(uint32_t index) const { return base_ + insts_[index].record->offset; }
@@ -120,6 +127,7 @@ class Program {
   Source bind(const Record& r, const Operand& op, Type type, bool packed, bool first);
   const uint32_t* constant(uint32_t value);
   void bind_branch(Inst& inst, const Record& r);
+  void bind_modes(uint64_t modes);
 
   std::vector<uint8_t> file_;
   uint64_t base_ = 0;

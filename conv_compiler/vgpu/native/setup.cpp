@@ -30,6 +30,9 @@ void put64(uint32_t* s, uint64_t value) {
 
 }  // namespace
 
+// Of COMPUTE_PGM_RSRC1: the rounding modes in 15:12, FP16_OVFL in 26.
+uint64_t unusual_modes(const KernelInfo& k) { return (k.rsrc1 >> 12 & 0xf) | (k.rsrc1 >> 26 & 1 ? kModeFp16Ovfl : 0); }
+
 std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& c) {
   // hsa_kernel_dispatch_packet_t: header, setup, workgroup sizes (u16), grid sizes in work-items (u32), segments.
   std::vector<uint8_t> p(64, 0);
@@ -55,6 +58,7 @@ void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t 
     if (u.what == UserSgprs::kPrivateBuffer) w.s[n + 1] = 1u << 31;  // swizzled: buffer instructions know it by that
     if (u.what == UserSgprs::kKernarg) put64(w.s + n, state.kernarg);
     if (u.what == UserSgprs::kDispatchPtr) put64(w.s + n, reinterpret_cast<uint64_t>(state.packet.data()));
+    if (u.what == UserSgprs::kDispatchId) put64(w.s + n, state.dispatch_id);
     if (u.what == UserSgprs::kFlatScratch) put64(w.s + n, w.group->scratch);
     if (u.what == UserSgprs::kPrivateSize) w.s[n] = k.private_size;
     n += u.dwords;
@@ -82,7 +86,7 @@ void start_wave(Wave& w, const LaunchState& state, const uint32_t* id, uint32_t 
   level().prepare_exec(w, live == 64 ? ~uint64_t(0) : (uint64_t(1) << live) - 1);
   // On gfx12 bits 21 and 23 say something else: it has no IEEE mode, and CLAMP always makes NaN 0.
   const uint32_t modes = w.group->family == 12 ? 1u << 21 : k.rsrc1;
-  w.mode = (k.rsrc1 >> 12 & 0xff) | (modes >> 21 & 1 ? kModeDx10Clamp : 0) | (modes >> 23 & 1 ? kModeIeee : 0);
+  w.mode = (k.rsrc1 >> 12 & 0xff) | unusual_modes(k) | (modes >> 21 & 1 ? kModeDx10Clamp : 0) | (modes >> 23 & 1 ? kModeIeee : 0);
   w.flush_f32 = (w.mode >> 4 & 3) == 0;
   memcpy(w.group_id, id, sizeof w.group_id);
 }

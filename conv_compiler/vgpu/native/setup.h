@@ -17,9 +17,13 @@ struct LaunchState {
   const KernelInfo* kernel;
   std::string chip;
   std::array<uint32_t, 3> grid, block;
+  uint64_t dispatch_id = 0;      // the launches of this process so far
   uint64_t kernarg = 0;          // address of the copy that hidden arguments were written into
   std::vector<uint8_t> packet;   // AQL dispatch packet for kernels that ask for it
 };
+
+// Bits of MODE that the kernel starts with and that are among kUnusualModes.
+uint64_t unusual_modes(const KernelInfo& kernel);
 
 std::vector<uint8_t> dispatch_packet(const KernelInfo& kernel, uint64_t kernarg, const LaunchConfig& config);
 

@@ -26,10 +26,10 @@ constexpr SpecialRegister kRows[] = {
     {kEvery, 209, 232, "a reserved operand code", false},
     {kGfx9, 233, 234, "a reserved operand code", false},
     {kRdna, 233, 234, "DPP8 as an operand", false},
-    {kEvery, 235, 235, "SHARED_BASE", false},
-    {kEvery, 236, 236, "SHARED_LIMIT", false},
-    {kEvery, 237, 237, "PRIVATE_BASE", false},
-    {kEvery, 238, 238, "PRIVATE_LIMIT", false},
+    {kEvery, 235, 235, "32 bits of SHARED_BASE", false},
+    {kEvery, 236, 236, "32 bits of SHARED_LIMIT", false},
+    {kEvery, 237, 237, "32 bits of PRIVATE_BASE", false},
+    {kEvery, 238, 238, "32 bits of PRIVATE_LIMIT", false},
     {kGfx9, 239, 239, "POPS_EXITING_WAVE_ID", false},
     {kRdna, 239, 239, "a reserved operand code", false},
     {kGfx9, 249, 249, "SDWA as an operand", false},
@@ -46,6 +46,8 @@ const SpecialRegister* find(const SpecialRegister* begin, const SpecialRegister*
   if (!op.present() || op.reg >= kVgpr0) return nullptr;
   // Constants and what lies behind them are one code each, whatever the size of the operand.
   const uint32_t last = op.reg + (op.reg < kInline0 ? std::max<uint32_t>(op.dwords, 1) - 1 : 0);
+  // The ranges of flat addresses are 64-bit values; what 32 bits of them are is not documented.
+  if (op.reg >= kSharedBase && op.reg <= kPrivateLimit && op.dwords == 2) return nullptr;
   const auto row = std::find_if(begin, end, [&](const SpecialRegister& r) {
     return r.families & family && op.reg <= r.last && last >= r.first;
   });

@@ -16,10 +16,14 @@ namespace vgpu {
 enum Counter : uint8_t { kLoadCounter, kStoreCounter, kLdsCounter, kScalarCounter, kCounters };
 constexpr uint8_t kNoCounter = 0xff, kNoLimit = 0xff;
 
+// Parts of a result that a dword of a source goes into.
+enum Part : uint8_t { kLow = 1, kHighPart = 2, kBoth = 3 };
 struct Range {
   uint16_t first;
   uint8_t count;
   bool vgpr;
+  uint8_t into[2] = {kBoth, kBoth};  // of the first dword, and of those behind it
+  bool saved = false;                // it may only be kept for later: a function saves what its caller has never written
 };
 
 struct Uses {
@@ -30,15 +34,17 @@ struct Uses {
   uint8_t limit[kCounters] = {kNoLimit, kNoLimit, kNoLimit, kNoLimit};  // of a wait
   bool wait = false;
   bool carries = false;              // a result of unwritten inputs counts as unwritten; nothing is reported
-  bool low_from_low = false;         // the low dword of a 64-bit result depends on low dwords only
   bool all_lanes = false;            // reads lanes whatever EXEC says
   bool lds_write = false;
+  bool lds_read = false;
   bool arrives = false;              // signals the workgroup's barrier
 };
 
 // Uses of every instruction of a program for `chip`. On chips with one counter for LDS and scalar loads,
 // kScalarCounter stands for nothing and kLdsCounter for both.
 std::vector<Uses> find_uses(const Program& program, const ChipInfo& chip);
+// Whether workgroups of the program may wait for each other: it has an atomic on memory whose old value it looks at.
+bool workgroups_synchronise(const Program& program);
 // Smallest number of bytes an LDS access of the program may touch: 1, 2 or 4.
 uint32_t lds_unit(const Program& program);
 

@@ -16,9 +16,12 @@ struct Group;
 class Checker;
 class Debug;
 
-// Bits of MODE beside 3:0, the rounding modes, and 7:4, the denormal modes. gfx12 has none of these.
+// Bits of MODE beside 3:0, the rounding modes, and 7:4, the denormal modes. gfx12 has neither of the first two.
 constexpr uint64_t kModeDx10Clamp = 1 << 8;  // CLAMP makes NaN 0
 constexpr uint64_t kModeIeee = 1 << 9;       // minima and maxima let a signalling NaN win, output modifiers are ignored
+
+constexpr uint64_t kModeFp16Ovfl = 1 << 23;  // a finite number too large for 16 or 8 bits becomes the largest, no infinity
+constexpr uint64_t kUnusualModes = 0xf | kModeFp16Ovfl;  // those that `run_in_mode` is for
 
 // What an instruction does to the bytes it accesses; an atomic reads and writes them.
 enum class MemoryOp : uint8_t { kRead, kWrite, kAtomic };
@@ -101,6 +104,7 @@ struct Group {
   uint64_t budget = kDefaultBudget;   // instructions a wave may execute
   uint32_t interruptions = 0;         // as watch.h counted them when the launch began
   uint32_t id[3] = {};
+  uint32_t die = 0;                   // that it runs on
   Span extra[4];
   int extras = 0;
   uint64_t loaded_base = 0;       // host address of the code object's address 0

@@ -28,10 +28,12 @@ def vmfb(compile_for: CompileFor) -> bytes:
     return compile_for(PROGRAM.mlir, CHIP, *PROGRAM.flags)
 
 
-def reported(hip: Hip, vmfb: bytes, code: tuple[str, ...], *pointers: int) -> set[str]:
+def reported(
+    hip: Hip, vmfb: bytes, code: tuple[str, ...], *pointers: int, grid: tuple[int, ...] = (1, 1, 1)
+) -> set[str]:
     """The kinds of findings that a launch reports."""
     try:
-        hip.launch(with_code(vmfb, *code), *pointers, block=BLOCK)
+        hip.launch(with_code(vmfb, *code), *pointers, grid=grid, block=BLOCK)
     except HipError as error:
         return {found.kind for found in findings(str(error))}
     return set()
@@ -91,7 +93,116 @@ def test_lds_atomics(hip: Hip, vmfb: bytes, code: tuple[str, ...], kinds: list[s
     assert reported(hip, vmfb, (*REGISTERS, *code)) == set(kinds)
 
 
+WAVE = ("v_mov_b32_e32 v1, 0", "v_lshrrev_b32_e32 v6, 6, v0", "v_mov_b32_e32 v2, v6")
+WRITE = ("ds_write_b32 v1, v2", WAIT)
+READ = ("ds_read_b32 v3, v1", WAIT)
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds"),
+    [
+        ((*REGISTERS, *WRITE), []),
+        ((*REGISTERS, *WRITE, *READ), []),
+        ((*REGISTERS, *WRITE, "s_barrier", *READ), []),
+        ((*WAVE, *WRITE), ["LDS race"]),
+        ((*FIRST_WAVE_WRITES, *READ), ["LDS race"]),
+        ((*WRITE, *WAVE, *WRITE), ["LDS race"]),
+    ],
+    ids=[
+        "the same value",
+        "and each reads what it wrote",
+        "read behind a barrier",
+        "each its own number",
+        "read by one that did not write",
+        "another value after the same",
+    ],
+)
+def test_waves_that_write_one_place(
+    hip: Hip, vmfb: bytes, code: tuple[str, ...], kinds: list[str]
+) -> None:
+    """Of the same value it does not matter who comes last."""
+    assert reported(hip, vmfb, (*REGISTERS, *code)) == set(kinds)
+
+
+IN_FLIGHT = (*FIRST_WAVE_WRITES, "s_barrier", "ds_read_b32 v3, v1")
+OTHERS_WRITE = ("v_cmpx_le_u32_e32 vcc, 64, v0", "ds_write_b32 v1, v1", "s_mov_b64 exec, -1", WAIT)
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds"),
+    [
+        ((*IN_FLIGHT, WAIT, "s_barrier", *OTHERS_WRITE), []),
+        ((*IN_FLIGHT, "s_barrier", *OTHERS_WRITE), ["LDS race"]),
+        ((*IN_FLIGHT, "s_barrier", WAIT), []),
+        ((*IN_FLIGHT, "s_barrier", WAIT, "s_barrier", *OTHERS_WRITE), []),
+        (IN_FLIGHT, []),
+    ],
+    ids=["waited for", "not waited for", "nobody writes", "a barrier later", "dead at the end"],
+)
+def test_a_read_that_is_in_flight_at_a_barrier(
+    hip: Hip, vmfb: bytes, code: tuple[str, ...], kinds: list[str]
+) -> None:
+    """What others write behind the barrier may be there before it."""
+    assert reported(hip, vmfb, (*REGISTERS, *code)) == set(kinds)
+
+
+PAIR = "v[8:9], v[20:21], v[20:21]"
+
+
+@pytest.mark.parametrize(
+    ("operation", "low", "high"),
+    [
+        (f"v_pk_mul_f32 {PAIR}", True, False),
+        (f"v_pk_mul_f32 {PAIR} op_sel_hi:[0,0]", True, True),
+        (f"v_pk_add_f32 {PAIR} op_sel:[1,1] op_sel_hi:[0,0]", False, True),
+        (f"v_pk_mov_b32 {PAIR} op_sel:[0,1]", True, False),
+    ],
+)
+def test_half_of_a_pair_that_nobody_wrote(
+    hip: Hip, vmfb: bytes, operation: str, low: bool, high: bool
+) -> None:
+    """v20 is written and v21 is not: each half of the result is as good as what it is made of."""
+    for register, fine in ((8, low), (9, high)):
+        code = (
+            *REGISTERS,
+            "v_mov_b32_e32 v20, 0",
+            operation,
+            f"ds_write_b32 v1, v{register}",
+            WAIT,
+        )
+        kinds = set() if fine else {"uninitialised register"}
+        assert reported(hip, vmfb, code) == kinds, register
+
+
 POINTER = ("s_load_dwordx2 s[2:3], s[4:5], 0x0", WAIT)
+STORE, BYTE = "global_store_dword v1, v2, s[2:3]", "global_store_byte v1, v2, s[2:3]"
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds"),
+    [
+        (("v_mov_b32_e32 v2, s6", STORE), ["write race"]),
+        ((STORE,), []),
+        (("v_mov_b32_e32 v1, s6", BYTE), []),
+        (("v_mov_b32_e32 v1, s6", "v_mov_b32_e32 v2, s6", STORE), ["write race"]),
+        (("global_atomic_add v3, v1, v2, s[2:3] glc", "v_mov_b32_e32 v2, s6", STORE), []),
+        (("buffer_wbinvl1_vol", "v_mov_b32_e32 v2, s6", STORE), ["write race"]),
+    ],
+    ids=[
+        "different values",
+        "the same value",
+        "neighbouring bytes",
+        "dwords that overlap",
+        "workgroups that may wait for each other",
+        "behind an invalidated cache",
+    ],
+)
+def test_workgroups_that_write_one_place(
+    hip: Hip, vmfb: bytes, code: tuple[str, ...], kinds: list[str]
+) -> None:
+    """Their order is the card's: with two values the result is any of them."""
+    found = reported(hip, vmfb, (*POINTER, *REGISTERS, *code), hip.allocate(BYTES), grid=(3, 1, 1))
+    assert found == set(kinds)
 
 
 @pytest.mark.parametrize(("lanes", "kinds"), [("exec", set()), ("vcc", {"uninitialised register"})])

@@ -1,4 +1,4 @@
-"""The examples of docs/vgpu_tool.md do what they say, each where its compiler is installed."""
+"""The examples of docs/vgpu-tool.md do what they say, each where its compiler is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PAGE = (Path(__file__).parents[3] / "docs" / "vgpu_tool.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "vgpu-tool.md").read_text()
 SECONDS = 120
 X1000, X128 = np.arange(1000, dtype=np.float32), np.arange(128, dtype=np.float32)
 # Section -> what the last command leaves in result.npy.

@@ -1,4 +1,4 @@
-"""The tool where only the packages that docs/vgpu_tool.md names are installed: no IREE, no rich."""
+"""The tool where only the packages that docs/vgpu-tool.md names are installed: no IREE, no rich."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.vgpu.support.programs import BY_NAME
 from tests.vgpu.support.running import CompileFor
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "vgpu_tool.md").read_text()
+PAGE = (ROOT / "docs" / "vgpu-tool.md").read_text()
 NEEDED = re.search(r"^pip install (numpy .*)$", PAGE, re.MULTILINE)[1].split()
 # The module of a package of another name.
 MODULES = {"pyelftools": "elftools"}

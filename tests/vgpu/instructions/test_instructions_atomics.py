@@ -66,6 +66,7 @@ OPERATIONS = sized("u32", "i32", "") | sized("u64", "i64", "_x2") | {
     "max_f32": Operation("f32", lambda a, b, c: np.where(b > a, b, a), chip="gfx1100"),
     "min_num_f32": Operation("f32", lambda a, b, c: smaller(a, b), chip="gfx1201"),
     "max_num_f32": Operation("f32", lambda a, b, c: larger(a, b), chip="gfx1201"),
+    "cmpswap_f32": Operation("f32", lambda a, b, c: np.where(a == c, b, a), chip="gfx1100"),
     "add_f64": Operation("f64", lambda a, b, c: a + b),
     "min_f64": Operation("f64", lambda a, b, c: np.where(b < a, b, a)),
     "max_f64": Operation("f64", lambda a, b, c: np.where(b > a, b, a)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -182,51 +183,191 @@ def test_lane_moves_through_lds() -> None:
     wave.run(instruction("ds_nop"))
 
 
-Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Formula = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def halves(kind: type) -> Formula:
+    """Two numbers of 16 bits in a dword, added."""
+
+    def formula(a: np.ndarray, b: np.ndarray, _: np.ndarray) -> np.ndarray:
+        sums = a.view(kind) + b.view(kind)
+        return sums.astype(kind).view(a.dtype)
+
+    return formula
+
+
+def number(pick: Formula) -> Formula:
+    """A NaN loses against a number."""
+    return lambda a, b, c: np.where(np.isnan(a), b, np.where(np.isnan(b), a, pick(a, b, c)))
+
+
+def ordered_zeros(most: bool) -> Formula:
+    def formula(a: np.ndarray, b: np.ndarray, _: np.ndarray) -> np.ndarray:
+        zeros = (a == 0) & (b == 0)
+        first = np.signbit(a) != most
+        return np.where(zeros, np.where(first, a, b), (np.maximum if most else np.minimum)(a, b))
+
+    return formula
+
+
+def of_integers(size: int) -> dict[tuple[str, str], Formula]:
+    u, i, b = f"u{size}", f"i{size}", f"b{size}"
+    return {
+        ("add", u): lambda a, b, c: a + b,
+        ("sub", u): lambda a, b, c: a - b,
+        ("rsub", u): lambda a, b, c: b - a,
+        ("inc", u): lambda a, b, c: np.where(a >= b, a ^ a, a + a.dtype.type(1)),
+        ("dec", u): lambda a, b, c: np.where((a == 0) | (a > b), b, a - a.dtype.type(1)),
+        ("min", i): lambda a, b, c: np.minimum(a, b),
+        ("max", i): lambda a, b, c: np.maximum(a, b),
+        ("min", u): lambda a, b, c: np.minimum(a, b),
+        ("max", u): lambda a, b, c: np.maximum(a, b),
+        ("and", b): lambda a, b, c: a & b,
+        ("or", b): lambda a, b, c: a | b,
+        ("xor", b): lambda a, b, c: a ^ b,
+        ("mskor", b): lambda a, b, c: (a & ~b) | c,
+        ("cmpst", b): lambda a, b, c: np.where(a == b, c, a),  # gfx9: compared with the first
+        ("cmpstore", b): lambda a, b, c: np.where(a == c, b, a),
+    }
+
+
+def of_floats(kind: str) -> dict[tuple[str, str], Formula]:
+    return {
+        ("add", kind): lambda a, b, c: a + b,
+        ("min", kind): lambda a, b, c: np.where(b < a, b, a),
+        ("max", kind): lambda a, b, c: np.where(b > a, b, a),
+        ("min_num", kind): number(ordered_zeros(most=False)),
+        ("max_num", kind): number(ordered_zeros(most=True)),
+        ("cmpst", kind): lambda a, b, c: np.where(a == b, c, a),
+        ("cmpstore", kind): lambda a, b, c: np.where(a == c, b, a),
+    }
+
+
 ATOMICS: dict[tuple[str, str], Formula] = {
-    ("add", "u32"): lambda a, b: a + b,
-    ("sub", "u32"): lambda a, b: a - b,
-    ("add", "u64"): lambda a, b: a + b,
-    ("add", "f32"): lambda a, b: a + b,
-    ("min", "i32"): np.minimum,
-    ("max", "i32"): np.maximum,
-    ("min", "u32"): np.minimum,
-    ("max", "u32"): np.maximum,
-    ("and", "b32"): lambda a, b: a & b,
-    ("or", "b32"): lambda a, b: a | b,
-    ("xor", "b32"): lambda a, b: a ^ b,
-    ("min", "f32"): lambda a, b: np.where(b < a, b, a),
-    ("max", "f32"): lambda a, b: np.where(b > a, b, a),
+    **of_integers(32),
+    **of_integers(64),
+    **of_floats("f32"),
+    **of_floats("f64"),
+    ("cond_sub", "u32"): lambda a, b, c: np.where(a >= b, a - b, a),
+    ("sub_clamp", "u32"): lambda a, b, c: np.where(a < b, a ^ a, a - b),
+    ("pk_add", "f16"): halves(np.float16),
+    ("pk_add", "bf16"): halves(ml_dtypes.bfloat16),
 }
+# Exchanges, which give the old value only.
+EXCHANGES: dict[str, Formula] = {
+    "ds_wrxchg_rtn_b32": lambda a, b, c: b,
+    "ds_wrxchg_rtn_b64": lambda a, b, c: b,
+    "ds_wrap_rtn_b32": lambda a, b, c: np.where(a >= b, a - b, a + c),
+    "ds_condxchg32_rtn_b64": lambda a, b, c: (
+        np.where(
+            b.view(np.uint32).reshape(-1, 2) >> 31,
+            b.view(np.uint32).reshape(-1, 2) & 0x7FFFFFFF,
+            a.view(np.uint32).reshape(-1, 2),
+        )
+        .copy()
+        .view(np.uint64)[:, 0]
+    ),
+}
+TYPES = {"b32": "u32", "b64": "u64", "f16": "u32", "bf16": "u32"}
 
 
-@pytest.mark.parametrize(("operation", "kind"), ATOMICS)
-@pytest.mark.parametrize("returns", [False, True])
-def test_lds_atomics(operation: str, kind: str, returns: bool) -> None:
-    """Each lane on an element of its own, and all lanes on one, in their order."""
-    rng = np.random.default_rng(len(operation))
+def atomic_case(name: str, kind: str, formula: Formula, *, returns: bool) -> None:
+    """Each lane on an element of its own, one lane off; some find in memory what they compare with."""
+    rng = np.random.default_rng(len(name))
     wave = Wave("gfx942")
-    sampled = kind.replace("b32", "u32")
-    memory, value = sample(sampled, 64, rng), sample(sampled, 64, rng)
-    if kind == "f32":  # the first lanes: NaN in memory and in the register, pairs of zeros
+    scramble(wave, rng)
+    sampled = TYPES.get(kind, kind)
+    memory, value, second = (sample(sampled, 64, rng) for _ in range(3))
+    value[8:16], second[16:24] = memory[8:16], memory[16:24]
+    if kind in ("f32", "f64"):  # NaN in memory and in the register, pairs of zeros
         memory[:4], value[:4] = (np.nan, 1, 0.0, -0.0), (1, np.nan, -0.0, 0.0)
     size = memory.dtype.itemsize
     wave.lds[8 : 8 + 64 * size] = memory.view(np.uint8)
     wave.put(ADDRESS, np.arange(64, dtype=np.uint32) * size)
     wave.put(DATA, value)
-    name = f"ds_{operation}{'_rtn' if returns else ''}_{kind}"
+    wave.put(SECOND, second)
+    old = wave.get(TO, memory.dtype.type)
     operands = {"a": vgpr(ADDRESS), "b": vgpr(DATA, size // 4), "imm": 8}
+    operands |= {"c": vgpr(SECOND, size // 4)}
     operands |= {"d": vgpr(TO, size // 4)} if returns else {}
     wave.exec = (1 << 64) - 1 - (1 << 5)
     wave.run(instruction(name, **operands))
     with np.errstate(all="ignore"):
-        want = ATOMICS[operation, kind](memory, value)
+        want = formula(memory, value, second)
     want[5] = memory[5]
     got = wave.lds[8 : 8 + 64 * size].copy().view(memory.dtype)
-    assert same(got, want).all()
+    if kind in ("f16", "bf16"):
+        halves_of = np.float16 if kind == "f16" else ml_dtypes.bfloat16
+        got, want = got.view(halves_of), want.view(halves_of)
+    assert same(got, want.astype(got.dtype)).all()
     if returns:
-        back = wave.get(TO, memory.dtype.type)
-        assert same(back, np.where(np.arange(64) == 5, np.zeros_like(memory), memory)).all()
+        lane = np.arange(64)
+        assert same(wave.get(TO, memory.dtype.type), np.where(lane == 5, old, memory)).all()
+
+
+@pytest.mark.parametrize(("operation", "kind"), ATOMICS)
+@pytest.mark.parametrize("returns", [False, True])
+def test_lds_atomics(operation: str, kind: str, returns: bool) -> None:
+    name = f"ds_{operation}{'_rtn' if returns else ''}_{kind}"
+    atomic_case(name, kind, ATOMICS[operation, kind], returns=returns)
+
+
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_lds_exchanges(name: str) -> None:
+    atomic_case(name, name[-3:], EXCHANGES[name], returns=True)
+
+
+@pytest.mark.parametrize("stride", [1, 64])
+@pytest.mark.parametrize("size", [4, 8])
+def test_two_exchanges_at_once(size: int, stride: int) -> None:
+    """Offsets count elements, or 64 of them; an address outside gives 0 and changes nothing."""
+    wave, rng = wave_with_lds("gfx942", size)
+    wave.exec = (1 << 64) - 1
+    kind = np.dtype(f"u{size}")
+    address = (np.arange(64) * size).astype(np.uint32)
+    address[7] = LDS_BYTES
+    wave.put(ADDRESS, address)
+    data = [rng.integers(0, 1 << 32, 64, np.uint32).astype(kind) for _ in range(2)]
+    wave.put(DATA, data[0])
+    wave.put(SECOND, data[1])
+    before = wave.lds.copy()
+    steps = (0, 3) if stride == 64 else (0, 64)
+    operands = {"a": vgpr(ADDRESS), "b": vgpr(DATA, size // 4), "c": vgpr(SECOND, size // 4)}
+    name = f"ds_wrxchg2{'st64' if stride == 64 else ''}_rtn_b{8 * size}"
+    places = {"imm": steps[0], "imm1": steps[1]}
+    wave.run(instruction(name, d=vgpr(TO, size // 2), **operands, **places))
+    want = before.copy()
+    for number, step in enumerate(steps):
+        got = wave.get(TO + number * size // 4, kind.type)
+        for lane in range(64):
+            at = int(address[lane]) + step * size * stride
+            if lane == 7:
+                assert got[lane] == 0
+                continue
+            assert got[lane] == before[at : at + size].view(kind)[0]
+            want[at : at + size] = data[number][lane : lane + 1].view(np.uint8)
+    np.testing.assert_array_equal(wave.lds, want)
+
+
+@pytest.mark.parametrize(("name", "sign"), [("ds_append", 1), ("ds_consume", -1)])
+def test_counters_of_lanes(name: str, sign: int) -> None:
+    """At M0 + offset; every active lane gets the old value."""
+    wave = Wave("gfx942")
+    wave.lds[40:44] = np.array([1000], np.uint32).view(np.uint8)
+    wave.s[125], wave.exec = 32, 0xFF00_0000_0000_000F
+    wave.run(instruction(name, d=vgpr(TO), imm=8))
+    assert wave.lds[40:44].view(np.uint32)[0] == 1000 + sign * 12
+    active = [lane in active_lanes(wave) for lane in range(64)]
+    np.testing.assert_array_equal(wave.get(TO, np.uint32), np.where(active, 1000, 0))
+
+
+def test_a_misaligned_lds_atomic_is_an_error() -> None:
+    wave = Wave("gfx942")
+    wave.put(ADDRESS, np.full(64, 4, np.uint32))
+    with pytest.raises(
+        RuntimeError, match="misaligned address of an atomic, 0x4 at 0x0 `ds_add_u64"
+    ):
+        wave.run(instruction("ds_add_u64", a=vgpr(ADDRESS), b=vgpr(DATA, 2)))
 
 
 def test_lds_atomics_of_one_address_are_all_done() -> None:

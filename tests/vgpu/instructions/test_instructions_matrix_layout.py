@@ -1,6 +1,7 @@
 """Every dense matrix instruction of CDNA against products through the calculator's register mapping."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -270,3 +271,39 @@ def test_xf32_cuts_the_mantissa() -> None:
     wave.run(instruction("v_mfma_f32_16x16x8_xf32", d=vgpr(D, 4), **operands))
     got = np.ascontiguousarray(wave.v[D : D + 4].T).view(np.float32)
     assert np.isnan(got[layout.result(0, 2, 3)])
+
+
+def added(total: np.float32, a: np.float32, b: np.float32) -> np.float32:
+    """total + a * b of exact fractions, rounded to nearest even by Python's division and numpy's cast."""
+    exact = Fraction(float(total)) + Fraction(float(a)) * Fraction(float(b))
+    # f64 rounded to odd keeps what one rounding to f32 needs.
+    near = float(exact)
+    if Fraction(near) != exact and np.float64(near).view(np.uint64) % 2 == 0:
+        near = np.nextafter(near, np.inf if Fraction(near) < exact else -np.inf)
+    return np.float32(near)
+
+
+@pytest.mark.parametrize(("m", "k"), [(16, 8), (32, 4)])
+def test_xf32_products_bit_by_bit(m: int, k: int) -> None:
+    """Operands cut to ten bits, products exact, sums rounded after each depth, from the first to the last."""
+    layout, registers = Cdna(m, k), m * m // 64
+    rng = np.random.default_rng(m)
+    scale = np.float32(2.0) ** rng.integers(-6, 7, (64, 2))
+    a, b = ((rng.standard_normal((64, 2)) * scale).astype(np.float32) for _ in range(2))
+    c = rng.standard_normal((64, registers)).astype(np.float32)
+    a[5, 0], b[9, 1] = 2.0**-130, -(2.0**100)  # a denormal operand, a large one
+    wave = Wave("gfx942")
+    for first, values in ((A, a), (B, b), (C, c)):
+        put(wave, first, values, 32)
+    operands = {"a": vgpr(A, 2), "b": vgpr(B, 2), "c": vgpr(C, registers)}
+    name = f"v_mfma_f32_{m}x{m}x{k}_xf32"
+    wave.run(instruction(name, d=vgpr(D, registers), **operands))
+    got = np.ascontiguousarray(wave.v[D : D + registers].T).view(np.float32)
+    left, right = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, b))
+    for row in range(0, m, 3):
+        for column in range(m):
+            want = c[layout.result(0, row, column)]
+            for depth in range(k):
+                x, y = (v[layout.source(0, n, depth)] for v, n in ((left, row), (right, column)))
+                want = added(want, x, y)
+            assert got[layout.result(0, row, column)].view(np.uint32) == want.view(np.uint32)

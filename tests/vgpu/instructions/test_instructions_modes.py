@@ -236,10 +236,9 @@ def test_output_multiplier_that_is_ignored(
 @pytest.mark.parametrize(
     ("chip", "offset", "value"),
     [
-        ("gfx942", 23, 1),  # FP16_OVFL
         ("gfx942", 12, 1),  # an exception
-        ("gfx1100", 10, 1),
-        ("gfx1201", 23, 1),
+        ("gfx1100", 11, 1),
+        ("gfx1201", 12, 1),
         ("gfx1201", IEEE_BIT, 1),  # which gfx12 does not have
         ("gfx1201", CLAMP_BIT, 0),
     ],

@@ -61,6 +61,12 @@ FLOATS: dict[str, tuple[str, tuple[str, ...], Formula, int]] = {
     "s_floor_f16": ("f16", ("f16",), np.floor, 0),
     "s_ceil_f16": ("f16", ("f16",), np.ceil, 0),
     "s_rndne_f16": ("f16", ("f16",), np.rint, 0),
+    "s_fma_f16": ("f16", ("f16",) * 3, lambda a, b, c: fused("f16", a, b, c), 0),
+    "v_s_rcp_f16": ("f16", ("f16",), lambda a: 1 / a.astype(float), 1),
+    "v_s_sqrt_f16": ("f16", ("f16",), lambda a: np.sqrt(a.astype(float)), 1),
+    "v_s_rsq_f16": ("f16", ("f16",), lambda a: 1 / np.sqrt(a.astype(float)), 1),
+    "v_s_exp_f16": ("f16", ("f16",), lambda a: np.exp2(a.astype(float)), 1),
+    "v_s_log_f16": ("f16", ("f16",), lambda a: np.log2(a.astype(float)), 1),
     "v_s_rcp_f32": ("f32", ("f32",), lambda a: 1 / a.astype(float), 1),
     "v_s_sqrt_f32": ("f32", ("f32",), lambda a: np.sqrt(a.astype(float)), 1),
     "v_s_rsq_f32": ("f32", ("f32",), lambda a: 1 / np.sqrt(a.astype(float)), 1),
@@ -92,6 +98,25 @@ def test_scalar_floats(name: str) -> None:
         expected = want[case : case + 1]
         close = steps and abs(int(got.view(unsigned)[0]) - int(expected.view(unsigned)[0])) <= steps
         assert same(got, expected).all() or close, [s[case] for s in sources]
+
+
+def test_two_halves_towards_zero() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(50):
+        a, b = sample("f32", 2, rng)
+        wave = Wave("gfx1201")
+        wave.s[0], wave.s[1] = (int(x.view(np.uint32)) for x in (a, b))
+        wave.run(instruction("s_cvt_pk_rtz_f16_f32", d=sgpr(2), a=sgpr(0), b=sgpr(1)))
+        for part, x in ((int(wave.s[2]) & 0xFFFF, a), (int(wave.s[2]) >> 16, b)):
+            got = np.array(part, np.uint16).view(np.float16)
+            if np.isfinite(x):
+                with np.errstate(over="ignore"):
+                    up = np.nextafter(abs(got), np.float16(np.inf))
+                assert abs(float(got)) <= abs(float(x))
+                assert abs(float(x)) < float(up) or np.isinf(up)
+                assert np.signbit(got) == np.signbit(x)
+            else:
+                assert same(np.array([got]), np.array([x], np.float16)).all()
 
 
 def test_the_high_half_of_a_register() -> None:

@@ -31,6 +31,12 @@ def leading(x: int, bits: int) -> int:
     return bits - x.bit_length() if x else -1
 
 
+def quads(x: int, ones: int) -> int:
+    """For each four bits of which one is set: one bit of the result, or all four."""
+    step = ones.bit_length()
+    return sum(ones << step * n for n in range(16) if x >> 4 * n & 15)
+
+
 def bit_field(value: int, control: int, *, sign: bool) -> int:
     """s_bfe_*64: offset in bits 5:0, width in bits 22:16 of the control."""
     offset, width = control & 63, control >> 16 & 127
@@ -54,6 +60,18 @@ UNARY: dict[str, tuple[int, int, Callable[[int, bool], Result]]] = {
     "s_bcnt1_i32_b32": (32, 32, lambda a, c: (a.bit_count(), a != 0)),
     "s_bcnt1_i32_b64": (32, 64, lambda a, c: (a.bit_count(), a != 0)),
     "s_bcnt0_i32_b32": (32, 32, lambda a, c: (32 - a.bit_count(), a != MASK)),
+    "s_bcnt0_i32_b64": (32, 64, lambda a, c: (64 - a.bit_count(), a != MASK64)),
+    "s_ff0_i32_b32": (32, 32, lambda a, c: (lowest(~a & MASK), c)),
+    "s_ff0_i32_b64": (32, 64, lambda a, c: (lowest(~a & MASK64), c)),
+    "s_bitreplicate_b64_b32": (
+        64,
+        32,
+        lambda a, c: (int("".join(2 * bit for bit in f"{a:032b}"), 2), c),
+    ),
+    **{
+        f"s_quadmask_b{bits}": (bits, bits, lambda a, c: (quads(a, 1), a != 0)) for bits in (32, 64)
+    },
+    **{f"s_wqm_b{bits}": (bits, bits, lambda a, c: (quads(a, 15), a != 0)) for bits in (32, 64)},
     "s_ff1_i32_b32": (32, 32, lambda a, c: (lowest(a), c)),
     "s_ff1_i32_b64": (32, 64, lambda a, c: (lowest(a), c)),
     "s_flbit_i32_b32": (32, 32, lambda a, c: (leading(a, 32), c)),
@@ -313,7 +331,11 @@ SAVES: dict[str, Callable[[int, int], int]] = {
     "and_not0": lambda a, e: ~a & e,
     "orn1": lambda a, e: ~a | e,
     "or_not0": lambda a, e: ~a | e,
+    "nand": lambda a, e: ~(a & e),
+    "nor": lambda a, e: ~(a | e),
+    "xnor": lambda a, e: ~(a ^ e),
 }
+WRITES = ("andn1", "and_not0", "andn2", "and_not1")  # those that have a form that saves nothing
 
 
 @pytest.mark.parametrize("operation", SAVES)
@@ -333,6 +355,59 @@ def test_saving_exec(operation: str, chip: str) -> None:
             want = SAVES[operation](a, old) & ones
             assert take(wave, 4, 32 * size) == old
             assert (wave.exec, bool(wave.scc[0])) == (want, want != 0)
+
+
+@pytest.mark.parametrize("operation", WRITES)
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+def test_writing_exec(operation: str, chip: str) -> None:
+    """EXEC and the destination take the combination."""
+    size = 2 if chip == "gfx942" else 1
+    ones = MASK64 if size == 2 else MASK
+    for a in values(32 * size):
+        for old in (ones, 0x0123456789ABCDEF & ones, a):
+            wave = Wave(chip)
+            wave.exec = old
+            put(wave, 0, a)
+            name = f"s_{operation}_wrexec_b{32 * size}"
+            wave.run(instruction(name, d=sgpr(4, size), a=sgpr(0, size)))
+            want = SAVES[operation](a, old) & ones
+            assert take(wave, 4, 32 * size) == wave.exec == want
+            assert bool(wave.scc[0]) == (want != 0)
+
+
+def test_single_bits_of_64() -> None:
+    for a in values(64):
+        for bit in (0, 31, 32, 63, 64 + 5):
+            wave = Wave("gfx942")
+            for number in (0, 2):
+                put(wave, number, a)
+            wave.s[4] = bit
+            chosen = 1 << (bit & 63)
+            for name, when in (("s_bitcmp1_b64", True), ("s_bitcmp0_b64", False)):
+                wave.run(instruction(name, a=sgpr(0, 2), b=sgpr(4)))
+                assert bool(wave.scc[0]) == (bool(a & chosen) == when)
+            wave.run(
+                instruction("s_bitset0_b64", d=sgpr(0, 2), a=sgpr(4)),
+                instruction("s_bitset1_b64", d=sgpr(2, 2), a=sgpr(4)),
+            )
+            assert (take(wave, 0, 64), take(wave, 2, 64)) == (a & ~chosen, a | chosen)
+
+
+def test_registers_behind_the_one_named() -> None:
+    """M0 says how far; past the last SGPR is an error."""
+    wave = Wave("gfx942")
+    wave.s[:20] = np.arange(20) + 100
+    wave.s[125] = 4
+    wave.run(
+        instruction("s_movrels_b32", d=sgpr(30), a=sgpr(2)),
+        instruction("s_movrels_b64", d=sgpr(32, 2), a=sgpr(6, 2)),
+        instruction("s_movreld_b32", d=sgpr(40), a=sgpr(3)),
+        instruction("s_movreld_b64", d=sgpr(42, 2), a=sgpr(8, 2)),
+    )
+    assert wave.s[[30, 32, 33, 44, 46, 47]].tolist() == [106, 110, 111, 103, 108, 109]
+    wave.s[125] = 100
+    with pytest.raises(RuntimeError, match="M0-relative SGPR out of range"):
+        wave.run(instruction("s_movrels_b32", d=sgpr(30), a=sgpr(2)))
 
 
 def test_address_of_the_next_instruction() -> None:

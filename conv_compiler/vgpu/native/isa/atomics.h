@@ -52,6 +52,7 @@ VGPU_INLINE u32 pk_add_bf16(u32 a, u32 b) { return to_bf16(from_bf16(a & 0xffff)
   OPERATION("max_f32", float, b > a ? b : a)                                 \
   OPERATION("min_num_f32", float, min_num(b, a))                             \
   OPERATION("max_num_f32", float, max_num(b, a))                             \
+  OPERATION("cmpswap_f32", float, a == c ? b : a)                            \
   OPERATION("add_f64", double, a + b)                                        \
   OPERATION("min_f64", double, b < a ? b : a)                                \
   OPERATION("max_f64", double, b > a ? b : a)                                \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Flat, global and scratch instructions, and scalar loads.
+// Global and scratch instructions, and scalar loads.
 #include <algorithm>
 
 #include "atomics.h"
@@ -126,6 +126,21 @@ void scalar_load(Wave& w, const Inst& i) {
   for (u32 k = 0; k < dwords; ++k) set32(w, i.d + k, x[k]);
 }
 
+// A byte or two, extended to a register. Out of a buffer resource's range it is 0.
+template <bool kBuffer>
+void scalar_load_narrow(Wave& w, const Inst& i) {
+  const u32 p = i.entry->parameter, bytes = p & kBytesMask;
+  const u64 offset = static_cast<u64>(static_cast<i64>(i.imm)) + (i.x.kind == Source::kAbsent ? 0 : scalar32(w, i.x));
+  const u64 base = kBuffer ? scalar64(w, i.a) & 0xffffffffffffull : scalar64(w, i.a), at = base + offset;
+  u32 x = 0;
+  if (!kBuffer || lies_in(0, w.s[i.a.reg + 2], offset, bytes)) {
+    if (w.group->observed) observe_scalar(w, i, at, bytes, base);
+    if (!lies_in(w.span_lo, w.span_hi, at, bytes)) find_span(w, i, at, bytes, false, -1);
+    memcpy(&x, reinterpret_cast<const u8*>(at), bytes);
+  }
+  set32(w, i.d, narrow(x, 0, p));
+}
+
 }  // namespace
 
 void global_memory(const Table& add) {
@@ -157,7 +172,6 @@ void global_memory(const Table& add) {
   row(S "_store_dwordx3|" S "_store_b96", &store<ADDRESSES, 12>, w, 12);                                   \
   row(S "_store_dwordx4|" S "_store_b128", &store<ADDRESSES, 16>, w, 16);
   SPACE("global", global_addresses)
-  SPACE("flat", global_addresses)
   SPACE("scratch", scratch_addresses)
   row("global_load_lds_dword", &load_to_lds<4>, r, 4 | kToLdsName);
   row("global_load_lds_dwordx3", &load_to_lds<12>, r, 12 | kToLdsName);
@@ -167,7 +181,7 @@ void global_memory(const Table& add) {
     struct Op {                                                                                                      \
       VGPU_INLINE T f([[maybe_unused]] T a, T b, [[maybe_unused]] T c) { return __VA_ARGS__; }                       \
     };                                                                                                               \
-    row(atomic_names({"global", "flat"}, NAMES), (&atomic<Op, T>), w, sizeof(T) | atomic_compares(NAMES));           \
+    row(atomic_names({"global"}, NAMES), (&atomic<Op, T>), w, sizeof(T) | atomic_compares(NAMES));           \
   }
   VGPU_ATOMICS(ATOMIC)
 }
@@ -182,6 +196,17 @@ void scalar_memory(const Table& add) {
                            "s_buffer_load_dwordx16|s_buffer_load_b512"}) {
     add(Entry{name, &scalar_load<true>, Class::kScalarLoad, Type::kRaw, {Type::kU64, Type::kNone, Type::kNone}, 0, 0});
   }
+  const auto narrow_row = [&](const char* name, Handler run, u32 parameter) {
+    add(Entry{name, run, Class::kScalarLoad, Type::kRaw, {Type::kU64, Type::kNone, Type::kNone}, 0, parameter});
+  };
+  narrow_row("s_load_u8", &scalar_load_narrow<false>, 1);
+  narrow_row("s_load_i8", &scalar_load_narrow<false>, 1 | kSigned);
+  narrow_row("s_load_u16", &scalar_load_narrow<false>, 2);
+  narrow_row("s_load_i16", &scalar_load_narrow<false>, 2 | kSigned);
+  narrow_row("s_buffer_load_u8", &scalar_load_narrow<true>, 1);
+  narrow_row("s_buffer_load_i8", &scalar_load_narrow<true>, 1 | kSigned);
+  narrow_row("s_buffer_load_u16", &scalar_load_narrow<true>, 2);
+  narrow_row("s_buffer_load_i16", &scalar_load_narrow<true>, 2 | kSigned);
 }
 
 }  // namespace VGPU_ISA

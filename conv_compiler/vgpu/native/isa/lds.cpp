@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS instructions. Addresses are bytes; reads outside the workgroup's LDS give 0, writes are dropped.
-#include "memory.h"
+#include "lds.h"
 
 namespace vgpu {
 namespace VGPU_ISA {
 
 namespace {
 
-// Addresses of an access and the active lanes whose bytes are inside.
-struct Lanes {
-  alignas(64) Row at;
-  u64 inside;
-};
-VGPU_INLINE void addresses(Wave& w, const Inst& i, u32 offset, u32 bytes, Lanes& out) {
-  alignas(64) Row tmp, bad = {};
-  const u32* base = fetch(w, i, i.a, tmp);
-  const u32 size = w.group->lds_size;
-  const u32 limit = size >= bytes ? size - bytes : 0, any = size >= bytes ? 0u : ~0u;
-  u32 some = any;
-  VGPU_LANES(w, l) {
-    out.at[l] = base[l] + offset;
-    bad[l] = out.at[l] > limit ? ~0u : any;
-    some |= bad[l] & w.mask[l];
-  }
-  out.inside = w.exec();
-  if (__builtin_expect(some != 0, 0)) out.inside &= ~pack_mask(bad);
-}
-
 template <u32 kBytes>
 void read_at(Wave& w, const Inst& i, u32 d, u32 offset) {
-  Lanes lanes;
-  addresses(w, i, offset, kBytes, lanes);
+  LdsLanes lanes;
+  lds_addresses(w, i, offset, kBytes, lanes);
   if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kRead);
   const u8* base = w.group->lds;
   const u32 p = i.entry->parameter;
@@ -41,9 +21,9 @@ void read_at(Wave& w, const Inst& i, u32 d, u32 offset) {
 }
 template <u32 kBytes>
 void write_at(Wave& w, const Inst& i, u32 s, u32 offset) {
-  Lanes lanes;
-  addresses(w, i, offset, kBytes, lanes);
-  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kWrite);
+  LdsLanes lanes;
+  lds_addresses(w, i, offset, kBytes, lanes);
+  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kWrite, w.v + s);
   u8* base = w.group->lds;
   store_rows<kBytes>(w, s, lanes.inside, i.entry->parameter, [&](u64 l) { return base + lanes.at[l]; });
 }
@@ -125,29 +105,6 @@ void swizzle(Wave& w, const Inst& i) {
   blend(w, i.d, r.out[0]);
 }
 
-template <class Op, class T, bool kReturns>
-void atomic(Wave& w, const Inst& i) {
-  // The guides do not say which of operand, memory and result are flushed.
-  if (std::is_same<T, float>::value && w.flush_f32) fail(w, i, "float atomic on LDS in a mode that flushes denormals,", -1, w.mode);
-  Lanes lanes;
-  addresses(w, i, static_cast<u32>(i.imm), sizeof(T), lanes);
-  if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), sizeof(T), MemoryOp::kAtomic);
-  const u32 s = data_row(w, i, i.b);
-  FOR_ACTIVE(lanes.inside, l) {
-    T old, value;
-    u32 x[2] = {w.v[s][l], sizeof(T) == 8 ? w.v[s + 1][l] : 0};
-    memcpy(&value, x, sizeof(T));
-    memcpy(&old, w.group->lds + lanes.at[l], sizeof(T));
-    T next = Op::f(old, value);
-    memcpy(w.group->lds + lanes.at[l], &next, sizeof(T));
-    if (kReturns) {
-      memcpy(x, &old, sizeof(T));
-      w.v[i.d][l] = x[0];
-      if (sizeof(T) == 8) w.v[i.d + 1][l] = x[1];
-    }
-  }
-}
-
 }  // namespace
 
 void lds(const Table& add) {
@@ -192,27 +149,6 @@ void lds(const Table& add) {
   row("ds_permute_b32", &permute, r, 0);
   row("ds_swizzle_b32", &swizzle, r, 0);
   row("ds_nop", [](Wave&, const Inst&) {}, Class::kOther, 0);
-#define ATOMIC(NAME, SUFFIX, T, ...)                                                       \
-  {                                                                                        \
-    struct Op {                                                                            \
-      VGPU_INLINE T f(T a, T b) { return __VA_ARGS__; }                                    \
-    };                                                                                     \
-    row("ds_" NAME "_" SUFFIX, (&atomic<Op, T, false>), w, sizeof(T));                     \
-    row("ds_" NAME "_rtn_" SUFFIX, (&atomic<Op, T, true>), w, sizeof(T));                  \
-  }
-  ATOMIC("add", "u32", u32, a + b)
-  ATOMIC("sub", "u32", u32, a - b)
-  ATOMIC("add", "u64", u64, a + b)
-  ATOMIC("add", "f32", float, a + b)
-  ATOMIC("min", "i32", i32, a < b ? a : b)
-  ATOMIC("max", "i32", i32, a > b ? a : b)
-  ATOMIC("min", "u32", u32, a < b ? a : b)
-  ATOMIC("max", "u32", u32, a > b ? a : b)
-  ATOMIC("and", "b32", u32, a & b)
-  ATOMIC("or", "b32", u32, a | b)
-  ATOMIC("xor", "b32", u32, a ^ b)
-  ATOMIC("min", "f32", float, b < a ? b : a)
-  ATOMIC("max", "f32", float, b > a ? b : a)
 }
 
 }  // namespace VGPU_ISA

@@ -8,9 +8,6 @@
 namespace vgpu {
 namespace VGPU_ISA {
 
-// Entry::parameter of a memory instruction.
-constexpr u32 kBytesMask = 0xff, kSigned = 0x100, kD16 = 0x200, kHigh = 0x400, kToLdsName = 0x800, kCompares = 0x1000;
-
 #define FOR_ACTIVE(active, l) \
   for (u64 rest_ = (active), l = 0; rest_ && (l = static_cast<u64>(__builtin_ctzll(rest_)), true); rest_ &= rest_ - 1)
 

@@ -95,8 +95,8 @@ inline float from_fp8(u32 b, const Fp8Format& f) {
   return sign * (1.f + m * unit) * f32(static_cast<u32>(127 + static_cast<int>(e) - f.bias) << 23);
 }
 
-// f32 -> 8-bit float, nearest even. Overflow goes to infinity or NaN: MODE.FP16_OVFL, which saturates, is refused.
-inline u32 to_fp8(float v, const Fp8Format& f) {
+// f32 -> 8-bit float, nearest even. Overflow goes to infinity or NaN, or with `saturate` to the largest number.
+inline u32 to_fp8(float v, const Fp8Format& f, bool saturate = false) {
   u32 x = bits(v), sign = x >> 24 & 0x80, a = x & 0x7fffffff;
   u32 emax = (1u << f.exponent_bits) - 1;
   u32 nan = f.fnuz ? 0x80 : sign | 0x7f, infinity = f.infinity ? emax << f.mantissa_bits : 0x7f;
@@ -115,7 +115,7 @@ inline u32 to_fp8(float v, const Fp8Format& f) {
   } else {
     r = (a - (static_cast<u32>(low - 1) << 23) + (1u << (shift - 1)) - 1 + (a >> shift & 1)) >> shift;
   }
-  if (r > largest) return overflow;
+  if (r > largest) return saturate ? sign | largest : overflow;
   if (f.fnuz && r == 0) return 0;
   return sign | r;
 }

@@ -36,8 +36,12 @@ void matrix_wmma(const Table& add);
 void matrix_sparse(const Table& add);
 void salu(const Table& add);
 void flow(const Table& add);
+void modes(const Table& add);
 void lds(const Table& add);
+void lds_atomics(const Table& add);
+void valu_sums(const Table& add);
 void global_memory(const Table& add);
+void flat_memory(const Table& add);
 void buffer_memory(const Table& add);
 void scalar_memory(const Table& add);
 
@@ -114,6 +118,9 @@ VGPU_INLINE float maximum(float a, float b) { return (a != a) | (b != b) ? quiet
 VGPU_INLINE float minimum(float a, float b) { return (a != a) | (b != b) ? quiet_nan(a, b) : min_num(a, b); }
 VGPU_INLINE double max_num(double a, double b) { return (a > b) | (b != b) | ((a == b) & !(bits(a) >> 63)) ? a : b; }
 VGPU_INLINE double min_num(double a, double b) { return (a < b) | (b != b) | ((a == b) & (bits(a) >> 63 != 0)) ? a : b; }
+VGPU_INLINE double quiet_nan(double a, double b) { return f64(bits(a != a ? a : b) | 0x8000000000000); }
+VGPU_INLINE double maximum(double a, double b) { return (a != a) | (b != b) ? quiet_nan(a, b) : max_num(a, b); }
+VGPU_INLINE double minimum(double a, double b) { return (a != a) | (b != b) ? quiet_nan(a, b) : min_num(a, b); }
 // The rows of minima and maxima. With MODE.IEEE, which gfx12 does not have, a signalling NaN wins, made quiet.
 VGPU_INLINE bool signalling(float a) { return (bits(a) & 0x7fc00000) == 0x7f800000 && (bits(a) & 0x3fffff); }
 VGPU_INLINE bool signalling(double a) { return (bits(a) >> 51 & 0xfff) == 0xffe && (bits(a) & 0x7ffffffffffff); }
@@ -167,6 +174,26 @@ void minmax3(Wave& w, const Inst& i) {
 }
 #define MINMAX2(NAME, D, OP) VOPX(NAME, (&minmax2<OP, D>), D::kType, D::kType, D::kType, Type::kNone)
 #define MINMAX3(NAME, D, OP) VOPX(NAME, (&minmax3<OP, D>), D::kType, D::kType, D::kType, D::kType)
+
+// Towards zero.
+VGPU_INLINE u32 to_f16_rtz(float a) {
+  u32 r = to_f16(a);
+  bool over = (r & 0x7fff) == 0x7c00 && std::isfinite(a);
+  bool away = std::fabs(from_f16(r)) > std::fabs(a);
+  return over || away ? r - 1 : r;
+}
+// Of turns, not of radians.
+VGPU_INLINE float sin_turns(float a) { return std::isinf(a) ? f32(0x7fc00000) : static_cast<float>(std::sin(6.283185307179586 * (a - std::trunc(a)))); }
+VGPU_INLINE float cos_turns(float a) { return std::isinf(a) ? f32(0x7fc00000) : static_cast<float>(std::cos(6.283185307179586 * (a - std::trunc(a)))); }
+VGPU_INLINE float frexp_mantissa(float a) {
+  int e;
+  return std::isfinite(a) ? std::frexp(a, &e) : a;
+}
+VGPU_INLINE i32 frexp_exponent(float a) {
+  int e = 0;
+  if (std::isfinite(a)) (void)std::frexp(a, &e);
+  return e;
+}
 
 template <class T> VGPU_INLINE T med3(T a, T b, T c) {
   T lo = a < b ? a : b, hi = a < b ? b : a;

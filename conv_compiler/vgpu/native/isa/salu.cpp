@@ -106,6 +106,18 @@ void sopck(Wave& w, const Inst& i) {
     };                                                                                                 \
     ENTRY(NAME, (&sopc<Op, u32>), Type::kNone, Type::kF16, Type::kF16)                                 \
   }
+// The bit of a 64-bit value that a 32-bit one names.
+#define COMPARE64_BY_32(NAME, ...)                                                                     \
+  {                                                                                                    \
+    struct Op {                                                                                        \
+      static void run(Wave& w, const Inst& i) {                                                        \
+        const u64 a = read<u64>(w, i.a);                                                               \
+        const u32 b = read<u32>(w, i.b);                                                               \
+        w.scc = __VA_ARGS__;                                                                           \
+      }                                                                                                \
+    };                                                                                                 \
+    ENTRY(NAME, &Op::run, Type::kNone, Type::kU64, Type::kU32)                                         \
+  }
 #define BITWISE(NAME, T, ...) SOP2(NAME, T, T, T, d = __VA_ARGS__; scc = d != 0)
 
 VGPU_INLINE u32 overflow_add(u32 a, u32 b, u32 d) { return (~(a ^ b) & (a ^ d)) >> 31; }
@@ -128,6 +140,22 @@ VGPU_INLINE u64 reverse64(u64 x) {
   for (int k = 0; k < 64; ++k) r |= (x >> k & 1) << (63 - k);
   return r;
 }
+VGPU_INLINE u64 replicated(u32 a) {
+  u64 r = 0;
+  for (int k = 0; k < 32; ++k) r |= u64(a >> k & 1 ? 3 : 0) << 2 * k;
+  return r;
+}
+// A bit for each quad with one set; all four bits of each such quad.
+VGPU_INLINE u64 quads(u64 a) {
+  u64 r = 0;
+  for (int k = 0; k < 16; ++k) r |= u64((a >> 4 * k & 15) != 0) << k;
+  return r;
+}
+VGPU_INLINE u64 whole_quads(u64 a) {
+  u64 r = 0;
+  for (int k = 0; k < 16; ++k) r |= u64(a >> 4 * k & 15 ? 15 : 0) << 4 * k;
+  return r;
+}
 VGPU_INLINE u32 to_u32(float a) { return a >= 4294967296.f ? ~0u : a > -1.f ? static_cast<u32>(a) : 0; }
 VGPU_INLINE i32 to_i32(float a) { return a >= 2147483648.f ? INT32_MAX : a <= -2147483904.f ? INT32_MIN : a == a ? static_cast<i32>(a) : 0; }
 
@@ -145,16 +173,47 @@ VGPU_INLINE i32 to_i32(float a) { return a >= 2147483648.f ? INT32_MAX : a <= -2
     ENTRY("s_" NAME "_saveexec_b64|s_" NAME "_saveexec_b32", &Op::run, Type::kMask, Type::kMask, Type::kNone) \
   }
 
+// EXEC and d take the combination.
+#define WREXEC(NAME, ...)                                                                              \
+  {                                                                                                    \
+    struct Op {                                                                                        \
+      static void run(Wave& w, const Inst& i) {                                                        \
+        const u64 a = mask_of(w, i.a), exec = w.exec();                                                \
+        set_exec(w, __VA_ARGS__);                                                                      \
+        set_mask(w, i.d, w.exec());                                                                    \
+        w.scc = w.exec() != 0;                                                                         \
+      }                                                                                                \
+    };                                                                                                 \
+    ENTRY("s_" NAME "_wrexec_b64|s_" NAME "_wrexec_b32", &Op::run, Type::kMask, Type::kMask, Type::kNone) \
+  }
+
+// M0 names a register behind the one in the instruction.
+u32 relative_sgpr(const Wave& w, const Inst& i, u32 reg, u32 dwords) {
+  constexpr u32 kSgprs = 102;  // of every chip
+  const u32 index = reg + w.s[kM0];
+  if (index + dwords > kSgprs) fail(w, i, "M0-relative SGPR out of range", -1, index);
+  return index;
+}
+void movrels32(Wave& w, const Inst& i) { set32(w, i.d, w.s[relative_sgpr(w, i, i.a.reg, 1)]); }
+void movreld32(Wave& w, const Inst& i) { set32(w, relative_sgpr(w, i, i.d, 1), scalar32(w, i.a)); }
+void movrels64(Wave& w, const Inst& i) {
+  const u32 from = relative_sgpr(w, i, i.a.reg, 2);
+  set64(w, i.d, w.s[from] | u64(w.s[from + 1]) << 32);
+}
+void movreld64(Wave& w, const Inst& i) { set64(w, relative_sgpr(w, i, i.d, 2), scalar64(w, i.a)); }
+
 void cselect32(Wave& w, const Inst& i) { set32(w, i.d, scalar32(w, w.scc ? i.a : i.b)); }
 void cselect64(Wave& w, const Inst& i) { set64(w, i.d, scalar64(w, w.scc ? i.a : i.b)); }
 void cmov32(Wave& w, const Inst& i) { if (w.scc) set32(w, i.d, scalar32(w, i.a)); }
 void cmov64(Wave& w, const Inst& i) { if (w.scc) set64(w, i.d, scalar64(w, i.a)); }
 void cmovk(Wave& w, const Inst& i) { if (w.scc) set32(w, i.d, static_cast<u32>(i.imm)); }
+template <bool kOne>
+void bitset64(Wave& w, const Inst& i) {
+  const u64 bit = u64(1) << (scalar32(w, i.a) & 63), old = w.s[i.d] | u64(w.s[i.d + 1]) << 32;
+  set64(w, i.d, kOne ? old | bit : old & ~bit);
+}
 void bitset0(Wave& w, const Inst& i) { set32(w, i.d, w.s[i.d] & ~(1u << (scalar32(w, i.a) & 31))); }
 void bitset1(Wave& w, const Inst& i) { set32(w, i.d, w.s[i.d] | 1u << (scalar32(w, i.a) & 31)); }
-void getpc(Wave& w, const Inst& i) {
-  set64(w, i.d, w.group->program->address_of(i.index) + i.record->size + w.group->loaded_base);
-}
 
 }  // namespace
 
@@ -279,6 +338,13 @@ void salu(const Table& add) {
   COMPARE16("s_cmp_neq_f16", !(a == b))
   COMPARE16("s_cmp_nlg_f16", !((a < b) || (a > b)))
 
+  WREXEC("andn1", ~a & exec)
+  WREXEC("and_not0", ~a & exec)
+  WREXEC("andn2", a & ~exec)
+  WREXEC("and_not1", a & ~exec)
+  SAVEEXEC("nand", ~(exec & a))
+  SAVEEXEC("nor", ~(exec | a))
+  SAVEEXEC("xnor", ~(exec ^ a))
   SAVEEXEC("and", exec & a)
   SAVEEXEC("or", exec | a)
   SAVEEXEC("xor", exec ^ a)
@@ -291,14 +357,29 @@ void salu(const Table& add) {
   SAVEEXEC("orn1", ~a | exec)
   SAVEEXEC("or_not0", ~a | exec)
 
+  ENTRY("s_movrels_b32", &movrels32, Type::kU32, Type::kU32, Type::kNone)
+  ENTRY("s_movrels_b64", &movrels64, Type::kU64, Type::kU64, Type::kNone)
+  ENTRY("s_movreld_b32", &movreld32, Type::kU32, Type::kU32, Type::kNone)
+  ENTRY("s_movreld_b64", &movreld64, Type::kU64, Type::kU64, Type::kNone)
   ENTRY("s_cselect_b32", &cselect32, Type::kU32, Type::kU32, Type::kU32)
   ENTRY("s_cselect_b64", &cselect64, Type::kU64, Type::kU64, Type::kU64)
   ENTRY("s_cmov_b32", &cmov32, Type::kU32, Type::kU32, Type::kNone)
   ENTRY("s_cmov_b64", &cmov64, Type::kU64, Type::kU64, Type::kNone)
   ENTRY("s_cmovk_i32", &cmovk, Type::kU32, Type::kNone, Type::kNone)
+  SOP1("s_bcnt0_i32_b64", u32, u64, d = static_cast<u32>(__builtin_popcountll(~a)); scc = d != 0)
+  SOP1("s_ff0_i32_b32", u32, u32, d = ~a ? static_cast<u32>(__builtin_ctz(~a)) : ~0u)
+  SOP1("s_ff0_i32_b64", u32, u64, d = ~a ? static_cast<u32>(__builtin_ctzll(~a)) : ~0u)
+  SOP1("s_bitreplicate_b64_b32", u64, u32, d = replicated(a))
+  SOP1("s_quadmask_b32", u32, u32, d = static_cast<u32>(quads(a)); scc = d != 0)
+  SOP1("s_quadmask_b64", u64, u64, d = quads(a); scc = d != 0)
+  SOP1("s_wqm_b32", u32, u32, d = static_cast<u32>(whole_quads(a)); scc = d != 0)
+  SOP1("s_wqm_b64", u64, u64, d = whole_quads(a); scc = d != 0)
+  ENTRY("s_bitset0_b64", &bitset64<false>, Type::kU64, Type::kU32, Type::kNone)
+  ENTRY("s_bitset1_b64", &bitset64<true>, Type::kU64, Type::kU32, Type::kNone)
   ENTRY("s_bitset0_b32", &bitset0, Type::kU32, Type::kU32, Type::kNone)
   ENTRY("s_bitset1_b32", &bitset1, Type::kU32, Type::kU32, Type::kNone)
-  ENTRY("s_getpc_b64", &getpc, Type::kU64, Type::kNone, Type::kNone)
+  COMPARE64_BY_32("s_bitcmp1_b64", a >> (b & 63) & 1)
+  COMPARE64_BY_32("s_bitcmp0_b64", !(a >> (b & 63) & 1))
   COMPARE("s_bitcmp1_b32", u32, a >> (b & 31) & 1)
   COMPARE("s_bitcmp0_b32", u32, !(a >> (b & 31) & 1))
 
@@ -332,6 +413,12 @@ void salu(const Table& add) {
   SOP1("s_floor_f16", u32, u32, d = to_f16(__builtin_floorf(low_f16(a))))
   SOP1("s_ceil_f16", u32, u32, d = to_f16(__builtin_ceilf(low_f16(a))))
   SOP1("s_rndne_f16", u32, u32, d = to_f16(__builtin_rintf(low_f16(a))))
+  SOP1("v_s_rcp_f16", u32, u32, d = to_f16(1.f / low_f16(a)))
+  SOP1("v_s_sqrt_f16", u32, u32, d = to_f16(__builtin_sqrtf(low_f16(a))))
+  SOP1("v_s_rsq_f16", u32, u32, d = to_f16(static_cast<float>(1.0 / std::sqrt(static_cast<double>(low_f16(a))))))
+  SOP1("v_s_exp_f16", u32, u32, d = to_f16(std::exp2(low_f16(a))))
+  SOP1("v_s_log_f16", u32, u32, d = to_f16(std::log2(low_f16(a))))
+  SOP2("s_cvt_pk_rtz_f16_f32", u32, float, float, d = to_f16_rtz(a) | to_f16_rtz(b) << 16)
   SOP1("v_s_rcp_f32", float, float, d = 1.f / a)
   SOP1("v_s_sqrt_f32", float, float, d = __builtin_sqrtf(a))
   SOP1("v_s_rsq_f32", float, float, d = static_cast<float>(1.0 / std::sqrt(static_cast<double>(a))))
@@ -344,6 +431,15 @@ void salu(const Table& add) {
       }
     };
     add(Entry{"s_fma_f32", &Op::run, Class::kSalu, Type::kF32, {Type::kF32, Type::kF32, Type::kF32}, 0, 0});
+  }
+  {
+    struct Op {
+      static void run(Wave& w, const Inst& i) {
+        const u32 a = read<u32>(w, i.a), b = read<u32>(w, i.b), c = read<u32>(w, i.c);
+        set32(w, i.d, to_f16(odd_fma(low_f16(a), low_f16(b), low_f16(c))));
+      }
+    };
+    add(Entry{"s_fma_f16", &Op::run, Class::kSalu, Type::kU32, {Type::kF16, Type::kF16, Type::kF16}, 0, 0});
   }
 }
 

@@ -11,7 +11,7 @@ void for_each_entry(Add add, void* to) {
   const Table table{add, to};
   for (auto list : {&valu_f32, &valu_int, &valu_16, &valu_64, &valu_packed, &valu_convert, &valu_compare, &valu_lanes,
                     &valu_carry, &valu_divide, &matrix_mfma, &matrix_f64, &matrix_f8f6f4, &matrix_wmma, &matrix_sparse, &salu,
-                    &flow, &lds, &global_memory, &buffer_memory, &scalar_memory}) {
+                    &flow, &modes, &lds, &lds_atomics, &valu_sums, &global_memory, &flat_memory, &buffer_memory, &scalar_memory}) {
     list(table);
   }
 }

@@ -14,6 +14,7 @@ using AddEntry = void (*)(void* table, const Entry& entry);
   void for_each_entry(AddEntry add, void* to);         \
   void run_wave(Wave& w);                              \
   void prepare_exec(Wave& w, uint64_t exec);           \
+  void run_in_mode(Wave& w, const Inst& i);            \
   }
 VGPU_DECLARE_LEVEL(isa_base)
 VGPU_DECLARE_LEVEL(isa_v3)
@@ -24,6 +25,7 @@ struct Level {
   void (*for_each_entry)(AddEntry add, void* to);
   void (*run_wave)(Wave& w);
   void (*prepare_exec)(Wave& w, uint64_t exec);
+  void (*run_in_mode)(Wave& w, const Inst& i);  // an instruction in a mode that is not the usual one
 };
 const Level& level();
 

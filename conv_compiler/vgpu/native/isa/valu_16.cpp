@@ -18,6 +18,11 @@ VGPU_INLINE u32 div_fixup_f16(u32 s0, u32 s1, u32 s2) {
   return sign | (s0 & 0x7fff);
 }
 VGPU_INLINE float ldexp16(float a, i32 n) { return static_cast<float>(std::ldexp(static_cast<double>(a), n)); }
+VGPU_INLINE float fract16(float a) {
+  const float r = a - floorf(a);
+  return r > 0x1.ffcp-1f ? 0x1.ffcp-1f : r;
+}
+VGPU_INLINE u32 sat_u8(i32 a) { return static_cast<u32>(a < 0 ? 0 : a > 255 ? 255 : a); }
 }  // namespace
 
 void valu_16(const Table& add) {
@@ -82,6 +87,14 @@ void valu_16(const Table& add) {
   VOP1("v_ceil_f16", F16, F16, __builtin_ceilf(a))
   VOP1("v_trunc_f16", F16, F16, __builtin_truncf(a))
   VOP1("v_rndne_f16", F16, F16, __builtin_rintf(a))
+  VOP1("v_sin_f16", F16, F16, sin_turns(a))
+  VOP1("v_cos_f16", F16, F16, cos_turns(a))
+  VOP1("v_fract_f16", F16, F16, fract16(a))
+  VOP1("v_frexp_mant_f16", F16, F16, frexp_mantissa(a))
+  VOP1("v_frexp_exp_i16_f16", I16, F16, frexp_exponent(a))
+  VOP3("v_maximumminimum_f16", F16, F16, F16, F16, minimum(maximum(a, b), c))
+  VOP3("v_minimummaximum_f16", F16, F16, F16, F16, maximum(minimum(a, b), c))
+  VOP1("v_sat_pk_u8_i16", U16, U32, sat_u8(static_cast<i16>(a)) | sat_u8(static_cast<i32>(a) >> 16) << 8)
   VOP2("v_ldexp_f16", F16, F16, I16, ldexp16(a, b))
   VOP3("v_div_fixup_f16|v_div_fixup_legacy_f16", H16, H16, H16, H16, div_fixup_f16(a, b, c))
   VOP2("v_pack_b32_f16", U32, H16, H16, a | b << 16)

@@ -33,6 +33,8 @@ void valu_64(const Table& add) {
   VOP3("v_fma_f64", F64, F64, F64, F64, __builtin_fma(a, b, c))
   MINMAX2("v_max_f64|v_max_num_f64", F64, Max)
   MINMAX2("v_min_f64|v_min_num_f64", F64, Min)
+  VOP2("v_maximum_f64", F64, F64, F64, maximum(a, b))
+  VOP2("v_minimum_f64", F64, F64, F64, minimum(a, b))
   VOP1("v_rcp_f64", F64, F64, 1.0 / a)
   VOP1("v_rsq_f64", F64, F64, 1.0 / std::sqrt(a))
   VOP1("v_sqrt_f64", F64, F64, std::sqrt(a))

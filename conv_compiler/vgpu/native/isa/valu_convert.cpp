@@ -16,14 +16,12 @@ template <class F> VGPU_INLINE i32 to_i32(F a) { return saturated<i32, F>(a, F(-
 VGPU_INLINE u32 to_u16(float a) { return saturated<u32, float>(a, -1.f, 65536.f, 0u, 65535u); }
 VGPU_INLINE i32 to_i16(float a) { return saturated<i32, float>(a, -32769.f, 32768.f, -32768, 32767); }
 
-VGPU_INLINE u32 to_f16_rtz(float a) {
-  u32 r = to_f16(a);
-  bool over = (r & 0x7fff) == 0x7c00 && std::isfinite(a);
-  bool away = std::fabs(from_f16(r)) > std::fabs(a);
-  return over || away ? r - 1 : r;
-}
 VGPU_INLINE u32 snorm16(float a) { return static_cast<u32>(to_i32(std::rint((a > 1 ? 1.f : a < -1 ? -1.f : a != a ? 0.f : a) * 32767.f))) & 0xffff; }
 VGPU_INLINE u32 unorm16(float a) { return to_u32(std::rint((a > 1 ? 1.f : a > 0 ? a : 0.f) * 65535.f)) & 0xffff; }
+
+// Shifted right and saturated, as a byte.
+template <int kLow, int kHigh>
+VGPU_INLINE u32 shifted(i32 a, u32 by) { return static_cast<u32>(med3<i32>(a >> (by & 31), kLow, kHigh)) & 255; }
 
 template <int kKind>  // 0: fp8, 1: bf8
 void cvt_f32_fp8(Wave& w, const Inst& i) {
@@ -54,7 +52,8 @@ void cvt_pk_fp8_f32(Wave& w, const Inst& i) {
   Fetched<F32> a(w, i, i.a), b(w, i, i.b);
   const Fp8Format& format = kFp8[w.group->fnuz][kKind];
   Result<U16> r;
-  VGPU_LANES(w, l) r.put(l, to_fp8(a[l], format) | to_fp8(b[l], format) << 8);
+  const bool saturate = w.mode & kModeFp16Ovfl;
+  VGPU_LANES(w, l) r.put(l, to_fp8(a[l], format, saturate) | to_fp8(b[l], format, saturate) << 8);
   r.store(w, i);
 }
 }  // namespace
@@ -85,11 +84,25 @@ void valu_convert(const Table& add) {
   VOP1("v_cvt_f64_i32", F64, I32, static_cast<double>(a))
   VOP1("v_cvt_u32_f64", U32, F64, to_u32(a))
   VOP1("v_cvt_i32_f64", I32, F64, to_i32(a))
-  VOP2("v_cvt_pk_f16_f32", U32, F32, F32, to_f16(a) | to_f16(b) << 16)
+  {
+    struct Op {
+      VGPU_INLINE u32 f(float a, float b) { return to_f16(a) | to_f16(b) << 16; }
+    };
+    VOPX("v_cvt_pk_f16_f32", (&vop2<Op, Pk, F32, F32>), Type::kPkF16, Type::kF32, Type::kF32, Type::kNone)
+  }
   VOP2("v_cvt_pk_bf16_f32", U32, F32, F32, to_bf16(a) | to_bf16(b) << 16)
   VOP2("v_cvt_pkrtz_f16_f32|v_cvt_pk_rtz_f16_f32", U32, F32, F32, to_f16_rtz(a) | to_f16_rtz(b) << 16)
   VOP2("v_cvt_pknorm_i16_f32|v_cvt_pk_norm_i16_f32", U32, F32, F32, snorm16(a) | snorm16(b) << 16)
   VOP2("v_cvt_pknorm_u16_f32|v_cvt_pk_norm_u16_f32", U32, F32, F32, unorm16(a) | unorm16(b) << 16)
+  VOP1("v_cvt_norm_i16_f16", U16, F16, snorm16(a))
+  VOP1("v_cvt_norm_u16_f16", U16, F16, unorm16(a))
+  VOP2("v_cvt_pknorm_i16_f16|v_cvt_pk_norm_i16_f16", U32, F16, F16, snorm16(a) | snorm16(b) << 16)
+  VOP2("v_cvt_pknorm_u16_f16|v_cvt_pk_norm_u16_f16", U32, F16, F16, unorm16(a) | unorm16(b) << 16)
+  VOP2("v_cvt_pk_i16_f32", U32, F32, F32, (static_cast<u32>(to_i16(a)) & 0xffff) | static_cast<u32>(to_i16(b)) << 16)
+  VOP2("v_cvt_pk_u16_f32", U32, F32, F32, to_u16(a) | to_u16(b) << 16)
+  VOP1("v_cvt_off_f32_i4", F32, U32, static_cast<float>(static_cast<i32>(a << 28) >> 28) * 0.0625f)
+  VOP3("v_ashr_pk_i8_i32", U16, I32, I32, U32, shifted<-128, 127>(a, c) | shifted<-128, 127>(b, c) << 8)
+  VOP3("v_ashr_pk_u8_i32", U16, I32, I32, U32, shifted<0, 255>(a, c) | shifted<0, 255>(b, c) << 8)
   VOP2("v_cvt_pk_u16_u32", U32, U32, U32, (a < 65535 ? a : 65535) | (b < 65535 ? b : 65535) << 16)
   VOP2("v_cvt_pk_i16_i32", U32, I32, I32, (static_cast<u32>(med3<i32>(a, -32768, 32767)) & 0xffff) | static_cast<u32>(med3<i32>(b, -32768, 32767)) << 16)
   VOPX("v_cvt_f32_fp8", &cvt_f32_fp8<0>, Type::kF32, Type::kRaw, Type::kNone, Type::kNone)

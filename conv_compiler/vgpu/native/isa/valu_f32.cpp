@@ -15,17 +15,6 @@ VGPU_INLINE float fract(float a) {
   float r = a - floorf(a);
   return r >= 1.f ? f32(0x3f7fffff) : r;
 }
-VGPU_INLINE float sin_turns(float a) { return std::isinf(a) ? f32(0x7fc00000) : static_cast<float>(std::sin(6.283185307179586 * (a - std::trunc(a)))); }
-VGPU_INLINE float cos_turns(float a) { return std::isinf(a) ? f32(0x7fc00000) : static_cast<float>(std::cos(6.283185307179586 * (a - std::trunc(a)))); }
-VGPU_INLINE float frexp_mantissa(float a) {
-  int e;
-  return std::isfinite(a) ? std::frexp(a, &e) : a;
-}
-VGPU_INLINE i32 frexp_exponent(float a) {
-  int e = 0;
-  if (std::isfinite(a)) (void)std::frexp(a, &e);
-  return e;
-}
 }  // namespace
 
 void valu_f32(const Table& add) {
@@ -33,6 +22,10 @@ void valu_f32(const Table& add) {
   VOP2("v_sub_f32", F32, F32, F32, a - b)
   VOP2("v_subrev_f32", F32, F32, F32, b - a)
   VOP2("v_mul_f32", F32, F32, F32, a * b)
+  VOP3("v_fma_dx9_zero_f32|v_fma_legacy_f32", F32, F32, F32, F32, legacy_zero(a, b, 1.f) == 0 ? 0.f + c : __builtin_fmaf(a, b, c))
+  VOP3("v_mad_legacy_f32", F32, F32, F32, F32, legacy_zero(a, b, a * b) + c)
+  VOP3("v_maximumminimum_f32", F32, F32, F32, F32, minimum(maximum(a, b), c))
+  VOP3("v_minimummaximum_f32", F32, F32, F32, F32, maximum(minimum(a, b), c))
   VOP2("v_mul_legacy_f32|v_mul_dx9_zero_f32", F32, F32, F32, legacy_zero(a, b, a * b))
   VOP3("v_fma_f32", F32, F32, F32, F32, __builtin_fmaf(a, b, c))
   VOP3("v_mad_f32", F32, F32, F32, F32, a * b + c)
@@ -50,8 +43,8 @@ void valu_f32(const Table& add) {
   VOP1("v_rcp_f32|v_rcp_iflag_f32", F32, F32, 1.f / a)
   VOP1("v_rsq_f32", F32, F32, static_cast<float>(1.0 / std::sqrt(static_cast<double>(a))))
   VOP1("v_sqrt_f32", F32, F32, __builtin_sqrtf(a))
-  VOP1("v_exp_f32", F32, F32, static_cast<float>(std::exp2(static_cast<double>(a))))
-  VOP1("v_log_f32", F32, F32, static_cast<float>(std::log2(static_cast<double>(a))))
+  VOP1("v_exp_f32|v_exp_legacy_f32", F32, F32, static_cast<float>(std::exp2(static_cast<double>(a))))
+  VOP1("v_log_f32|v_log_legacy_f32", F32, F32, static_cast<float>(std::log2(static_cast<double>(a))))
   VOP1("v_sin_f32", F32, F32, sin_turns(a))
   VOP1("v_cos_f32", F32, F32, cos_turns(a))
   VOP1("v_floor_f32", F32, F32, __builtin_floorf(a))

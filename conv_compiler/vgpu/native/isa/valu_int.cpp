@@ -61,28 +61,19 @@ void bitop3(Wave& w, const Inst& i) {
   }
   r.store(w, i);
 }
-VGPU_INLINE u32 sad_u8(u32 a, u32 b, u32 c) {
-  for (int k = 0; k < 32; k += 8) {
-    u32 x = a >> k & 255, y = b >> k & 255;
-    c += x > y ? x - y : y - x;
-  }
-  return c;
-}
 VGPU_INLINE u32 reverse_bits(u32 x) {
   x = __builtin_bswap32(x);
   x = (x & 0x0f0f0f0f) << 4 | (x >> 4 & 0x0f0f0f0f);
   x = (x & 0x33333333) << 2 | (x >> 2 & 0x33333333);
   return (x & 0x55555555) << 1 | (x >> 1 & 0x55555555);
 }
-VGPU_INLINE u32 first_bit_high(u32 a) { return a ? static_cast<u32>(__builtin_clz(a)) : ~0u; }
-VGPU_INLINE u32 dot4(u32 a, u32 b, u32 c, bool sa, bool sb) {
-  for (int k = 0; k < 32; k += 8) {
-    i32 x = sa ? static_cast<i8>(a >> k) : static_cast<i32>(a >> k & 255);
-    i32 y = sb ? static_cast<i8>(b >> k) : static_cast<i32>(b >> k & 255);
-    c += static_cast<u32>(x * y);
-  }
-  return c;
+// The mean of each byte, rounded up where the byte of `c` is odd.
+VGPU_INLINE u32 lerp_u8(u32 a, u32 b, u32 c) {
+  u32 out = 0;
+  for (int k = 0; k < 32; k += 8) out |= ((a >> k & 255) + (b >> k & 255) + (c >> k & 1)) >> 1 << k;
+  return out;
 }
+VGPU_INLINE u32 first_bit_high(u32 a) { return a ? static_cast<u32>(__builtin_clz(a)) : ~0u; }
 }  // namespace
 
 void valu_int(const Table& add) {
@@ -140,8 +131,7 @@ void valu_int(const Table& add) {
   VOP2("v_bcnt_u32_b32", U32, U32, U32, static_cast<u32>(__builtin_popcount(a)) + b)
   VOP3("v_alignbit_b32", U32, U32, U32, U32, static_cast<u32>((u64(a) << 32 | b) >> (c & 31)))
   VOP3("v_alignbyte_b32", U32, U32, U32, U32, static_cast<u32>((u64(a) << 32 | b) >> 8 * (c & 3)))
-  VOP3("v_sad_u8", U32, U32, U32, U32, sad_u8(a, b, c))
-  VOP3("v_sad_u32", U32, U32, U32, U32, (a > b ? a - b : b - a) + c)
+  VOP3("v_lerp_u8", U32, U32, U32, U32, lerp_u8(a, b, c))
   // With CLAMP the result saturates.
   VOP2("clamp:v_add_u32|clamp:v_add_nc_u32", U32, U32, U32, a + b < a ? ~0u : a + b)
   VOP2("clamp:v_sub_u32|clamp:v_sub_nc_u32", U32, U32, U32, a < b ? 0u : a - b)
@@ -155,8 +145,6 @@ void valu_int(const Table& add) {
   VOPX("v_perm_b32", &perm_b32, Type::kU32, Type::kU32, Type::kU32, Type::kU32)
   VOPX("v_bitop3_b32", &bitop3, Type::kU32, Type::kU32, Type::kU32, Type::kU32)
   VOPX("v_bitop3_b16", &bitop3, Type::kU16, Type::kU16, Type::kU16, Type::kU16)
-  VOP3("v_dot4_u32_u8", U32, U32, U32, U32, dot4(a, b, c, false, false))
-  VOP3("v_dot4_i32_i8", U32, U32, U32, U32, dot4(a, b, c, true, true))
 }
 
 }  // namespace VGPU_ISA

@@ -46,6 +46,26 @@ void permlane_swap(Wave& w, const Inst& i) {
     d[l + kLanes] = t;
   }
 }
+// The halves of a wave of 64 lanes change places; one of 32 lanes keeps its own.
+void permlane64(Wave& w, const Inst& i) {
+  Fetched<U32> a(w, i, i.a);
+  Result<U32> r;
+  for (u32 l = 0; l < w.lanes; ++l) r.put(l, a[w.lanes == 64 ? l ^ 32 : l]);
+  r.store(w, i);
+}
+// As permlane16, each lane with a choice of its own.
+template <bool kAcross>
+void permlane16_var(Wave& w, const Inst& i) {
+  Fetched<U32> a(w, i, i.a), b(w, i, i.b);
+  const bool fetch_inactive = i.a.mods & kOpsel, bound = i.b.mods & kOpsel;
+  Result<U32> r;
+  for (u32 l = 0; l < w.lanes; ++l) {
+    const u32 from = (kAcross ? (l & ~15u) ^ 16 : l & ~15u) + (b[l] & 15);
+    const bool valid = (w.exec() >> from & 1) || fetch_inactive;
+    r.out[0][l] = valid ? a[from] : bound ? 0 : w.v[i.d][l];
+  }
+  r.store(w, i);
+}
 void swap(Wave& w, const Inst& i) {
   u32 *d = w.v[i.d], *s = w.v[i.a.reg];
   VGPU_LANES(w, l) {
@@ -87,6 +107,9 @@ void valu_lanes(const Table& add) {
   VOPX("v_writelane_b32", &writelane, u, u, u, none)
   VOPX("v_permlane16_b32", &permlane16<false>, u, Type::kRaw, Type::kRaw, u)
   VOPX("v_permlanex16_b32", &permlane16<true>, u, Type::kRaw, Type::kRaw, u)
+  VOPX("v_permlane16_var_b32", &permlane16_var<false>, u, Type::kRaw, Type::kRaw, none)
+  VOPX("v_permlanex16_var_b32", &permlane16_var<true>, u, Type::kRaw, Type::kRaw, none)
+  VOPX("v_permlane64_b32", &permlane64, u, u, none, none)
   VOPX("v_permlane16_swap_b32", &permlane_swap<16>, u, u, none, none)
   VOPX("v_permlane32_swap_b32", &permlane_swap<32>, u, u, none, none)
   VOPX("v_swap_b32", &swap, u, u, none, none)

@@ -168,24 +168,6 @@ void dot2_bf16_cdna(Wave& w, const Inst& i) {
 #define DOT2(NAME, S, D) \
   add(Entry{NAME, &dot2<S, D>, Class::kValu, D::kType, {Type::kPk16, Type::kPk16, D::kType}, kAllowOutput | kAllowPacked, 0});
 
-// Four i8 products; NEG bits of a and b say which of them are signed.
-void dot4_iu8(Wave& w, const Inst& i) {
-  alignas(64) Row ta, tb, tc;
-  const u32 *a = fetch(w, i, i.a, ta), *b = fetch(w, i, i.b, tb), *c = fetch(w, i, i.c, tc);
-  const bool sa = i.a.mods & kNeg, sb = i.b.mods & kNeg;
-  Result<U32> r;
-  VGPU_LANES(w, l) {
-    u32 sum = c[l];
-    for (int k = 0; k < 32; k += 8) {
-      i32 x = sa ? static_cast<i8>(a[l] >> k) : static_cast<i32>(a[l] >> k & 255);
-      i32 y = sb ? static_cast<i8>(b[l] >> k) : static_cast<i32>(b[l] >> k & 255);
-      sum += static_cast<u32>(x * y);
-    }
-    r.put(l, sum);
-  }
-  r.store(w, i);
-}
-
 }  // namespace
 
 void valu_packed(const Table& add) {
@@ -231,7 +213,6 @@ void valu_packed(const Table& add) {
   add(Entry{"cdna:v_dot2_f32_bf16", &dot2_bf16_cdna, Class::kValu, f, {Type::kPk16, Type::kPk16, f}, allow, 0});
   DOT2("v_dot2_i32_i16", I16, I32)
   DOT2("v_dot2_u32_u16", U16, U32)
-  add(Entry{"v_dot4_i32_iu8", &dot4_iu8, Class::kValu, Type::kU32, {Type::kU32, Type::kU32, Type::kU32}, kAllowPacked, 0});
 }
 
 }  // namespace VGPU_ISA

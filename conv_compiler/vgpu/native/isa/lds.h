@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Addresses of LDS instructions: bytes, held against the size of the workgroup's LDS.
+#pragma once
+
+#include "memory.h"
+
+namespace vgpu {
+namespace VGPU_ISA {
+
+// Addresses of an access and the active lanes whose bytes are inside.
+struct LdsLanes {
+  alignas(64) Row at;
+  u64 inside;
+};
+VGPU_INLINE void lds_addresses(Wave& w, const Inst& i, u32 offset, u32 bytes, LdsLanes& out) {
+  alignas(64) Row tmp, bad = {};
+  const u32* base = fetch(w, i, i.a, tmp);
+  const u32 size = w.group->lds_size;
+  const u32 limit = size >= bytes ? size - bytes : 0, any = size >= bytes ? 0u : ~0u;
+  u32 some = any;
+  VGPU_LANES(w, l) {
+    out.at[l] = base[l] + offset;
+    bad[l] = out.at[l] > limit ? ~0u : any;
+    some |= bad[l] & w.mask[l];
+  }
+  out.inside = w.exec();
+  if (__builtin_expect(some != 0, 0)) out.inside &= ~pack_mask(bad);
+}
+
+}  // namespace VGPU_ISA
+}  // namespace vgpu
