@@ -566,7 +566,54 @@ DEPTHWISE_SEARCH = DepthwiseSearch()
 PIXELS = PixelInstructions()
 PIXELS_SLACK = PixelSlack()
 PIXELS_SEARCH = PixelSearch()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows:
+    """Tiles of windows that are kept in LDS, and how long their kernels take."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="to be fitted",
+        tool=WARP_GROUP_TIMES,
+    )
+
+    # Images, rows and columns of units, rows of a patch, and wave groups.
+    tried_tiles: tuple[tuple[int, int, int, int, int], ...] = (
+        (1, 8, 8, 8, 1),
+        (1, 8, 16, 8, 1),
+        (1, 8, 16, 8, 2),
+        (1, 16, 16, 8, 2),
+        (1, 16, 16, 8, 4),
+        (1, 32, 8, 8, 4),
+        (2, 8, 8, 8, 1),
+        (4, 8, 8, 8, 2),
+        (4, 8, 8, 8, 4),
+        (1, 1, 64, 1, 1),
+        (1, 1, 128, 1, 2),
+        (1, 1, 256, 1, 4),
+    )
+    tried_groups: tuple[int, ...] = (1, 2, 4, 8)
+    most_tilings: int = 4
+    # Registers of a thread beside its sums.
+    other_registers: int = 40
+    # Cycles as in `WarpGroups`. Of a workgroup beside its tiles; the least time of a tile, and how
+    # much longer each instruction makes it.
+    launch_cycles: float = 2000
+    other_cycles: float = 2500
+    tile_cycles: float = 1500
+    instruction_cycles: float = 20
+    copy_cycle_bytes: float = 32
+    lds_cycle_bytes: float = 128
+    cycle_products: float = 2048
+    store_cycle_bytes: float = 32
+    # Share of the memory's rate that all tensors reach, and how many times that from a cache.
+    memory_share: float = 0.8
+    cached_times: float = 3
+
+
 PHASE_TABLES = PhaseTables()
+WINDOWS = Windows()
 WARP_GROUPS = WarpGroups()
 PIXEL_WARP_GROUPS = PixelWarpGroups()
 
@@ -592,4 +639,5 @@ GROUPS = (
     PHASE_TABLES,
     WARP_GROUPS,
     PIXEL_WARP_GROUPS,
+    WINDOWS,
 )
