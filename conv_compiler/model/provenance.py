@@ -16,6 +16,7 @@ CPU_COSTS = "tools/fit/cpu_costs.py"
 GPU_COUNTS = "tools/fit/gpu_counts.py"
 CHOICES = "tools/fit/choices.py"
 WARP_GROUP_TIMES = "tools/fit/warp_groups.py"
+WINDOW_TIMES = "tools/fit/windows.py"
 MODEL_TIMELINES = "tools/fit/gpu_counts.py --part timelines"
 
 # The last word of a constant's name is its unit. A share is a part of 1.
@@ -26,6 +27,7 @@ UNITS = (
     "cycles",
     "distributions",
     "elements",
+    "groups",
     "instructions",
     "iterations",
     "loads",

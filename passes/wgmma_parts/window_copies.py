@@ -5,8 +5,8 @@ LDS has the window in planes. A plane is one piece of each line. So eight adjace
 are what an instruction reads at once (128 bytes), wherever they begin.
 
 The weights lie in the order of groups, taps and pieces of source channels. Eight result channels of
-a piece are 128 bytes: a line of them has the channels of a piece in a forward pass, the eight
-result channels of one source channel in a data gradient, as memory has them.
+a piece are 128 bytes, in lines as memory has them. In a forward pass a line has the source channels
+of the piece, in a data gradient eight result channels.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.sizes import ELEMENTS
 from conv_compiler.passes.wgmma_parts.window_sizes import WindowSizes
-from conv_compiler.problem.window_tiles import Product
+from conv_compiler.problem.window_products import Product
 
 # Fields of a descriptor of an operand without swizzle, in units of 16 bytes: where it starts, and
 # two distances between blocks of eight by eight elements: along gemm_k, and along its rows or

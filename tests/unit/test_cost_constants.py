@@ -74,6 +74,13 @@ STRUCTURAL = {
         "QUAD": "a vector of the same kernel",
         **dict.fromkeys(("ROWS", "DEPTH"), "the ISA's"),
     },
+    "sum_levels.py": {
+        **dict.fromkeys(("LEAST_SUMMED", "MOST_PARTIAL"), "bounds of a cut, and no cost"),
+        **dict.fromkeys(("PARTS_A_CORE", "WAVES_A_SIMD"), "so many that none is idle"),
+        **dict.fromkeys(("LOAD_BYTES", "LINE_BYTES"), "the chips'"),
+        "MOST_LEVELS": "the roles there are",
+    },
+    "channel_sums.py": dict.fromkeys(("CPU_VECTORS", "IN_FLIGHT"), "so many that none waits"),
     "cpu/split_k.py": {"NO_DEEP_LOOP": "one iteration at a time"},
     "split_k.py": {
         "MOST_PARTS": "Composable Kernel's rule, which this file repeats",

@@ -51,7 +51,7 @@ LAYERS = (
 DIRECTIONS = ("fwd", "bwd_data")
 FITTED = (
     *("launch_cycles", "other_cycles", "tile_cycles", "instruction_cycles", "copy_cycle_bytes"),
-    *("lds_cycle_bytes", "store_cycle_bytes", "memory_share", "cached_times"),
+    *("lds_cycle_bytes", "store_cycle_bytes", "memory_share", "cached_times", "apart_share"),
 )
 FACTORS = (0.7, 0.8, 0.9, 0.96, 0.99, 1.01, 1.04, 1.1, 1.25, 1.4)
 ROUNDS = 12

@@ -49,7 +49,8 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         "no bias is added": not (problem.fused and problem.fused.by_channel),
         "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK")
         and row.weight.endswith("C"),
-        f"its groups have {MOST_CHANNELS} source channels at most": sources <= MOST_CHANNELS,
+        f"its groups have {WINDOWS.most_channels} source channels at most": sources
+        <= WINDOWS.most_channels,
         f"its channels of a group come in {PIECE}s": sources % PIECE == results % PIECE == 0,
         f"its tensors have fewer than {MOST_ELEMENTS} elements": max(map(math.prod, shapes))
         < MOST_ELEMENTS,

@@ -87,7 +87,8 @@ def predict(problem: ConvProblem, target: Target, tiling: WindowTiling) -> float
     """Seconds of the kernel, its launch among them.
 
     A workgroup's tile takes what LDS, the matrix unit and the stores need for all workgroups of its
-    unit, or what one of them waits for. Memory bounds all together.
+    unit, or what one of them waits for. Of this work and the memory's traffic a part of the
+    shorter one is not hidden behind the longer one.
     """
     chip, table = target.clock_ghz * GIGA, WINDOWS
     tile = tile_of(problem, tiling)
@@ -106,8 +107,8 @@ def predict(problem: ConvProblem, target: Target, tiling: WindowTiling) -> float
     rounds, rest = divmod(grid, most)
     cycles = rounds * (table.other_cycles + own * max(most * busy, alone))
     cycles += (table.other_cycles + own * max(rest * busy, alone)) if rest else 0.0
-    seconds = max(cycles / chip, _memory_seconds(problem, target))
-    return table.launch_cycles / chip + seconds
+    shorter, longer = sorted((cycles / chip, _memory_seconds(problem, target)))
+    return table.launch_cycles / chip + longer + table.apart_share * shorter
 
 
 def _memory_seconds(problem: ConvProblem, target: Target) -> float:

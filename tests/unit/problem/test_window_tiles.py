@@ -15,7 +15,8 @@ from conv_compiler.passes.wgmma_parts.stores import WAVE
 from conv_compiler.passes.wgmma_parts.wave_stores import OWN_ROWS
 from conv_compiler.problem import window_tiles
 from conv_compiler.problem.slides import Spaced
-from conv_compiler.problem.window_tiles import Span, WindowTile
+from conv_compiler.problem.window_products import Span
+from conv_compiler.problem.window_tiles import WindowTile
 
 
 @st.composite
