@@ -64,11 +64,11 @@ PACKAGES = $(BIN)/python -c 'import sys, tomllib; \
 	$(PACKAGES) docs | xargs $(INSTALL)
 	touch $@
 
-# PyTorch, JAX, matplotlib and Dask, whose tests are skipped where they are not installed.
+# PyTorch, JAX, matplotlib, Dask and Triton, whose tests are skipped where they are not installed.
 extras: .venv/.extras
 
 .venv/.extras: .venv/.test
-	$(PACKAGES) torch jax plot cluster | xargs $(INSTALL)
+	$(PACKAGES) torch jax plot cluster triton | xargs $(INSTALL)
 	touch $@
 
 # What builds and checks the files of a release.

@@ -14,7 +14,7 @@ from typing import TextIO
 from conv_compiler import __version__
 from conv_compiler.errors import ConvError
 from conv_compiler.frontends import starts_line
-from conv_compiler.frontends.flags import Parser
+from conv_compiler.parser import Parser
 from conv_compiler.storage.notices import ConvWarning, quiet
 
 # command -> what it does; each is the module of that name in conv_compiler.commands.

@@ -110,12 +110,20 @@ class DeviceUnavailable(ConvError):
     """The runtime has no such device."""
 
 
+class VirtualDeviceError(ConvError, RuntimeError):
+    """The virtual GPU cannot be used as asked."""
+
+
 class LaunchFailed(ConvError):
     """A kernel was started and did not end well: a fault, or a finding of the virtual GPU."""
 
 
 class InvalidArray(ConvError):
     """An array whose shape or type is not the one the problem states."""
+
+
+class InvalidCommand(ConvError):
+    """A command of the debugger in none of its forms, or of something that is not there."""
 
 
 class Mismatch(ConvError):

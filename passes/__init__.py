@@ -25,6 +25,7 @@ class Pass(Protocol):
 PASSES = MappingProxyType(
     {
         "align-stores": ("align_stores", "AlignStores"),
+        "channel-sums": ("channel_sums", "ChannelSums"),
         "channels-last": ("channels_last", "ChannelsLast"),
         "depthwise": ("depthwise", "Depthwise"),
         "depthwise-pixels": ("depthwise_pixels", "DepthwisePixels"),
@@ -47,6 +48,7 @@ PASSES = MappingProxyType(
         "sum-parts": ("sum_parts", "SumParts"),
         "wgmma-gemm": ("wgmma_gemm", "WgmmaGemm"),
         "wgmma-pixels": ("wgmma_pixels", "WgmmaPixels"),
+        "wgmma-windows": ("wgmma_windows", "WgmmaWindows"),
         "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )

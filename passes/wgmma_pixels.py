@@ -26,15 +26,11 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import ops
-from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
-from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
 from conv_compiler.passes.wgmma_parts.padded_channels import with_whole_pieces
 from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
-from conv_compiler.passes.wgmma_parts.stores import only_rounds
+from conv_compiler.passes.wgmma_parts.rewriting import Replaced, rewrite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,67 +42,25 @@ class WgmmaPixels(PixelSizes):
     sum_slices: int = 1
 
     def apply(self, module: ir.Module) -> None:
-        """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, or if
-        ops are applied to its operands."""
+        """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, if ops
+        are applied to its operands, or if a bias is added."""
         self.check()
-        with module.context, ir.Location.unknown():
-            nests = find_nests(module)
-            if len(nests) != 1:
-                raise UnsupportedStrategy(
-                    f"module: {len(nests)} contractions; give it as it was built"
-                )
-            op = nests[0].op
-            result = find_result(op.results[0])
-            operands = [find_operand(operand) for operand in list(op.operands)[:2]]
-            if any(_changes(step) for one in operands for step in one.steps):
-                raise UnsupportedStrategy("wgmma-pixels: operands have ops; use another strategy")
-            epilogue = result.epilogue
-            if epilogue is not None and only_rounds(epilogue):
-                epilogue = None
-            accumulator = ops.element_of(op.results[0])
-            with ir.InsertionPoint(result.value.owner):
-                extra = result.extra() if epilogue is not None else []
-                if any(by_channel for _, by_channel in extra):
-                    raise UnsupportedStrategy("wgmma-pixels: a bias is added; use another strategy")
-                whole = [
-                    with_whole_pieces(module, one.tensor, channels, f"wgmma_{name}")
-                    for one, name, channels in zip(
-                        operands,
-                        ("source", "weight"),
-                        (self.sources, self.weight_channels),
-                        strict=True,
-                    )
-                ]
-                made = self._result(
-                    module,
-                    whole,
-                    ir.RankedTensorType(result.value.type),
-                    accumulator,
-                    epilogue,
-                    [tensor for tensor, _ in extra],
-                )
-            last = result.value.owner
-            result.value.replace_all_uses_with(made)
-            erase_if_dead(last)
+        rewrite(module, self.name, lambda found: self._result(module, found))
 
-    def _result(
-        self,
-        module: ir.Module,
-        operands: list[ir.Value],
-        type: ir.RankedTensorType,
-        accumulator: ir.Type,
-        epilogue: ir.Operation | None,
-        extra: list[ir.Value],
-    ) -> ir.Value:
+    def _result(self, module: ir.Module, found: Replaced) -> ir.Value:
+        whole = [
+            with_whole_pieces(module, tensor, channels, f"wgmma_{name}")
+            for tensor, name, channels in zip(
+                found.operands,
+                ("source", "weight"),
+                (self.sources, self.weight_channels),
+                strict=True,
+            )
+        ]
         kernel = PixelKernel(self)
         if self.split_k == 1:
-            return kernel.result(module, operands, type, epilogue, extra)
-        partials = ir.RankedTensorType.get([self.split_k, *type.shape], accumulator)
-        parts = kernel.result(module, operands, partials)
+            return kernel.result(module, whole, found.type, found.epilogue, found.extra)
+        partials = ir.RankedTensorType.get([self.split_k, *found.type.shape], found.accumulator)
+        parts = kernel.result(module, whole, partials)
         reduction = Reduction(threads=self.sum_threads, slices=self.sum_slices)
-        return reduction.result(module, parts, type, epilogue, extra)
-
-
-def _changes(step: ir.Operation) -> bool:
-    """Whether an op on an operand's elements does more than to copy them."""
-    return [op.operation.name for op in step.regions[0].blocks[0]] != ["linalg.yield"]
+        return reduction.result(module, parts, found.type, found.epilogue, found.extra)

@@ -28,12 +28,21 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
     from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
     from conv_compiler.passes.wgmma_parts.reduction import Reduction, quad
     from conv_compiler.passes.wgmma_parts.sizes import ELEMENTS, rounded_up
+    from conv_compiler.passes.wgmma_parts.window_kernel import WindowKernel
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
+    from conv_compiler.passes.wgmma_windows import WgmmaWindows
     from conv_compiler.strategies.gpu.warp_group_kind import PAD_THREADS
     from conv_compiler.strategies.gpu.wgmma_gemm_cost import column_tiles, k_tiles
     from conv_compiler.strategies.registry import find_strategy
 
     (step,) = find_strategy(one.name).lower(wgrad, target, one).passes
+    if isinstance(step, WgmmaWindows):
+        problem, windows = wgrad.of, WindowKernel(step)  # type: ignore[attr-defined]
+        elements, bytes_ = math.prod(problem.result_shape), problem.result_type.bytes
+        lds = 4 * windows.lds_floats(is_narrow=bytes_ == 2)
+        reads = ["source", "weight"]
+        grid = list(windows.grid)
+        return [_kernel(one.name, grid, step.threads, lds, reads, "result", elements, bytes_)]
     if isinstance(step, WgmmaPixels):
         first, second, problem = "source", "weight", wgrad.of  # type: ignore[attr-defined]
         channels = step.sources, step.weight_channels

@@ -4,15 +4,16 @@
 
     tools/model_bench.py [--sets wavelet,retinanet] [--chips gfx942,...] [--types f16,bf16,f32,i8]
                          [--directions bwd_weight,fwd,bwd_data] [--batch N] [--sample N]
-                         [--counts static|look|virtual] [--json] [--output FILE]
+                         [--counts static|look|virtual] [--json] [--output FILE] [--keep FILE]
 
 Both sides are the same linalg payload; both times come from the code objects through the model of
 docs/model.md. These are modelled times, not measurements. With `--counts look` both start on the
 virtual GPU at full size, which gives bank conflicts and cache lines; with `--counts virtual` both
 run there to the end at a batch size reduced to a second's work. Ratios are told twice: at the boost
 clock and at sustained rates.
-Compiled modules are kept in the user's cache, so a second run is quick. `tools/sets/sets.json`
-names the sets; `--sample 5` takes each fifth problem of a set.
+Compiled modules are kept in the user's cache, and with `--keep FILE` what was modelled of them
+(`kept_sides.py`): a run that was stopped goes on where it stood. `tools/sets/sets.json` names the
+sets; `--sample 5` takes each fifth problem of a set.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from iree_boo import compile_boo
+from kept_sides import KeptSides
 
 from conv_compiler import compile
 from conv_compiler.commands.model_table import model
@@ -144,12 +146,12 @@ def reduced(problem: ConvProblem) -> ConvProblem:
     return problem.with_batch(n)
 
 
-def side(prefix: str, module: ModuleModel, problem: ConvProblem) -> dict[str, Any]:
-    """The columns of one compiler."""
+def side(module: ModuleModel, problem: ConvProblem) -> dict[str, Any]:
+    """The columns of one compiler's module, without the compiler's name in front."""
     main = module.main.to_json()
     per = main["per_equivalent"]
     kernels = [one.code for one in module.kernels]
-    values = {
+    return {
         "seconds": module.seconds,
         "sustained_seconds": module.sustained_seconds,
         "busy": module.matrix_busy,
@@ -169,7 +171,6 @@ def side(prefix: str, module: ModuleModel, problem: ConvProblem) -> dict[str, An
         "valu": per.get("valu"),
         "lds_reads": per.get("lds_reads"),
     }
-    return {f"{prefix}_{name}": value for name, value in values.items()}
 
 
 @contextmanager
@@ -188,7 +189,9 @@ def time_limit(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict[str, Any]:
+def compare(
+    request: Request, target: Target, cache: Cache, counts: str, kept: KeptSides
+) -> dict[str, Any]:
     """One problem on one chip, ours and IREE's; what failed is named under `note`."""
     problem = reduced(request.problem) if counts == "virtual" else request.problem
     row: dict[str, Any] = {
@@ -201,18 +204,23 @@ def compare(request: Request, target: Target, cache: Cache, counts: str) -> dict
         "least_seconds": least_seconds(problem, target),
         "sustained_least_seconds": sustained_least_seconds(problem, target),
     }
+
+    def columns(prefix: str, vmfb: Path) -> dict[str, Any]:
+        def make() -> dict[str, Any]:
+            with time_limit(MOST_SECONDS):
+                return side(model(vmfb, counts), problem)
+
+        return {f"{prefix}_{name}": value for name, value in kept.side(vmfb, counts, make).items()}
+
     notes = []
     try:
         artifact = compile(problem, target.name, cache=cache, tuned=False)
-        with time_limit(MOST_SECONDS):
-            row |= side("ours", model(artifact.vmfb, counts), problem)
+        row |= columns("ours", artifact.vmfb)
         row["strategy"] = artifact.strategy.text
     except (ConvError, TimeoutError) as error:
         notes.append(f"ours: {error}")
     try:
-        vmfb = compile_boo(problem, target, cache)
-        with time_limit(MOST_SECONDS):
-            row |= side("iree", model(vmfb, counts), problem)
+        row |= columns("iree", compile_boo(problem, target, cache))
     except (ConvError, TimeoutError) as error:
         notes.append(f"IREE: {error}")
     if "ours_seconds" in row and "iree_seconds" in row:
@@ -230,6 +238,7 @@ def rows(
     directions: Sequence[str],
     cache: Cache,
     counts: str,
+    kept: KeptSides,
 ) -> Iterator[dict[str, Any]]:
     """Every problem of every type and direction on every chip."""
     for chip, dtype, direction in product(chips, types, directions):
@@ -243,7 +252,8 @@ def rows(
                 compute=compute,
                 direction=direction,
             )
-            yield compare(replace(request, problem=problem), find_target(chip), cache, counts)
+            one = replace(request, problem=problem)
+            yield compare(one, find_target(chip), cache, counts, kept)
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -305,6 +315,7 @@ def main() -> int:
     parser.add_argument("--counts", choices=("static", "look", "virtual"), default="static")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--output", type=Path, help="write the JSON here as well")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="modelled sides, to go on with")
     arguments = parser.parse_args()
     requests = [
         one.with_batch(arguments.batch)
@@ -318,7 +329,9 @@ def main() -> int:
         words.split(",") for words in (arguments.chips, arguments.types, arguments.directions)
     )
     total = len(requests) * len(chips) * len(types) * len(directions)
-    for row in rows(requests, chips, types, directions, Cache.default(), arguments.counts):
+    kept = KeptSides.read(arguments.keep)
+    cache = Cache.default()
+    for row in rows(requests, chips, types, directions, cache, arguments.counts, kept):
         found.append(row)
         ratio = f"{row['ratio']:.2f}" if "ratio" in row else row["note"]
         print(

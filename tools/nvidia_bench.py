@@ -82,7 +82,7 @@ def compile_all(
         artifact = compile(problem, chip, tuned=False)
         resolved = resolve(problem, target, artifact.strategy.mma)
         (ours / STRATEGY).write_text(artifact.strategy.text)
-        if artifact.strategy.name in ("wgmma_gemm", "wgmma_pixels"):
+        if artifact.strategy.name.startswith("wgmma_"):
             (ours / PTX).write_text(stage_texts(resolved, artifact.strategy, ours, "isa")["isa"])
             launch = launch_of(resolved.wgrad, artifact.strategy, target)
             (ours / LAUNCH).write_text(json.dumps(launch))
@@ -125,7 +125,7 @@ def _graph(folder: Path, problem: ConvProblem, of: Callable[..., Any]) -> tuple[
     return tensors, calls(folder / PTX, json.loads((folder / LAUNCH).read_text()), tensors)
 
 
-def _graph_seconds(folder: Path, problem: ConvProblem) -> float:
+def ptx_seconds(folder: Path, problem: ConvProblem) -> float:
     """Seconds of the kernels of one call in a CUDA graph, on random numbers."""
     import torch
 
@@ -133,7 +133,7 @@ def _graph_seconds(folder: Path, problem: ConvProblem) -> float:
     return graph_seconds(lambda: [call() for call in several], REPEATS)
 
 
-def _graph_is_exact(folder: Path, problem: ConvProblem) -> bool:
+def graph_is_exact(folder: Path, problem: ConvProblem) -> bool:
     """Whether the kernels are exact on whole numbers: cuDNN's sums in f32 say what is right."""
     import torch
 
@@ -257,7 +257,7 @@ def _cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
 
 def _our_seconds(folder: Path, problem: ConvProblem, *, profiled: bool) -> float:
     if (folder / PTX).exists():
-        return _graph_seconds(folder, problem)
+        return ptx_seconds(folder, problem)
     return (
         _profiled_seconds(_ours(folder, problem)) if profiled else _kernel_seconds(folder, problem)
     )
@@ -286,7 +286,7 @@ def run_all(folder: Path) -> bool:
         ours, iree_folder = (folder / f"{number:02}.{side}" for side in ("ours", "iree"))
         strategy = (ours / STRATEGY).read_text()
         if (ours / PTX).exists():
-            passed = _graph_is_exact(ours, problem)
+            passed = graph_is_exact(ours, problem)
             verdict = "exact" if passed else "wrong"
         else:
             report = verify_artifact(Artifact.load(ours / "once.vmfb"), device="cuda")

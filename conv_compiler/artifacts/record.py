@@ -16,6 +16,8 @@ from conv_compiler.errors import InvalidArtifact
 from conv_compiler.typed import decoded, typed
 
 _SIGNATURE = "sha256"
+# Under which a layer's record has those of its results.
+RESULTS = "results"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,16 @@ class Record:
     def of(cls, values: Any) -> Record:
         """A decoded record's. Raises InvalidArtifact where one is missing or of another type."""
         return typed(values, cls, "record", InvalidArtifact)
+
+
+def records_of(values: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """The records of a layer's results.
+
+    Raises InvalidArtifact where the record is of a single problem, or of no result.
+    """
+    if not (found := values.get(RESULTS)):
+        raise InvalidArtifact("record: of a single problem; load it as an Artifact")
+    return typed(found, tuple[dict[str, Any], ...], "record", InvalidArtifact)
 
 
 def checksum(values: dict[str, Any], module: bytes) -> str:
@@ -56,7 +68,8 @@ def read_record(text: str | bytes, module: bytes) -> dict[str, Any]:
     values = typed(
         decoded(text, "record", InvalidArtifact), dict[str, Any], "record", InvalidArtifact
     )
-    Record.of(values)
+    for one in records_of(values) if RESULTS in values else (values,):
+        Record.of(one)
     if values.get(_SIGNATURE) != checksum(values, module):
         raise InvalidArtifact(
             "record: altered, or not the module that it was written for; compile it again"

@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from conv_compiler.build.bwd_bias import build_bwd_bias
 from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.empty import build_empty
+from conv_compiler.build.extended import build_extended
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem.batching import chunk_problem, chunks_of, cut_axis, sums_chunks
-from conv_compiler.problem.directions import RESULT_MEMORY, STATED_DIRECTION
+from conv_compiler.problem.directions import BIAS, RESULT_MEMORY, STATED_DIRECTION
+from conv_compiler.problem.extended import is_extended
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -21,16 +24,29 @@ if TYPE_CHECKING:
 
 # direction -> its result, from the operands as the user holds them.
 BUILDERS: MappingProxyType[str, Callable[..., ir.Value]] = MappingProxyType(
-    {"bwd_data": build_bwd_data, "bwd_weight": build_bwd_weight, "fwd": build_fwd}
+    {
+        "bwd_data": build_bwd_data,
+        "bwd_weight": build_bwd_weight,
+        "fwd": build_fwd,
+        BIAS: build_bwd_bias,
+    }
 )
 
 
-def build(problem: ConvProblem) -> ir.Module:
+def _builder(problem: ConvProblem) -> Callable[..., ir.Value]:
+    """The builder of a problem, around which pads that repeat pixels are made."""
+    builder = BUILDERS[problem.direction]
+    if not is_extended(problem) or problem.sums_alone:
+        return builder
+    return lambda stated, *operands: build_extended(stated, builder, *operands)
+
+
+def build(problem: ConvProblem, name: str = "main") -> ir.Module:
     """The payload module of a problem, in the MLIR context in force.
 
-    Its one function `@main` takes the operands as the user holds them, then d where the problem's
-    elementwise op takes it, then memory for the result where the problem says so, and returns the
-    result. The contraction is one linalg.generic tagged
+    Its one function is `@main`, or of another name. It takes the operands as the user holds them,
+    d where the problem's elementwise op takes it, memory for the result where the problem says so,
+    and returns the result. The contraction is one linalg.generic tagged
     `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
     `conv_compiler.loops`; those of other directions as in `problem/canonical.py`. A problem in
     chunks has it in the private function `@chunk`, and `@main` is the host program around it.
@@ -50,26 +66,27 @@ def build(problem: ConvProblem) -> ir.Module:
         return ir.RankedTensorType.get(sizes, element)
 
     def computes(problem: ConvProblem) -> Callable[..., ir.Value]:
-        if problem.n == 0:
+        cut, builder = chunks_of(problem), _builder(problem)
+        if problem.n == 0 and not problem.sums_alone:
             return lambda *operands: build_empty(problem, *operands[2:])
-        cut, builder = chunks_of(problem), BUILDERS[problem.direction]
         if cut is None:
             return lambda *operands: builder(problem, *operands)
         chunk = chunk_problem(problem, cut)
         one = (
-            chunk_function(chunk, builder, sums=sums_chunks(problem, cut))
+            chunk_function(chunk, builder, sums=sums_chunks(problem, cut), name=chunks)
             if chunks_of(chunk) is None
             else computes(chunk)
         )
         return lambda *operands: build_chunks(problem, cut, one, operands)
 
+    chunks = "chunk" if name == "main" else f"{name}_chunk"
     module = ir.Module.create(ir.Location.unknown())
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         data = ops.element_type(problem.data_type)
-        first, second, result = problem.tensors
+        *operands, result = problem.tensors
         types = [
             tensor_type(problem, name, shape, data)
-            for name, shape in zip((first, second), problem.operand_shapes, strict=True)
+            for name, shape in zip(operands, problem.operand_shapes, strict=True)
         ]
         if problem.takes_d:
             d_type = ops.element_type(problem.d_type)
@@ -86,7 +103,7 @@ def build(problem: ConvProblem) -> ir.Module:
             index = ir.IntegerAttr.get(ir.IndexType.get(), 0)
             attributes.append(ir.DictAttr.get({RESULT_MEMORY: index}))
         named = len(attributes) - problem.result_operand
-        made = func.FuncOp.from_py_func(*types, name="main")(
+        made = func.FuncOp.from_py_func(*types, name=name)(
             lambda *operands: body(*operands[:named])
         ).func_op
         made.arg_attrs = attributes

@@ -19,6 +19,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, func, hal, scf, tensor
 
 from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
+from conv_compiler.build.extended import extended
 from conv_compiler.build.tensor_slices import Group, Size, Slices, index
 from conv_compiler.ir import ops
 from conv_compiler.problem.batching import (
@@ -30,6 +31,7 @@ from conv_compiler.problem.batching import (
     sums_chunks,
 )
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.extended import is_extended, over_extended
 
 
 def build_chunks(
@@ -89,9 +91,9 @@ def build_chunks(
 
 
 def chunk_function(
-    problem: ConvProblem, build: Callable[..., ir.Value], *, sums: bool
+    problem: ConvProblem, build: Callable[..., ir.Value], *, sums: bool, name: str = "chunk"
 ) -> Callable[..., ir.Value]:
-    """Put `@chunk` into the module and return what calls it.
+    """Put `@chunk`, or what it is named, into the module and return what calls it.
 
     It computes a problem of one chunk, by `build`; or the `sums` of a weight gradient, added to
     others.
@@ -108,7 +110,7 @@ def chunk_function(
     def body(*operands: ir.Value) -> ir.Value:
         return _sums(problem, *operands) if sums else build(problem, *operands)
 
-    made = func.FuncOp.from_py_func(*types, name="chunk")(body).func_op
+    made = func.FuncOp.from_py_func(*types, name=name)(body).func_op
     made.attributes["sym_visibility"] = ir.StringAttr.get("private")
 
     def call(*operands: ir.Value) -> ir.Value:
@@ -119,6 +121,8 @@ def chunk_function(
 
 def _sums(problem: ConvProblem, image: ir.Value, gradient: ir.Value, before: ir.Value) -> ir.Value:
     """The sums of a weight gradient, added to those of earlier chunks."""
+    if is_extended(problem):
+        problem, image = over_extended(problem), extended(problem, image)
     image, gradient = grouped(problem, "input", image), grouped(problem, "output", gradient)
     sums = contracted(problem, image, gradient)
     return ops.elementwise([sums, before], ops.element_of(sums), ops.add, "epilogue")

@@ -46,7 +46,7 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
     A kernel of its own, or the compiler puts it into the GEMM's. Of one tap that one phase meets,
     in that order of axes, it is the weight itself.
     """
-    if problem.layout_row.grouped.weight == "GK*C" and _is_one_tap(problem, cut):
+    if is_read_as_it_lies(problem, cut):
         return weight
     from iree.compiler import ir
     from iree.compiler.dialects import arith, linalg, tensor
@@ -102,6 +102,11 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
         arranged = ops.generic([], empty, [dims], len(shape), 0, lambda _: body(zero))
         dispatches.dispatch_return(arranged)
     return ops.merge_axes(region.results[0], 2 + ndim, ndim + 1)
+
+
+def is_read_as_it_lies(problem: ConvProblem, cut: tuple[Phases, ...]) -> bool:
+    """Whether the weight needs no arranging: one tap, its axes in the contraction's order."""
+    return problem.layout_row.grouped.weight == "GK*C" and _is_one_tap(problem, cut)
 
 
 def _is_one_tap(problem: ConvProblem, cut: tuple[Phases, ...]) -> bool:

@@ -137,25 +137,39 @@ def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] =
     """The sums after the elementwise op, in the result's type."""
     from conv_compiler.ir import ops
 
-    type = ops.element_type(problem.result_type)
     if problem.fused is None:
-        return ops.convert_tensor(sums, type)
-    from conv_compiler.ir.scalar import rounded, widened
-
-    wide = ops.element_type(DTYPES[problem.accumulator_type.elementwise])
-    fused = problem.fused
-    by_channel = fused.by_channel
+        return rounded_after(problem, sums)
+    by_channel = problem.fused.by_channel
     if by_channel and problem.layout_row.folded:
         groups = problem.g, problem.d_shape[0] // problem.g
         extra = tuple(ops.split_axis(d, 0, groups) for d in extra)
     elif not by_channel:
         extra = tuple(grouped(problem, problem.tensors[2], d) for d in extra)
+    return rounded_after(problem, sums, extra, channel_axes(problem) if by_channel else ())
+
+
+def rounded_after(
+    problem: ConvProblem,
+    sums: ir.Value,
+    extra: tuple[ir.Value, ...] = (),
+    channels: tuple[int, ...] = (),
+) -> ir.Value:
+    """The sums after the elementwise op, in the result's type; d has the sums' axes, or those of
+    `channels`."""
+    from conv_compiler.ir import ops
+
+    type, fused = ops.element_type(problem.result_type), problem.fused
+    if fused is None:
+        return ops.convert_tensor(sums, type)
+    from conv_compiler.ir.scalar import rounded, widened
+
+    wide = ops.element_type(DTYPES[problem.accumulator_type.elementwise])
     return ops.elementwise(
         [sums, *extra],
         type,
         lambda *scalars: rounded(fused.applied(*(widened(x, wide) for x in scalars)), type),
         "epilogue",
-        {1: channel_axes(problem)} if by_channel else {},
+        {1: channels} if channels else {},
     )
 
 

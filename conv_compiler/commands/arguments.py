@@ -24,16 +24,16 @@ from conv_compiler.frontends import (
     read_file,
 )
 from conv_compiler.frontends.flags import (
-    NAMED_GROUP,
-    Parser,
     add_problem_flags,
-    from_values,
+    every_from_values,
     size,
     stated,
 )
 from conv_compiler.frontends.request import is_number
+from conv_compiler.parser import NAMED_GROUP, Parser
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.targets import TARGETS, Target, find_target
+from conv_compiler.targets.reproducible import reproducible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
         raise UnsupportedProblem(f"{flag}: contradicts the problem given as a line; use one form")
     if not found and not given:
         raise UnsupportedProblem("problem: none given; use flags, a line, a file or JSON")
-    found = found or [Request(problem=from_values(given))]
+    found = found or [Request(problem=problem) for problem in every_from_values(given)]
     split_k = () if args.split_k is None else parse_split_k(args.split_k)
     found = [request.with_split_k(split_k).with_batch(args.batch) for request in found]
     return tuple(request.with_dynamic_batch() for request in found) if dynamic else tuple(found)
@@ -158,10 +158,11 @@ def targets(args: argparse.Namespace) -> tuple[Target, ...]:
     """The rows `--target` names; UnsupportedTarget for one that is in no row."""
     if args.target == "all":
         return tuple(TARGETS.values())
+    settle = reproducible if getattr(args, "reproducible", False) else lambda row: row
     names = ["cpu"] if args.target is None else [n for n in args.target.split(",") if n]
     if not names:
         raise UnsupportedTarget("target: none given; see conv-compiler list targets")
-    return tuple({row.name: row for row in map(find_target, names)}.values())
+    return tuple({row.name: row for row in map(settle, map(find_target, names))}.values())
 
 
 def artifact_path(args: argparse.Namespace) -> Path | None:

@@ -4,24 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from conv_compiler.commands.arguments import Job
 from conv_compiler.commands.report import progress, say
 from conv_compiler.errors import ConvError, Mismatch
 
 Row = dict[str, Any]
+T = TypeVar("T", bound=Job)
 
 
-def rows_of(jobs: Sequence[Job], what: str, do: Callable[[Job], Row]) -> list[Row]:
-    """`do` for every job, with progress. A lone job's ConvError is raised; among several it becomes
-    a row with `error`, and the others go on."""
+def rows_of(jobs: Sequence[T], what: str, do: Callable[[T], Row | list[Row]]) -> list[Row]:
+    """`do` for every job, which gives a row or several, with progress.
+
+    A lone job's ConvError is raised; among several it becomes a row with `error`, and the others go
+    on.
+    """
     rows: list[Row] = []
     with progress(len(jobs), what) as step:
         for job in jobs:
             step(job.text)
             try:
-                rows.append(do(job))
+                made = do(job)
+                rows += made if isinstance(made, list) else [made]
                 say_split(job.split_k, rows[-1]["split_k"])
             except ConvError as error:
                 if len(jobs) == 1:

@@ -16,6 +16,7 @@ from conv_compiler.commands.options import (
     add_device,
     add_output,
     add_untuned,
+    is_tuned,
     output,
     wanted,
 )
@@ -164,7 +165,7 @@ def _measured(
     from conv_compiler.runtime.devices import own_device
 
     strategy = wanted(args)
-    fixed = strategy.name or strategy.tile or strategy.script or args.split_k or args.untuned
+    fixed = strategy.name or strategy.tile or strategy.script or args.split_k or not is_tuned(args)
     if args.through and fixed:
         raise UnsupportedStrategy(
             "--through torch: its op takes the best kernel; name no strategy, nor --untuned"
@@ -203,7 +204,7 @@ def _measured(
                     strategy=strategy,
                     split_k=job.split_k,
                     through=args.through or "",
-                    tuned=not args.untuned,
+                    tuned=is_tuned(args),
                     data=args.data,
                     plan=Plan(rounds=args.rounds),
                     clock=clock,

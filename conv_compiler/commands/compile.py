@@ -7,20 +7,24 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conv_compiler.artifacts.embedded import VMFB
 from conv_compiler.commands.arguments import Job, add_problems, jobs, read_files
 from conv_compiler.commands.batch import Row, require, rows_of
-from conv_compiler.commands.options import add_build, add_output, add_untuned, output, wanted
+from conv_compiler.commands.options import (
+    add_build,
+    add_output,
+    add_untuned,
+    is_tuned,
+    output,
+    wanted,
+)
 from conv_compiler.commands.report import left, right, seconds, show
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.commands.table_layout import VERBOSE
+from conv_compiler.commands.together import LayerJob, add_together, layer_jobs
 from conv_compiler.errors import InvalidOutput, UnsupportedProblem
 from conv_compiler.storage.outputs import check_output
-
-if TYPE_CHECKING:
-    from conv_compiler.artifacts.artifact import Artifact
 
 COLUMNS = (
     *PROBLEM,
@@ -38,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_problems(parser)
     add_build(parser)
     add_untuned(parser)
+    add_together(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -51,28 +56,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compile every problem for every target and split asked for."""
     from conv_compiler.compiler.compile import compile
+    from conv_compiler.compiler.layers import compile_layer
 
     every, how = jobs(args), wanted(args)
+    layers = layer_jobs(args, every) if args.together else ()
     read = read_files(args)
-    into = _folder(args.output, len(every), read)
+    into = _folder(args.output, len(layers or every), read)
 
     def build(job: Job) -> Row:
-        artifact = compile(job.problem, job.target.name, how, job.split_k, tuned=not args.untuned)
+        artifact = compile(job.problem, job.target.name, how, job.split_k, tuned=is_tuned(args))
         if args.output:
-            output = into / _file_name(job, artifact) if into else args.output
-            check_output(output, VMFB, read)
-            artifact = artifact.save(output)
+            strategy = artifact.strategy
+            name = f"{job.problem.name}_{job.target.name}_{strategy.name}_s{strategy.split_k}"
+            artifact = artifact.save(path_of(name))
         return artifact_row(artifact, job.label)
 
-    rows = rows_of(every, "compile", build)
+    def build_layer(job: LayerJob) -> list[Row]:
+        artifact = compile_layer(job.layer, job.target.name, job.split_k, tuned=is_tuned(args))
+        if args.output:
+            artifact = artifact.save(path_of(f"{job.name}_{job.target.name}"))
+        return [artifact_row(one, job.label) for one in artifact.artifacts]
+
+    def path_of(name: str) -> Path:
+        output: Path = into / f"{name}.vmfb" if into else args.output
+        check_output(output, VMFB, read)
+        return output
+
+    if args.together:
+        rows = rows_of(layers, "compile", build_layer)
+    else:
+        rows = rows_of(every, "compile", build)
     refused = any("error" in row for row in rows)
     form = output(args)
     result = left("result", "verdict", shape="wrap")
     show(rows, (*COLUMNS, result) if refused else COLUMNS, form)
     if form.is_table:  # a path is of use whole only
-        for row in rows:
-            if "vmfb" in row:
-                print(f"file  {row['vmfb']}")
+        for vmfb in dict.fromkeys(row["vmfb"] for row in rows if "vmfb" in row):
+            print(f"file  {vmfb}")
     require(rows)
     return 0
 
@@ -100,8 +120,3 @@ def _folder(output: Path | None, count: int, read: Sequence[Path]) -> Path | Non
             f"folder {output}: cannot be made ({error.strerror}); name another"
         ) from error
     return output
-
-
-def _file_name(job: Job, artifact: Artifact) -> str:
-    strategy = artifact.strategy
-    return f"{job.problem.name}_{job.target.name}_{strategy.name}_s{strategy.split_k}.vmfb"

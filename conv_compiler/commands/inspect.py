@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import add_problems, artifact_path, one
-from conv_compiler.commands.options import add_build, add_output, add_untuned, output, wanted
+from conv_compiler.commands.options import (
+    add_build,
+    add_output,
+    add_untuned,
+    is_tuned,
+    output,
+    wanted,
+)
 from conv_compiler.commands.report import left, right, show, show_numbered
 from conv_compiler.compiler.stage_names import STAGES
 from conv_compiler.errors import UnsupportedProblem
@@ -125,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
         if args.model:
             chip_facts(job.target)  # refuse before compiling
         artifact = compile(
-            job.problem, job.target.name, wanted(args), job.split_k, tuned=not args.untuned
+            job.problem, job.target.name, wanted(args), job.split_k, tuned=is_tuned(args)
         )
     if args.model:
         return _print_model(args, artifact.vmfb)
@@ -270,5 +277,5 @@ def _stages(args: argparse.Namespace, path: Path | None, last: str) -> dict[str,
         chosen = choose(job.problem, job.target, wanted(args), job.split_k)[0]
         return stages_of(job.problem, job.target, chosen, last)
     return compiled_stages(
-        job.problem, job.target.name, wanted(args), job.split_k, last, tuned=not args.untuned
+        job.problem, job.target.name, wanted(args), job.split_k, last, tuned=is_tuned(args)
     )

@@ -6,9 +6,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conv_compiler.commands.report import Output
+from conv_compiler.commands.report import add_output as add_output
+from conv_compiler.commands.report import output as output
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.frontends.flags import NAMED_GROUP, completed, sizes
+from conv_compiler.frontends.flags import sizes
+from conv_compiler.parser import completed
 from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.targets import TARGETS
 
@@ -43,12 +45,18 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 
 def add_untuned(parser: argparse.ArgumentParser) -> None:
-    """`--untuned`."""
+    """`--untuned` and `--reproducible`."""
     parser.add_argument("--untuned", action="store_true", help="do not read the tuning store")
+    parser.add_argument(
+        "--reproducible",
+        action="store_true",
+        help="the same kernel and bits on every host",
+    )
 
 
-# What the options of `add_output` do, in one line of every help.
-OUTPUT_LINE = "output: --json, --csv; -v, --verbose: all of a table; -q, --quiet: no notes"
+def is_tuned(args: argparse.Namespace) -> bool:
+    """Whether the tuning store is read."""
+    return not (args.untuned or args.reproducible)
 
 
 def _strategies() -> tuple[str, ...]:
@@ -90,24 +98,3 @@ def _devices() -> tuple[str, ...]:
     from conv_compiler.runtime.devices import DEVICES
 
     return tuple(DEVICES)
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """`--json`, `--csv`, `-v` and `-q`, which the last lines of a help name."""
-    group = parser.add_argument_group(NAMED_GROUP)
-    form = group.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument("--csv", action="store_true", help="print CSV, the header first")
-    group.add_argument(
-        "-v", "--verbose", action="store_true", help="tables with all columns and whole names"
-    )
-    group.add_argument(
-        "-q", "--quiet", action="store_true", help="no notes and no progress on stderr"
-    )
-    parser.epilog = OUTPUT_LINE
-
-
-def output(args: argparse.Namespace) -> Output:
-    """What the arguments of `add_output` ask for."""
-    form = "json" if args.json else "csv" if args.csv else "table"
-    return Output(form=form, verbose=args.verbose)

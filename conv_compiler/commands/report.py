@@ -7,6 +7,7 @@ step.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -21,11 +22,14 @@ from conv_compiler.commands.table_layout import Column as Column
 from conv_compiler.commands.table_layout import Row, middle_cut, numbered, table
 from conv_compiler.commands.table_layout import left as left
 from conv_compiler.commands.table_layout import right as right
+from conv_compiler.parser import NAMED_GROUP
 from conv_compiler.storage.notices import is_quiet
 
 Step = Callable[[str], None]
 # Columns of a table where no terminal says how many it has.
 _WIDTH = 80
+# What the options of `add_output` do, in one line of every help.
+OUTPUT_LINE = "output: --json, --csv; -v, --verbose: all of a table; -q, --quiet: no notes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,27 @@ class Output:
 
 
 TABLE = Output()
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """`--json`, `--csv`, `-v` and `-q`, which the last lines of a help name."""
+    group = parser.add_argument_group(NAMED_GROUP)
+    form = group.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--csv", action="store_true", help="print CSV, the header first")
+    group.add_argument(
+        "-v", "--verbose", action="store_true", help="tables with all columns and whole names"
+    )
+    group.add_argument(
+        "-q", "--quiet", action="store_true", help="no notes and no progress on stderr"
+    )
+    parser.epilog = OUTPUT_LINE
+
+
+def output(args: argparse.Namespace) -> Output:
+    """What the arguments of `add_output` ask for."""
+    form = "json" if args.json else "csv" if args.csv else "table"
+    return Output(form=form, verbose=args.verbose)
 
 
 def say(note: str) -> None:

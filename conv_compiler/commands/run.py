@@ -14,6 +14,7 @@ from conv_compiler.commands.options import (
     add_device,
     add_output,
     add_untuned,
+    is_tuned,
     output,
     wanted,
 )
@@ -64,8 +65,10 @@ def run(args: argparse.Namespace) -> int:
 
     from conv_compiler.runtime.kernel import load
 
-    check_output(args.output, NPY, read_files(args))
     kernel = load(_artifact(args), args.device)
+    outputs = _outputs(args.output, [tensor.name for tensor in kernel.results])
+    for path in outputs:
+        check_output(path, NPY, read_files(args))
     given = {name: path for name in OPERANDS if (path := getattr(args, name))}
     taken = [tensor.name for tensor in kernel.operands]
     for name in (*taken, *given):
@@ -75,19 +78,30 @@ def run(args: argparse.Namespace) -> int:
             raise InvalidArray(f"{name} {given[name]}: not taken; give {', '.join(taken)}")
     operands = [_read(given[tensor.name], tensor.dtype) for tensor in kernel.operands]
     started = perf_counter()
-    result = kernel(*operands)
+    given_back = kernel(*operands)
     elapsed = perf_counter() - started
-    _write(args.output, result)
-    row = {
-        "vmfb": str(kernel.path),
-        "device": kernel.device,
-        "output": str(args.output),
-        "shape": list(result.shape),
-        "dtype": str(result.dtype),
-        "seconds": elapsed,
-    }
-    show([row], COLUMNS, output(args))
+    rows = []
+    for path, result in zip(outputs, given_back if len(outputs) > 1 else [given_back], strict=True):
+        _write(path, result)
+        rows.append(
+            {
+                "vmfb": str(kernel.path),
+                "device": kernel.device,
+                "output": str(path),
+                "shape": list(result.shape),
+                "dtype": str(result.dtype),
+                "seconds": elapsed,
+            }
+        )
+    show(rows, COLUMNS, output(args))
     return 0
+
+
+def _outputs(path: Path, results: list[str]) -> list[Path]:
+    """A file for each result: of several, each with the result's name before its suffix."""
+    if len(results) == 1:
+        return [path]
+    return [path.with_name(f"{path.stem}.{name}{path.suffix}") for name in results]
 
 
 def _artifact(args: argparse.Namespace) -> Artifact | Path:
@@ -97,7 +111,7 @@ def _artifact(args: argparse.Namespace) -> Artifact | Path:
     from conv_compiler.compiler.compile import compile
 
     job = one(args)
-    return compile(job.problem, job.target.name, wanted(args), job.split_k, tuned=not args.untuned)
+    return compile(job.problem, job.target.name, wanted(args), job.split_k, tuned=is_tuned(args))
 
 
 def _read(path: Path, dtype: Any) -> Any:

@@ -13,12 +13,14 @@ from conv_compiler.commands.options import (
     add_device,
     add_output,
     add_untuned,
+    is_tuned,
     output,
     wanted,
 )
 from conv_compiler.commands.report import left, right, show
 from conv_compiler.commands.speed import NOT_MODELLED, SPEED, measured, modelled
 from conv_compiler.commands.table import PROBLEM, artifact_row
+from conv_compiler.commands.together import LayerJob, add_together, layer_jobs
 from conv_compiler.frontends.flags import size
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_problems(parser)
     add_build(parser)
     add_untuned(parser)
+    add_together(parser)
     parser.add_argument(
         "--data",
         choices=("integers", "random", "denormal", "special"),
@@ -54,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify every problem asked for; an error after the table when one is wrong or refused."""
+    from conv_compiler.verification.layers import verify_layer
     from conv_compiler.verification.verify import verify
 
     how = wanted(args)
@@ -68,11 +72,27 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             device=args.device,
             runs=args.runs,
-            tuned=not args.untuned,
+            tuned=is_tuned(args),
         )
         return report_row(report, job.label)
 
-    rows = rows_of(jobs(args), "verify", check)
+    def check_layer(job: LayerJob) -> list[Row]:
+        report = verify_layer(
+            job.layer,
+            job.target.name,
+            job.split_k,
+            data=args.data,
+            seed=args.seed,
+            device=args.device,
+            runs=args.runs,
+            tuned=is_tuned(args),
+        )
+        return [report_row(one, job.label) for one in report.reports]
+
+    if args.together:
+        rows = rows_of(layer_jobs(args, jobs(args)), "verify", check_layer)
+    else:
+        rows = rows_of(jobs(args), "verify", check)
     show(rows, COLUMNS, output(args))
     require(rows)
     return 0

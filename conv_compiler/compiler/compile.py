@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,7 @@ from conv_compiler.strategies.split_k import split_asked
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
 from conv_compiler.targets.host import host_cores
+from conv_compiler.targets.reproducible import settled
 from conv_compiler.targets.resolve import resolve
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ def compile(
     *,
     cache: Cache | None = None,
     tuned: bool = True,
+    reproducible: bool = False,
 ) -> Artifact:
     """Compile a problem for a target, or take it from the cache.
 
@@ -56,6 +60,9 @@ def compile(
         cache: Another cache than the default one (`$CONV_COMPILER_CACHE`).
         tuned: Whether to read the tuning store (`$CONV_COMPILER_TUNING`). What it has decides which
             kernel is compiled: the same store gives the same kernel.
+        reproducible: Compile what does not depend on this machine: without the tuning store, and in
+            the place of `cpu` for a CPU by name (`conv_compiler.targets.reproducible`). The same
+            versions then give the same module on every host, and so the same bits.
 
     Returns:
         The artifact. Its problem names `compute` where that was left to the target. Where the cache
@@ -75,6 +82,7 @@ def compile(
         >>> artifact.strategy.split_k
         2
     """
+    target, tuned = settled(target, tuned, reproducible)
     return _compile(problem, target, strategy, split_k, cache or Cache.default(), tuned)[0]
 
 
@@ -139,12 +147,18 @@ def _built(choice: Choice, key: str, cache: Cache) -> tuple[Artifact, dict[str, 
     """The first candidate that is as promised, in the cache under a key, with its stages' text."""
     from conv_compiler.compiler import candidates
 
+    with refuses_files(), cache.lock(key), scratch(work_folder(), WORK) as folder:
+        if found := _found(cache, key):  # another process compiled it while we waited
+            return found, {}
+        artifact, texts = candidates.first_proved(choice, folder)
+        return Artifact.of_entry(_keep(cache, key, artifact), cached=False), texts
+
+
+@contextmanager
+def refuses_files() -> Iterator[None]:
+    """CompileFailed for a file that cannot be read or written."""
     try:
-        with cache.lock(key), scratch(work_folder(), WORK) as folder:
-            if found := _found(cache, key):  # another process compiled it while we waited
-                return found, {}
-            artifact, texts = candidates.first_proved(choice, folder)
-            return Artifact.of_entry(_keep(cache, key, artifact), cached=False), texts
+        yield
     except OSError as error:
         raise CompileFailed(
             f"file {error.filename or tempfile.tempdir}: {error.strerror or error}; see that it "

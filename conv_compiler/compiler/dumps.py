@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from conv_compiler.artifacts.kernel_facts import KernelFacts, amd_facts, text_facts
+from conv_compiler.ir.attributes import EXTENSION, SUM_ROLES
 from conv_compiler.targets import BACKENDS, Target
 
 
@@ -34,7 +35,7 @@ def kernel_roles(work: Path) -> dict[str, str]:
     return roles
 
 
-_ROLE_ORDER = ("contraction", "packing", "reduction", "epilogue")
+_ROLE_ORDER = ("contraction", *SUM_ROLES, "packing", "reduction", "epilogue", EXTENSION)
 
 
 def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 _COMPILE_SECONDS = 300
 # Where kernels are configured and not yet translated.
 STOP, GO_ON = (f"--compile-{word}=executable-configurations" for word in ("to", "from"))
+# Where kernels are machine code and the host program is not; the file of a module that stopped
+# there, and of one that did not.
+TO_OBJECTS, FROM_OBJECTS = (f"--compile-{word}=hal" for word in ("to", "from"))
+OBJECTS, VMFB = "objects.mlir", "module.vmfb"
+# The function of a module that is not linked with others.
+MAIN = "main"
 # Of each stage of a kernel; debug information in the module has these names.
 DUMP = "--iree-hal-dump-executable-files-to=dump"
 _TRACEBACK = "Traceback (most recent call last)"
@@ -57,9 +63,11 @@ def compiler_path(tool: str = "iree-compile") -> Path:
 
 
 def stage_texts(
-    problem: Resolved, strategy: Strategy, work: Path, last: str = "vmfb"
+    problem: Resolved, strategy: Strategy, work: Path, last: str = "vmfb", name: str = MAIN
 ) -> dict[str, str]:
     """Run the stages in order up to `last` in the folder `work`; returns text by stage.
+
+    `last` is one of STAGES, or OBJECTS for a module to be linked, whose function is `name`.
 
     The configured, llvm and isa texts are what the compiler dumped, all kernels one after another.
     The compiler stops where kernels are configured, or else goes to the end.
@@ -73,7 +81,7 @@ def stage_texts(
     texts: dict[str, str] = {}
     try:
         with ir.Context(), ir.Location.unknown():
-            module, schedule = lowered(problem, strategy, texts, last)
+            module, schedule = lowered(problem, strategy, texts, last, name)
             if schedule is None or last == "schedule":
                 return texts
             attach(module, schedule, work / "schedule.mlir")
@@ -90,10 +98,12 @@ def stage_texts(
     try:
         if last == "configured":
             run_compiler([*flags, STOP], work, result="configured.mlir")
-        elif schedule.behind:
-            run_around_passes(flags, schedule, work)
         else:
-            run_compiler(flags, work)
+            end, result = ([TO_OBJECTS], OBJECTS) if last == OBJECTS else ([], VMFB)
+            if schedule.behind:
+                run_around_passes(flags, schedule, work, end, result)
+            else:
+                run_compiler([*flags, *end], work, result=result)
     except CompileFailed as error:
         raise refusal(error, strategy, schedule) from None
     check_applied(schedule.roles, work)
@@ -102,17 +112,25 @@ def stage_texts(
 
 
 def lowered(
-    problem: Resolved, strategy: Strategy, texts: dict[str, str], last: str = "schedule"
+    problem: Resolved,
+    strategy: Strategy,
+    texts: dict[str, str],
+    last: str = "schedule",
+    name: str = MAIN,
 ) -> tuple[ir.Module, Schedule | None]:
     """The module after the passes of a strategy, and its schedule; None before the stage of it.
 
     Puts the texts of the stages up to `last` into `texts`. Wants the context of an MLIR module.
     """
+    from iree.compiler import ir
+
     from conv_compiler.build import build
     from conv_compiler.compiler.normalise import normalise
 
     kind = find_strategy(strategy.name)
-    module = build(problem.asked)
+    module = build(problem.asked, name)
+    if name != MAIN:  # what IREE names after the module is then no other one's
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
     texts["payload"] = str(module)
     if last == "payload":
         return module, None
@@ -142,8 +160,15 @@ def _state(module: ir.Module, name: str, value: str) -> None:
     main.attributes["iree.reflection"] = ir.DictAttr.get({**pairs, name: ir.StringAttr.get(value)})
 
 
-def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> None:
-    """`run_compiler` in two halves, with passes of ours over kernels between them.
+def run_around_passes(
+    flags: Iterable[str],
+    schedule: Schedule,
+    work: Path,
+    end: Iterable[str] = (),
+    result: str = VMFB,
+) -> None:
+    """`run_compiler` in two halves, with passes of ours over kernels between them; `end` are more
+    flags of the second.
 
     The first half stops where kernels have their configuration; its pipeline and the passes behind
     it run in a process of their own, and the second half goes on from there.
@@ -153,7 +178,7 @@ def run_around_passes(flags: Iterable[str], schedule: Schedule, work: Path) -> N
     run_compiler([*flags, STOP], work, result="configured.mlir")
     words = ["configured.mlir", "kernels.mlir", *passes_behind(schedule)]
     _require("kernel passes", lambda: _WARM.run(words, work, _COMPILE_SECONDS))
-    run_compiler([*flags, GO_ON], work, source="kernels.mlir")
+    run_compiler([*flags, GO_ON, *end], work, source="kernels.mlir", result=result)
 
 
 def passes_behind(schedule: Schedule) -> list[str]:
@@ -164,7 +189,7 @@ def passes_behind(schedule: Schedule) -> list[str]:
 
 
 def run_compiler(
-    flags: Iterable[str], work: Path, source: str = "module.mlir", result: str = "module.vmfb"
+    flags: Iterable[str], work: Path, source: str = "module.mlir", result: str = VMFB
 ) -> None:
     """iree-compile `source` to `result` in `work`, dumps in `dump/`; or CompileFailed.
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.request import Request
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import BIAS
 
 PROGRAM = "benchdnn"
 
@@ -54,7 +55,7 @@ class _Line:
 
 
 def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
-    """The request of one line, with or without the leading program name.
+    """The requests of one line, with or without the leading program name.
 
     Raises UnsupportedProblem for settings that are unknown or not built, and for sizes that are
     missing or contradict one another.
@@ -73,10 +74,11 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         elementwise="bias" if has_bias and direction == "fwd" else "",
         **_problem(line),
     )
-    without = has_bias and not problem.elementwise
-    note = "benchdnn's direction BWD_WB: computed without the bias's gradient" if without else ""
+    problems = [problem]
+    if has_bias and not problem.elementwise:
+        problems.append(replace(problem, direction=BIAS))
     ignored = tuple(f"--{name}" for name in line.settings if name in _IGNORED)
-    return (Request(problem=problem, label=line.label, note=note, ignored=ignored),)
+    return tuple(Request(problem=one, label=line.label, ignored=ignored) for one in problems)
 
 
 def _read(words: Sequence[str]) -> _Line:

@@ -4,105 +4,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from conv_compiler.errors import UnsupportedProblem, did_you_mean
+from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
+from conv_compiler.parser import PROBLEM_GROUP, Parser, completed
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.problem.directions import DIRECTIONS, TENSORS
+from conv_compiler.problem.directions import COMPUTED, TENSORS
+from conv_compiler.problem.pad_modes import MODES
 from conv_compiler.problem.validate import SAME
 
-_UNKNOWN = "unrecognized arguments: "  # argparse's own words
 # The tensors' layouts, each with words of it.
 _LAYOUTS = {"in_layout": "NCHW", "filter_layout": "KCYX", "out_layout": "NHWC"}
-PROBLEM_GROUP = "problem"
-# Flags that have no line of their own in a help: other lines name them.
-NAMED_GROUP = "named"
 _NEEDED = ("n", "k", "c", "image", "filter")
-
-
-class Help(argparse.RawDescriptionHelpFormatter):
-    """A help with a line an option where that fits."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=24)
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        """`-o, --output PATH`, with the value's name once."""
-        if not action.option_strings or action.nargs == 0:
-            return super()._format_action_invocation(action)
-        value = self._format_args(action, self._get_default_metavar_for_optional(action))
-        return f"{', '.join(action.option_strings)} {value}"
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser without abbreviations whose refusals are UnsupportedProblem."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
-        self._positionals.title = self._optionals.title = None  # two lines of every help
-
-    def format_help(self) -> str:
-        """The help of a command, one screen: without the flags of a problem, which --help-problem
-        prints, and those of the output, which other lines name."""
-        every, apart = self._action_groups, (PROBLEM_GROUP, NAMED_GROUP)
-        self._action_groups = [group for group in every if group.title not in apart]
-        try:
-            return super().format_help()
-        finally:
-            self._action_groups = every
-
-    def problem_help(self) -> str:
-        """The help of the flags of a problem."""
-        formatter = self._get_formatter()
-        for group in self._action_groups:
-            if group.title == PROBLEM_GROUP:
-                formatter.start_section(group.title)
-                formatter.add_text(group.description)
-                formatter.add_arguments(group._group_actions)
-                formatter.end_section()
-        return formatter.format_help()
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print together with its usage."""
-        text = message.removeprefix("argument ")
-        if text.startswith(_UNKNOWN):
-            word = text.removeprefix(_UNKNOWN).split()[0]
-            text = f"{word}: not known here; {did_you_mean(word, self.options())}see --help"
-        raise UnsupportedProblem(text)
-
-    def options(self) -> set[str]:
-        """The flags of this parser and of its commands."""
-        found = set(self._option_string_actions)
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                found |= {flag for child in action.choices.values() for flag in child.options()}
-        return found
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a value that an argument's choices lack, as for every other table."""
-        if action.choices is not None and value not in action.choices:
-            known = [str(choice) for choice in action.choices]
-            what = next(iter(action.option_strings), action.metavar or action.dest)
-            raise UnsupportedProblem(
-                f"{what} {value}: not in the table; {did_you_mean(str(value), known)}"
-                f"known: {', '.join(known)}"
-            )
 
 
 def _flag(field: str) -> str:
     return f"--{field.replace('_', '-')}"
-
-
-def completed(action: argparse.Action, words: Callable[[], Iterable[str]]) -> None:
-    """Let a shell complete an argument; `words` is called when one does, and not for a help."""
-
-    def complete(prefix: str, **_: Any) -> list[str]:
-        before, comma, _last = prefix.rpartition(",")  # of several the last
-        return [before + comma + word for word in words()]
-
-    action.completer = complete  # type: ignore[attr-defined]
 
 
 def _layouts() -> list[str]:
@@ -179,6 +98,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add("--pad", type=_pads, metavar="S", help="zeros on both sides, likewise (0), or same")
     add("--pad-low", type=sizes, metavar="S", help="zeros before the image")
     add("--pad-high", type=sizes, metavar="S", help="zeros after the image (as --pad-low)")
+    modes = add("--pad-mode", metavar="WORD", help=f"what pads are: {', '.join(MODES)}")
+    completed(modes, lambda: MODES)
     layout = add("--layout", metavar="NAME", help="see list layouts (NHWGC_GKYXC_NHWGK)")
     completed(layout, _layouts)
     for name in _LAYOUTS:
@@ -197,8 +118,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
             metavar="OP",
             help=f"op on {name} or its gradient, first: scale(0.5), relu",
         )
-    words = "bwd_weight, bwd_data or fwd (bwd_weight)"
-    completed(add("--direction", metavar="WORD", help=words), lambda: tuple(DIRECTIONS))
+    words = "bwd_weight, bwd_data, fwd or bwd_bias, or some: a,b (bwd_weight)"
+    completed(add("--direction", metavar="WORD", help=words), lambda: tuple(COMPUTED))
     group.add_argument(
         "--dynamic-batch",
         action="store_const",
@@ -227,7 +148,7 @@ def _layout(values: dict[str, Any], ndim: int) -> dict[str, Any]:
 
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
-    *("layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
+    *("pad_mode", "layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
     "dynamic_batch",
@@ -237,6 +158,15 @@ _FIELDS = (
 def stated(values: Mapping[str, Any]) -> dict[str, Any]:
     """The problem flags a user gave, by field; empty when there are none."""
     return {name: values[name] for name in _FIELDS if values.get(name) is not None}
+
+
+def every_from_values(given: Mapping[str, Any]) -> tuple[ConvProblem, ...]:
+    """The problems of the flags, one for each of the directions that commas separate; raises as
+    `from_values`."""
+    words = str(given.get("direction", "")).split(",")
+    if len(words) == 1:
+        return (from_values(given),)
+    return tuple(from_values({**given, "direction": word}) for word in dict.fromkeys(words))
 
 
 def from_values(given: Mapping[str, Any]) -> ConvProblem:
@@ -272,4 +202,5 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     parser.add_argument("--split-k", action=_Once)
     values = vars(parser.parse_args(list(tokens)))
     split_k = () if values["split_k"] is None else parse_split_k(values["split_k"])
-    return (Request(problem=from_values(stated(values)), split_k=split_k),)
+    problems = every_from_values(stated(values))
+    return tuple(Request(problem=problem, split_k=split_k) for problem in problems)

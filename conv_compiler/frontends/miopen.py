@@ -18,6 +18,7 @@ from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.miopen_flags import BY_SPELLING, FLAGS, NEUTRAL, OUTPUT_PADS, SPATIAL
 from conv_compiler.frontends.request import Request, is_count
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import BIAS
 from conv_compiler.problem.layouts import Layout
 
 # IREE's driver takes the same lines.
@@ -97,19 +98,36 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         **fields,
     )
     asked, has_bias = _directions(values), values["bias"] == "1"
-    if has_bias and asked != ["fwd"]:
-        note = "; ".join(filter(None, (note, "-b 1: computed without the bias's gradient")))
-    return tuple(
-        Request(
-            problem=replace(
-                problem,
-                direction=_ADJOINT[one] if is_transposed else one,
-                elementwise="bias" if has_bias and one == "fwd" else "",
-            ),
-            ignored=ignored,
-            note=note,
+    found = [
+        replace(
+            problem,
+            direction=_ADJOINT[one] if is_transposed else one,
+            elementwise="bias" if has_bias and one == "fwd" else "",
         )
         for one in asked
+    ]
+    if has_bias and "bwd_weight" in asked:  # the driver computes it with the weight's
+        found.append(_of_bias(problem, is_transposed))
+    return tuple(Request(problem=one, ignored=ignored, note=note) for one in found)
+
+
+def _of_bias(problem: ConvProblem, is_transposed: bool) -> ConvProblem:
+    """The gradient of the bias: sums of the output's, which of a transposed convolution is the
+    input of the one whose adjoint it is."""
+    if not is_transposed:
+        return replace(problem, direction=BIAS)
+    row, unit = problem.layout_row, (1,) * problem.ndim
+    output = row.input.replace("C", "K")
+    return replace(
+        problem,
+        direction=BIAS,
+        k=problem.c,
+        filter=unit,
+        stride=unit,
+        dilation=unit,
+        pad_low=(0,) * problem.ndim,
+        pad_high=(0,) * problem.ndim,
+        layout=replace(row, output=output).spell(problem.ndim),
     )
 
 

@@ -10,9 +10,14 @@ if TYPE_CHECKING:
 
     from iree.compiler import ir
 
-# What an op is for: `contraction`, `packing`, `placement`, `reduction`, `epilogue`. By it a kernel
+# What an op is for: `contraction`, `packing`, `placement`, `reduction`, `epilogue`, `extension`
+# or one of SUM_ROLES. By it a kernel
 # gets its schedule, and a pass finds what the one before left.
 ROLE = "conv_compiler.role"
+# Of an op that makes another image, with pads that repeat pixels: what reads it must read this one.
+EXTENSION = "extension"
+# The levels of the sums of a bias's gradient, in order (`passes/channel_sums.py`).
+SUM_ROLES = ("channel_sums", "channel_sums_2", "channel_sums_3", "channel_sums_4")
 # Steps that leave a kernel as it is where it has another form mark its function with what they did:
 # an entry of `passthrough`, which LLVM keeps. The order of the main loop's operations: ORDERED, or
 # why there is none (`passes/interleave.py`); no zeros behind the last pixel (`@keep_last_pixel`).

@@ -72,8 +72,13 @@ def page_text(
         _kernel(kernel, one, looked.get(kernel.code.name), mma if kernel is module.main else "")
         for kernel, one in zip(module.kernels, traces, strict=True)
     ]
+    return page_of(title, facts, joined(sections))
+
+
+def page_of(title: str, facts: Mapping[str, str], sections: Markup) -> str:
+    """A page of ours: a title, facts by name, and what follows them."""
     template = Template((files("conv_compiler.pictures") / "page.html").read_text())
-    return template.substitute(title=joined([title]), facts=_facts(facts), kernels=joined(sections))
+    return template.substitute(title=joined([title]), facts=_facts(facts), kernels=sections)
 
 
 def _kernel(kernel: KernelModel, trace: Trace, looked: KernelCounters | None, mma: str) -> Markup:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.dtypes import DTYPES, WIDER
+from conv_compiler.problem.extended import over_extended
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -59,6 +60,8 @@ def chunks_of(problem: ConvProblem) -> Chunks | None:
     than a quarter of the batch longer than it need be. Beyond, images copied cost less than more
     zeros computed.
     """
+    if problem.sums_alone:  # no loop of its kernel is pipelined
+        return None
     if problem.dynamic_batch:
         return Chunks(length=problem.n, count=None)
     sizes = tensor_bytes(problem)
@@ -106,7 +109,7 @@ def tensor_bytes(problem: ConvProblem) -> tuple[int, int]:
         operand = max(operand, problem.terms.count * DTYPES[problem.terms.dtype].bytes)
     sizes = dict.fromkeys(problem.tensors[:2], operand)
     sizes[problem.tensors[2]] = problem.result_type.bytes
-    image, output = math.prod(problem.input_shape), math.prod(problem.output_shape)
+    image, output = math.prod(over_extended(problem).input_shape), math.prod(problem.output_shape)
     return image * sizes["input"], output * sizes["output"]
 
 

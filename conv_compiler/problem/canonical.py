@@ -13,6 +13,9 @@ With the loops renamed the other directions are the same contraction:
     bwd_data: d_output,       k    n                input pixels / stride    taps that   c of every
       arranged weight                                                        meet them   phase
 
+A bias's gradient is one of ones, for its sums and its tolerance alone: its kernel (the strategy
+`channel_sums`) multiplies nothing, and reads no ones.
+
 What a schedule makes of one it makes of all. Passes, scripts, tiles and the model are not told
 which direction it is: they look at sizes and at which axes are adjacent.
 
@@ -32,6 +35,8 @@ from typing import Any
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.batching import innermost_chunk
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import BIAS
+from conv_compiler.problem.extended import most_places, over_extended
 from conv_compiler.problem.layouts import Layout
 from conv_compiler.problem.phases import Line, Met
 
@@ -184,7 +189,27 @@ def _bwd_data(problem: ConvProblem) -> EquivalentWgrad:
     )
 
 
-_ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data})
+def _bwd_bias(problem: ConvProblem) -> EquivalentWgrad:
+    """A filter of one tap over a channel of ones: the sums of a bias are those of its weight."""
+    unit, grouped = (1,) * problem.ndim, problem.layout_row.grouped
+    return EquivalentWgrad(
+        n=problem.n,
+        c=1,
+        k=problem.k,
+        g=problem.g,
+        image=problem.out_image,
+        filter=unit,
+        outs=problem.out_image,
+        of=problem,
+        dtype=problem.dtype,
+        weight_dtype=problem.weight_dtype,
+        output_op=problem.output_op,
+        elementwise=problem.elementwise,
+        row=Layout(input=grouped.output.replace("K", "C"), output=grouped.output, weight="GK*C"),
+    )
+
+
+_ROLES = MappingProxyType({"fwd": _fwd, "bwd_data": _bwd_data, BIAS: _bwd_bias})
 
 
 @lru_cache(maxsize=256)
@@ -193,6 +218,7 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
 
     Raises UnsupportedProblem where one of its sizes is too large.
     """
+    problem = over_extended(problem)
     if problem.direction not in _ROLES:
         return problem
     try:
@@ -202,6 +228,12 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
             f"problem {problem.name}: too large as the weight gradient that computes it ({error}); "
             "shrink it"
         ) from error
+
+
+def sums_of(wgrad: ConvProblem) -> ConvProblem | None:
+    """The problem of a bias's gradient that an equivalent weight gradient stands for, if it is."""
+    of = wgrad.of if isinstance(wgrad, EquivalentWgrad) else wgrad
+    return of if of.sums_alone else None
 
 
 def in_terms(problem: ConvProblem) -> ConvProblem:
@@ -228,7 +260,8 @@ def summed_products(problem: ConvProblem) -> int:
     """Products summed into one element of the result, those by added zeros included."""
     if problem.direction != "bwd_weight":
         # The sum is not over the batch, which may be empty; that of a weight gradient is.
-        problem = equivalent_wgrad(problem.with_batch(1))
+        places = most_places(problem) if problem.tensors[-1] == "input" else 1
+        return places * equivalent_wgrad(problem.with_batch(1)).gemm_k
     return problem.gemm_k
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.markup import element, table
-from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.directions import COMPUTED
 from conv_compiler.problem.dtypes import F8_NAMES, compute_pair
 from conv_compiler.problem.fields import Fields
 from conv_compiler.problem.shapes import Shapes
@@ -19,7 +19,7 @@ from conv_compiler.problem.validate import check, check_texts, settings_of
 
 @dataclass(frozen=True, kw_only=True)
 class ConvProblem(Shapes):
-    """One grouped convolution, or one of its two gradients, with all sizes.
+    """One grouped convolution, or one of its gradients, with all sizes.
 
     With i = o * stride + f * dilation - pad_low, and 0 for pixels i outside the image:
 
@@ -29,6 +29,7 @@ class ConvProblem(Shapes):
       d_output[n, o, g, k] * weight[g, k, f, c]
     - `fwd`: output[n, o, g, k] = sum over f, c of
       input[n, i, g, c] * weight[g, k, f, c]
+    - `bwd_bias`: d_bias[g, k] = sum over n, o of d_output[n, o, g, k]
 
     All sizes count elements. Spatial tuples run from the outermost dimension (D, H, W) to the
     innermost; their length, 1 to 3, is the number of dimensions. An int for `stride`, `dilation`,
@@ -51,7 +52,7 @@ class ConvProblem(Shapes):
         dtype: Type of both operands (`conv-compiler list dtypes`).
         weight_dtype: Type of the result, in every direction; by default `dtype` (i32 for i8, f32
             for 8-bit floats).
-        direction: `bwd_weight`, `bwd_data` or `fwd`.
+        direction: `bwd_weight`, `bwd_data`, `fwd`, or `bwd_bias` for the gradient of a bias.
         elementwise: An op on the sums before they are rounded, such as `bilinear(0.5,2)`
             (`conv-compiler list elementwise`), or several with `>` between them. Its tensor d has
             the shape `d_shape` and the result's type, or f32 with `:f32` behind the op.
@@ -64,6 +65,8 @@ class ConvProblem(Shapes):
             are those of `n` images. The batch must be the outermost axis of the layout.
         result_operand: Take memory for the result as a last operand, and write the result there.
             Not with a dynamic batch.
+        pad_mode: What pads are: `zeros`, the default, or the image's own pixels: `circular`,
+            `reflect` or `replicate`, as PyTorch's `padding_mode`.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the
@@ -79,10 +82,10 @@ class ConvProblem(Shapes):
 
     def __post_init__(self) -> None:
         check_texts(self)
-        if self.direction not in DIRECTIONS:
+        if self.direction not in COMPUTED:
             raise UnsupportedProblem(
                 f"direction {self.direction}: not built; "
-                f"{did_you_mean(self.direction, DIRECTIONS)}known: {', '.join(DIRECTIONS)}"
+                f"{did_you_mean(self.direction, COMPUTED)}known: {', '.join(COMPUTED)}"
             )
         for name, value in settings_of(self).items():
             object.__setattr__(self, name, value)
@@ -111,11 +114,16 @@ class ConvProblem(Shapes):
     def _repr_html_(self) -> str:
         """Its tensors as a table, for notebooks."""
         shapes = (*self.operand_shapes, self.result_shape)
-        types = (*self.operand_dtypes, self.result_type.name)
+        multiplied = (self.dtype,) if self.sums_alone else self.operand_dtypes
+        types = (*multiplied, self.result_type.name)
         rows = [
             (role, name, " x ".join(map(str, shape)), dtype)
             for role, name, shape, dtype in zip(
-                ("operand", "operand", "result"), self.tensors, shapes, types, strict=True
+                (*["operand"] * len(self.operand_shapes), "result"),
+                self.tensors,
+                shapes,
+                types,
+                strict=True,
             )
         ]
         work = f"{self.flops:.4g} operations, {self.bytes:.4g} bytes"

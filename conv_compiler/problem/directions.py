@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The three directions of a convolution: what each computes from what."""
+"""What there is to compute of a convolution, and from what: its three directions, and the sums of
+a bias's gradient."""
 
 from types import MappingProxyType
 
@@ -11,9 +12,17 @@ DIRECTIONS = MappingProxyType(
         "fwd": (("input", "weight"), "output"),
     }
 )
+# The gradient of a bias: sums of the output gradient over the pixels of all images. It multiplies
+# nothing, so it is no direction of a convolution; a problem may ask for it as for one.
+BIAS = "bwd_bias"
+COMPUTED: MappingProxyType[str, tuple[tuple[str, ...], str]] = MappingProxyType(
+    {**DIRECTIONS, BIAS: (("d_output",), "d_bias")}
+)
 TENSORS = ("input", "weight", "output")
 # Under which a compiled module states its direction, for whoever runs it without the problem.
 STATED_DIRECTION = "conv_compiler.direction"
+# The same of a module of a layer: names of its operands and results, in order, commas between.
+STATED_OPERANDS, STATED_RESULTS = "conv_compiler.operands", "conv_compiler.results"
 # The attribute of an argument in whose memory the result goes.
 RESULT_MEMORY = "iree.abi.output"
 # What the addresses of operands are multiples of, in bytes: as a compiled module states it, and

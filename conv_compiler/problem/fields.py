@@ -32,6 +32,7 @@ class Fields:
     output_op: str = ""
     dynamic_batch: bool = False
     result_operand: bool = False
+    pad_mode: str = ""
 
     @cached_property
     def _key(self) -> int:

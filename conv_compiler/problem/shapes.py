@@ -7,7 +7,7 @@ import math
 from functools import cached_property
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.directions import BIAS, COMPUTED
 from conv_compiler.problem.dtypes import DTYPES, F8_NAMES, TERMS, DType, Terms, compute_pair
 from conv_compiler.problem.elementwise import Fused, parse
 from conv_compiler.problem.fields import Fields
@@ -95,6 +95,11 @@ class Shapes(Fields):
         return (parse(first) if first else None, parse(second) if second else None)
 
     @property
+    def output_fused(self) -> Fused | None:
+        """The op of the output gradient."""
+        return parse(self.output_op) if self.output_op else None
+
+    @property
     def takes_d(self) -> bool:
         """Whether the elementwise op reads a tensor beside the sums."""
         return bool(self.fused and self.fused.takes_d)
@@ -105,7 +110,9 @@ class Shapes(Fields):
         a forward pass, one axis of both where the layout has no G."""
         if not (self.fused and self.fused.by_channel):
             return self.result_shape
-        channels = self.k if self.tensors[2] == "output" else self.c
+        return self._of_channels(self.k if self.tensors[2] == "output" else self.c)
+
+    def _of_channels(self, channels: int) -> tuple[int, ...]:
         return (self.g * channels,) if self.layout_row.folded else (self.g, channels)
 
     @property
@@ -151,21 +158,32 @@ class Shapes(Fields):
         return self.shape(self.layout_row.output)
 
     @property
-    def tensors(self) -> tuple[str, str, str]:
-        """Which tensors the two operands and the result are: `input`, `weight` or `output`."""
-        (first, second), result = DIRECTIONS[self.direction]
-        return first.removeprefix("d_"), second.removeprefix("d_"), result.removeprefix("d_")
+    def bias_shape(self) -> tuple[int, ...]:
+        """Shape of a bias and of its gradient: (G, K), one axis of both where the layout has no
+        G."""
+        return self._of_channels(self.k)
 
     @property
-    def operand_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Shapes of the two operands as the user holds them."""
-        first, second, _ = self.tensors
-        return getattr(self, f"{first}_shape"), getattr(self, f"{second}_shape")
+    def tensors(self) -> tuple[str, ...]:
+        """Which tensors the operands and, last, the result are: `input`, `weight`, `output` or, as
+        a result, `bias`."""
+        operands, result = COMPUTED[self.direction]
+        return tuple(name.removeprefix("d_") for name in (*operands, result))
+
+    @property
+    def sums_alone(self) -> bool:
+        """Whether nothing is multiplied: of a bias's gradient."""
+        return self.direction == BIAS
+
+    @property
+    def operand_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the operands as the user holds them."""
+        return tuple(getattr(self, f"{name}_shape") for name in self.tensors[:-1])
 
     @property
     def result_shape(self) -> tuple[int, ...]:
         """Shape of the result as the user holds it."""
-        shape: tuple[int, ...] = getattr(self, f"{self.tensors[2]}_shape")
+        shape: tuple[int, ...] = getattr(self, f"{self.tensors[-1]}_shape")
         return shape
 
     @property
@@ -201,6 +219,8 @@ class Shapes(Fields):
     def flops(self) -> int:
         """Arithmetic operations, two a multiply-add (Composable Kernel's count)."""
         pixels = self.n * math.prod(self.out_image)
+        if self.sums_alone:
+            return self.g * self.k * pixels
         return 2 * self.g * self.gemm_m * self.gemm_n * pixels
 
     @property

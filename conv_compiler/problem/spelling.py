@@ -40,6 +40,8 @@ def name_of(problem: Shapes) -> str:
     if (problem.pad_low, problem.pad_high) != (zero, zero):
         high = "" if problem.pad_low == problem.pad_high else f"-{_times(problem.pad_high)}"
         parts.append(f"p{_times(problem.pad_low)}{high}")
+    if problem.pad_mode:
+        parts.append(problem.pad_mode)
     parts += [problem.layout.lower().replace("_", "-"), problem.dtype]
     if problem.weight_dtype != default_weight_dtype(problem.dtype):
         parts.append(problem.weight_dtype)

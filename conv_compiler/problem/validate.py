@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.problem.dtypes import (
     check_pair,
     compute_text,
@@ -18,6 +18,7 @@ from conv_compiler.problem.dtypes import (
 )
 from conv_compiler.problem.elementwise import Fused, parse, parse_operand
 from conv_compiler.problem.layouts import find_layout
+from conv_compiler.problem.pad_modes import MODES, SPARE, ZEROS
 from conv_compiler.problem.spelling import name_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ SPATIAL = (("filter", 1), ("stride", 1), ("dilation", 1), ("pad_low", 0), ("pad_
 OPERAND_OPS = ("input", "weight", "output")
 # Fields of text, or of what stands for one: a numpy type, an op.
 TEXTS = (
-    *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute"),
+    *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute", "pad_mode"),
     *(f"{name}_op" for name in OPERAND_OPS),
 )
 # The word for pads that keep the image's size.
@@ -84,6 +85,7 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
         | spatial
         | {
             "layout": find_layout(problem.layout, ndim).spell(ndim),
+            "pad_mode": _pad_mode(problem.pad_mode),
             "weight_dtype": weight_dtype or default_weight_dtype(dtype),
             "compute": compute_text(problem.compute, dtype),
             "elementwise": parse(str(problem.elementwise)).text if problem.elementwise else "",
@@ -94,6 +96,16 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
             },
         }
     )
+
+
+def _pad_mode(word: str) -> str:
+    """A mode of MODES, empty for zeros."""
+    if word and word not in MODES:
+        raise UnsupportedProblem(
+            f"pad mode {word}: not in the table; {did_you_mean(word, MODES)}"
+            f"known: {', '.join(MODES)}"
+        )
+    return "" if word == ZEROS else word
 
 
 def _same_pads(
@@ -127,19 +139,33 @@ def check(problem: Shapes) -> None:
         raise UnsupportedProblem(
             "result operand: its memory is of one size, a dynamic batch of any; leave one out"
         )
-    if op := getattr(problem, f"{problem.tensors[2]}_op"):
-        raise UnsupportedProblem(
-            f"{problem.tensors[2]} op {op}: of the result, not of an operand; use elementwise"
-        )
+    *operands, result = problem.tensors
+    for name in OPERAND_OPS:
+        if (op := getattr(problem, f"{name}_op")) and name not in operands:
+            rule = (
+                "of the result, not of an operand; use elementwise"
+                if name == result
+                else f"{problem.direction} has no such operand; leave it out"
+            )
+            raise UnsupportedProblem(f"{name} op {op}: {rule}")
+    if problem.sums_alone:
+        _check_sums(problem)
+    if problem.pad_mode and (spare := SPARE[problem.pad_mode]) is not None:
+        for size, *pads in zip(problem.image, problem.pad_low, problem.pad_high, strict=True):
+            if max(pads) > size + spare:
+                raise UnsupportedProblem(
+                    f"pad {max(pads)}: more than {problem.pad_mode} has of an image of {size}; "
+                    f"use {size + spare} or less"
+                )
     if problem.fused and problem.fused.d_dtype not in ("", "f32", problem.weight_dtype):
         raise UnsupportedProblem(
             f"elementwise {problem.elementwise}: d is the result's {problem.weight_dtype} or f32; "
             f"leave {problem.fused.d_dtype} out"
         )
-    if problem.fused and problem.fused.by_channel and problem.tensors[2] == "weight":
+    if problem.fused and problem.fused.by_channel and problem.tensors[-1] in ("weight", "bias"):
         raise UnsupportedProblem(
             f"elementwise {problem.elementwise}: a bias has an element for each channel of an "
-            "image, and the result is a weight gradient; use it in fwd or bwd_data"
+            f"image, and the result is a {problem.tensors[-1]} gradient; use it in fwd or bwd_data"
         )
     for padded, extent in zip(problem.padded_image, problem.filter_extent, strict=True):
         if padded < extent:
@@ -151,6 +177,18 @@ def check(problem: Shapes) -> None:
     if max(map(math.prod, shapes)) > MAX_INDEX:
         raise UnsupportedProblem(
             f"problem {name_of(problem)}: a tensor of over 2^62 elements; shrink it"
+        )
+
+
+def _check_sums(problem: Shapes) -> None:
+    """Refuse what has no meaning where nothing is multiplied."""
+    if problem.compute:
+        raise UnsupportedProblem(
+            f"compute {problem.compute}: {problem.direction} multiplies nothing; leave it out"
+        )
+    if problem.dynamic_batch:
+        raise UnsupportedProblem(
+            f"dynamic batch: not built for {problem.direction}; compile for each batch size"
         )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,19 @@ class Tensor:
             )
         if dtype != self.dtype:
             raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
+
+
+def images_of(batches: Iterable[tuple[str, Sequence[int], int]]) -> int | None:
+    """The images of operands with a dynamic batch, None without; `batches` has name, shape and axis
+    of each. Raises InvalidArray where they differ."""
+    images = None
+    for name, shape, axis in batches:
+        images = shape[axis] if images is None else images
+        if images != shape[axis]:
+            raise InvalidArray(
+                f"{name} {tuple(shape)}: a batch of {shape[axis]}; give all operands {images}"
+            )
+    return images
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:

@@ -167,3 +167,19 @@ def _copy_on_device(source: Any, target: Any) -> None:
     buffers = (one._buffer_view.get_buffer() for one in (source, target))
     device.queue_copy(*buffers, before, behind)
     behind.wait()
+
+
+def check_memory(out: Any, takes_result: bool, on_host: bool) -> None:
+    """Raise InvalidArray for an array that no kernel can write its result into."""
+    why = ""
+    if not takes_result:
+        why = (
+            "the kernel takes no memory for its result; leave it out, or compile with "
+            "result_operand"
+        )
+    elif not is_foreign(out) and not (on_host and isinstance(out, np.ndarray)):
+        why = f"of {type(out).__name__}; give an array of a library with DLPack"
+    elif isinstance(out, np.ndarray) and not out.flags.writeable:
+        why = "read-only; give memory that can be written"
+    if why:
+        raise InvalidArray(f"out: {why}")

@@ -30,6 +30,7 @@ from conv_compiler.targets.host import host_architecture, host_flags
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.artifacts.layer_artifact import LayerArtifact
 
 _LOADED_KERNELS = 64
 
@@ -74,7 +75,7 @@ AFTER_FAILURE.append(_load.cache_clear)
 forks.forget_in_child(_load.cache_clear)
 
 
-def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
+def load(artifact: Artifact | LayerArtifact | Path | str, device: str | None = None) -> Kernel:
     """Load the kernel of an artifact or of a `.vmfb`, ready to be called.
 
     A file that was loaded before and has not changed is not loaded again. The kernel takes its
@@ -118,7 +119,7 @@ def load(artifact: Artifact | Path | str, device: str | None = None) -> Kernel:
 def run(
     artifact: Artifact | Path | str,
     first: Any,
-    second: Any,
+    second: Any = None,
     device: str | None = None,
     *,
     d: Any = None,
@@ -129,14 +130,15 @@ def run(
         artifact: An artifact, or the path of a `.vmfb`.
         first: The first operand: `input`, for `bwd_data` `d_output`. Its shape and type are those
             that the problem states, such as `problem.input_shape`.
-        second: The second operand: `d_output` for `bwd_weight`, else `weight`.
+        second: The second operand: `d_output` for `bwd_weight`, else `weight`; none for
+            `bwd_bias`.
         device: The name of a device, as in `load`.
         d: The tensor of the problem's elementwise op, if that takes one.
 
     Returns:
-        The result: `d_weight`, `d_input` or `output`. It is a numpy array, or a device array if an
-        operand is one. For arrays of PyTorch, JAX or CuPy, which are not copied, it is one of
-        theirs.
+        The result: `d_weight`, `d_input`, `d_bias` or `output`. It is a numpy array, or a device
+        array if an operand is one. For arrays of PyTorch, JAX or CuPy, which are not copied, it is
+        one of theirs.
 
     Raises:
         InvalidArray: A shape, a type or a device is not that of the kernel.
@@ -150,4 +152,4 @@ def run(
         >>> cc.run(cc.compile(problem, target="cpu"), image, gradient).shape
         (1, 16, 3, 3, 8)
     """
-    return load(artifact, device)(first, second, *(() if d is None else (d,)))
+    return load(artifact, device)(*(one for one in (first, second, d) if one is not None))

@@ -21,12 +21,12 @@ from conv_compiler.errors import (
 )
 from conv_compiler.problem.directions import (
     ALIGNMENT,
-    DIRECTIONS,
     STATED_ALIGNMENT,
     STATED_DIRECTION,
+    STATED_RESULTS,
 )
 from conv_compiler.runtime import forks
-from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
+from conv_compiler.runtime.arrays import Tensor, check_device, images_of, keeping, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import LONG_SECONDS, batch_wait, may_wait_as_batch
 from conv_compiler.runtime.devices import (
@@ -36,10 +36,17 @@ from conv_compiler.runtime.devices import (
     reason,
     targets_of,
 )
-from conv_compiler.runtime.dlpack import Memory, exported, fresh_like, imported, is_foreign
+from conv_compiler.runtime.dlpack import (
+    Memory,
+    check_memory,
+    exported,
+    fresh_like,
+    imported,
+    is_foreign,
+)
 from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
 from conv_compiler.runtime.host_memory import as_array, lies_as_kernels_want, placed
-from conv_compiler.runtime.invocation import invocation, stated_tensors
+from conv_compiler.runtime.invocation import invocation, stated_names, stated_tensors
 from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
@@ -51,7 +58,8 @@ class Kernel:
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
     Operands and result are those of the problem's direction (`problem/directions.py`). A kernel
-    whose elementwise op takes a tensor d has it as third operand.
+    whose elementwise op takes a tensor d has it as last operand. That of a layer takes the operands
+    of `Layer.operand_names`, and returns a tuple of its results.
 
     numpy arrays give a numpy array; where an operand is a device array (see `put`), so is the
     result. Arrays of other libraries (PyTorch, JAX, CuPy) are read where they lie, and give an
@@ -79,7 +87,7 @@ class Kernel:
         "device",
         "operands",
         "path",
-        "result",
+        "results",
         "takes_result",
     )
 
@@ -99,14 +107,12 @@ class Kernel:
                 instance=config.vm_instance, modules=[*config.default_vm_modules, module]
             )
             function = module.lookup_function("main")
-            operands, result, self.takes_result = stated_tensors(function)
+            operands, results, self.takes_result = stated_tensors(function)
             self._alignment = int(function.reflection.get(STATED_ALIGNMENT, ALIGNMENT))
-            # A module of plain iree-compile states none, and is taken for a weight gradient.
-            stated = function.reflection.get(STATED_DIRECTION)
-            names, made = DIRECTIONS[stated or "bwd_weight"]
-            more = (f"operand {i}" for i in range(3, len(operands)))
-            self.operands = tuple(map(Tensor.parse, (*names, "d", *more), operands))
-            self.result = Tensor.parse(made, result)
+            stated = {STATED_DIRECTION, STATED_RESULTS} & set(function.reflection)
+            names, made = stated_names(function.reflection, len(operands), len(results))
+            self.operands = tuple(map(Tensor.parse, names, operands))
+            self.results = tuple(map(Tensor.parse, made, results))
             # Of ours nothing but a batch is dynamic.
             self._batches = [
                 (number, tensor.shape.index(None))
@@ -118,8 +124,13 @@ class Kernel:
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
                 f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
-        self._invoke, self._seconds = invocation(context, function), 0.0
+        self._invoke, self._seconds = invocation(context, function, len(results)), 0.0
         self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
+
+    @property
+    def result(self) -> Tensor:
+        """The first result, which is the only one but of a layer."""
+        return self.results[0]
 
     @property
     def virtual(self) -> bool:
@@ -127,7 +138,7 @@ class Kernel:
         return self._row.virtual
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
-        """Run once, into `out` where that is given.
+        """Run once, into `out` where that is given; of a layer a tuple of arrays, as its results.
 
         `out` is for kernels with a result operand (`ConvProblem.result_operand`): a dense array of
         a library with DLPack, on the CPU also of numpy, in the memory of a device that is not
@@ -144,17 +155,35 @@ class Kernel:
         like = foreign[0] if foreign else None
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
         on_device = self._check(taken)
-        images = self._images(taken)
-        if out is None and self.takes_result:
-            out = self._fresh(like, images, on_device)
-        memory = [] if out is None else [self._memory(out)]
-        if self.takes_result and out is None:
-            memory = [self.put(self.result.empty(images))]
-        if self.result.is_empty(images):  # nothing to compute
-            view = self.put(self.result.empty(images))._buffer_view
+        images = images_of((self.operands[i].name, taken[i].shape, at) for i, at in self._batches)
+        outs = self._outs(out)
+        memory = []
+        if self.takes_result or out is not None:
+            for number, tensor in enumerate(self.results):
+                if outs[number] is None:
+                    outs[number] = self._fresh(tensor, like, images, on_device)
+                one = outs[number]
+                memory.append(
+                    self.put(tensor.empty(images)) if one is None else self._memory(tensor, one)
+                )
+        if all(tensor.is_empty(images) for tensor in self.results):  # nothing to compute
+            views = [self.put(tensor.empty(images))._buffer_view for tensor in self.results]
         else:
-            view = self._run([*taken, *memory])
-        return self._given(view, like, on_device) if out is None else out
+            views = self._run([*taken, *memory])
+        given = tuple(
+            self._given(tensor, view, like, on_device) if one is None else one
+            for tensor, view, one in zip(self.results, views, outs, strict=True)
+        )
+        return given if len(given) > 1 else given[0]
+
+    def _outs(self, out: Any) -> list[Any]:
+        """The memory of the caller's for each result, None where there is none."""
+        count = len(self.results)
+        outs = [out] if count == 1 else [None] * count if out is None else list(out)
+        if len(outs) != count:
+            names = ", ".join(tensor.name for tensor in self.results)
+            raise InvalidArray(f"out of {len(outs)} arrays: not one for each result; give {names}")
+        return outs
 
     def _taken(self, tensor: Tensor, array: Any) -> Any:
         """An operand of any library as one of numpy or of the device."""
@@ -163,45 +192,34 @@ class Kernel:
         array = imported(tensor.name, array, self._config.device, self._row.memory, self._number)
         return array if isinstance(array, np.ndarray) else keeping(array, self._config)
 
-    def _fresh(self, like: Any, images: int | None, on_device: bool) -> Any:
+    def _fresh(self, tensor: Tensor, like: Any, images: int | None, on_device: bool) -> Any:
         """Memory for a result of the operands' kind; None where only a device array will do."""
         if like is not None and not self.virtual:
-            return fresh_like(like, self.result)
-        return self.result.empty(images) if self._on_host and not on_device else None
+            return fresh_like(like, tensor)
+        return tensor.empty(images) if self._on_host and not on_device else None
 
-    def _memory(self, out: Any) -> Any:
+    def _memory(self, tensor: Tensor, out: Any) -> Any:
         """The array to write into, as an operand; InvalidArray for one that cannot be."""
-        why = ""
         if self.virtual:
-            why = f"device {self.device} has memory of its own; leave it out"
-        elif not self.takes_result:
-            why = (
-                "the kernel takes no memory for its result; leave it out, or compile with "
-                "result_operand"
-            )
-        elif not is_foreign(out) and not (self._on_host and isinstance(out, np.ndarray)):
-            why = f"of {type(out).__name__}; give an array of a library with DLPack"
-        elif isinstance(out, np.ndarray) and not out.flags.writeable:
-            why = "read-only; give memory that can be written"
-        if why:
-            raise InvalidArray(f"out: {why}")
+            raise InvalidArray(f"out: device {self.device} has memory of its own; leave it out")
+        check_memory(out, self.takes_result, self._on_host)
         memory = out
         if is_foreign(out):
             memory = imported(
                 "out", out, self._config.device, self._row.memory, self._number, in_place=True
             )
-        replace(self.result, name="out").check(memory)
+        replace(tensor, name="out").check(memory)
         if self._on_host and memory.size and not lies_as_kernels_want(memory, self._alignment):
             raise InvalidArray(
                 f"out: not dense, or not aligned to {self._alignment} bytes; give one that is"
             )
         return memory
 
-    def _given(self, view: Any, like: Any, on_device: bool) -> Any:
-        """The result, a buffer view, as an array of the operands' kind."""
-        config, dtype = self._config, self.result.dtype
+    def _given(self, tensor: Tensor, view: Any, like: Any, on_device: bool) -> Any:
+        """A result, a buffer view, as an array of the operands' kind."""
+        config, dtype = self._config, tensor.dtype
         if self._on_host and like is None and not on_device:
-            return as_array(view, config, self.result.shape, dtype)
+            return as_array(view, config, tensor.shape, dtype)
         found = iree.DeviceArray(
             config.device, view, implicit_host_transfer=True, override_dtype=dtype
         )
@@ -212,17 +230,17 @@ class Kernel:
             return exported(found, like, self._row.memory, self._number)
         return keeping(found, config) if on_device else to_numpy(found)
 
-    def _run(self, operands: Sequence[Any]) -> Any:
-        """Invoke with operands that were checked, wait, and give the result's buffer view."""
+    def _run(self, operands: Sequence[Any]) -> list[Any]:
+        """Invoke with operands that were checked, wait, and give the results' buffer views."""
         views = [self._view(array) for array in operands]
         started = time.perf_counter()
         try:
             try:
                 if self._seconds < LONG_SECONDS:
-                    view = self._invoke(*views)
+                    made = self._invoke(*views)
                 else:
                     with self._waiting():
-                        view = self._invoke(*views)
+                        made = self._invoke(*views)
             except RuntimeError as error:
                 # A signal that stopped the kernel is raised in this call, and ends below.
                 why = launch_reason(error)
@@ -231,7 +249,7 @@ class Kernel:
             drop_devices()
             raise
         self._seconds = time.perf_counter() - started
-        return view
+        return made
 
     def _view(self, array: Any) -> Any:
         """The buffer view of an operand."""
@@ -253,19 +271,6 @@ class Kernel:
                 )
             tensor.check(array)
         return on_device
-
-    def _images(self, operands: Sequence[Any]) -> int | None:
-        """The images of operands with a dynamic batch, None without; InvalidArray where they
-        differ."""
-        images = None
-        for number, axis in self._batches:
-            name, shape = self.operands[number].name, tuple(operands[number].shape)
-            images = shape[axis] if images is None else images
-            if images != shape[axis]:
-                raise InvalidArray(
-                    f"{name} {shape}: a batch of {shape[axis]}; give all operands {images}"
-                )
-        return images
 
     def _ready(self) -> None:
         """Ready the calling thread, and load the kernel again where this process was forked from
@@ -291,10 +296,4 @@ class Kernel:
         placed = [
             array if isinstance(array, iree.DeviceArray) else self.put(array) for array in operands
         ]
-        self(*placed)
-        times: list[float] = []
-        while len(times) < least or sum(times) < budget:
-            start = time.perf_counter()
-            self(*placed)
-            times.append(time.perf_counter() - start)
-        return Times.of(times)
+        return Times.of_calls(lambda: self(*placed), budget, least)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -19,6 +20,18 @@ class Times:
     median: float
     most: float
     calls: int
+
+    @classmethod
+    def of_calls(cls, call: Callable[[], object], budget: float, least: int) -> Times:
+        """Those of calls one after another, after one that is not timed: at least `least`, and on
+        until `budget` seconds are spent."""
+        call()
+        times: list[float] = []
+        while len(times) < least or sum(times) < budget:
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+        return cls.of(times)
 
     @classmethod
     def of(cls, times: Sequence[float]) -> Times:

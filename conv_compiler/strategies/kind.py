@@ -59,7 +59,8 @@ class StrategyKind(ABC):
     `name` is what users write, `tile` says what the numbers of a tile are, and `backends` where it
     runs. `normalise` names the script of `mlir/normalise/` that runs its passes; empty where it has
     none. `has_script` tells whether a user's own script can replace parts of its own. Kinds with
-    `is_modelled` are ranked by `cost`; the others are taken in the order of the table.
+    `is_modelled` are ranked by `cost`; the others are taken in the order of the table. Kinds with
+    `sums_alone` compute the gradient of a bias, and the others all else.
     """
 
     name: str
@@ -69,6 +70,7 @@ class StrategyKind(ABC):
     normalise: str = ""
     has_script: bool = False
     is_modelled: bool = False
+    sums_alone: bool = False
 
     @abstractmethod
     def candidates(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from conv_compiler.errors import UnsupportedStrategy, did_you_mean
+from conv_compiler.strategies.channel_sums import CHANNEL_SUMS
 from conv_compiler.strategies.cpu.cpu_amx import CPU_AMX
 from conv_compiler.strategies.cpu.cpu_direct import CPU_DIRECT
 from conv_compiler.strategies.cpu.cpu_dot import CPU_DOT
@@ -21,6 +22,7 @@ from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
 from conv_compiler.strategies.gpu.wgmma_gemm import WGMMA_GEMM
 from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS
+from conv_compiler.strategies.gpu.wgmma_windows import WGMMA_WINDOWS
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.zeros import ZEROS
 
@@ -35,6 +37,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             DEPTHWISE_PIXELS,
             WGMMA_GEMM,
             WGMMA_PIXELS,
+            WGMMA_WINDOWS,
             CPU_AMX,
             CPU_DOT,
             CPU_DIRECT,
@@ -42,6 +45,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             CPU_LIN,
             CPU_GROUPED,
             CPU_LOOPS,
+            CHANNEL_SUMS,
             ZEROS,
         )
     }

@@ -52,7 +52,7 @@ def _candidates(
     problem: Resolved, strategy: str, split_k: int, tile: tuple[int, ...]
 ) -> tuple[Strategy, ...]:
     target, wgrad = problem.target, problem.wgrad
-    kinds = _kinds(target, strategy)
+    kinds = _kinds(problem, strategy)
     found = [
         (kind, one)
         for kind in kinds
@@ -70,15 +70,20 @@ def _candidates(
     return ranked[0][0].prefer(wgrad, target, tuple(one for _, one in ranked))
 
 
-def _kinds(target: Target, strategy: str) -> list[StrategyKind]:
-    """The kinds of a target, or the one of a name; UnsupportedStrategy if it is for another."""
-    fitting = [kind for kind in STRATEGIES.values() if target.backend in kind.backends]
+def _kinds(problem: Resolved, strategy: str) -> list[StrategyKind]:
+    """The kinds for a problem, or the one of a name; UnsupportedStrategy if it is for another."""
+    target, alone = problem.target, problem.asked.sums_alone
+    fitting = [
+        kind
+        for kind in STRATEGIES.values()
+        if target.backend in kind.backends and kind.sums_alone == alone
+    ]
     if not strategy:
         return fitting
     if (named := find_strategy(strategy)) in fitting:
         return [named]
     raise UnsupportedStrategy(
-        f"strategy {strategy}: not for {target.name}; "
+        f"strategy {strategy}: not for {'a bias on ' if alone else ''}{target.name}; "
         f"use {' or '.join(kind.name for kind in fitting)}"
     )
 
@@ -229,7 +234,7 @@ def passed_over(problem: Resolved, chosen: Strategy) -> tuple[str, ...]:
 
     Only kinds that are taken in the order of the table have such a reason; the model ranks others.
     """
-    if problem.asked.n == 0:
+    if problem.asked.n == 0 or problem.asked.sums_alone:
         return ()
     wgrad, target = problem.wgrad, problem.target
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.typed import fields, typed
@@ -111,6 +111,26 @@ class WarpGroupTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WindowTiling:
+    """Numbers of a schedule of wave groups for `fwd` and `bwd_data` (`passes/wgmma_windows.py`).
+
+    A workgroup has `rows` x `columns` units of result pixels (`problem/slides.py`) of each of
+    `images`, and `merged_groups` adjacent groups. Units are cut into patches of 64, which have
+    `patch_rows` rows each. `wave_groups` share the patches evenly. So many `workgroups` share the
+    tiles of merged groups. `mma` is the instruction, named as IREE names others.
+    """
+
+    images: int
+    rows: int
+    columns: int
+    patch_rows: int
+    wave_groups: int
+    merged_groups: int
+    workgroups: int
+    mma: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CpuTiling:
     """Numbers of a CPU schedule, one entry a loop of `loops`, and the `instruction` it promises: a
     row of PAIR_INSTRUCTIONS, or none by name.
@@ -146,6 +166,28 @@ class DirectTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SumTiling:
+    """How the sums of a bias's gradient are cut (`passes/channel_sums.py`).
+
+    `levels` has of each level the parts and the inner elements of each summed axis, in turn.
+    """
+
+    levels: tuple[tuple[int, ...], ...]
+
+
+Tiling = (
+    GpuTiling
+    | DepthwiseTiling
+    | PixelTiling
+    | WarpGroupTiling
+    | WindowTiling
+    | CpuTiling
+    | DirectTiling
+    | SumTiling
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Strategy:
     """How a problem is computed: a named schedule with its numbers.
 
@@ -165,7 +207,7 @@ class Strategy:
     """
 
     name: str
-    tiling: GpuTiling | DepthwiseTiling | PixelTiling | WarpGroupTiling | CpuTiling | DirectTiling
+    tiling: Tiling
     split_k: int = 0
     script: str = ""
 
@@ -190,6 +232,10 @@ class Strategy:
             return self.tiling.workgroup
         if isinstance(self.tiling, DepthwiseTiling | PixelTiling):
             return self.tiling.columns, self.tiling.rows, self.tiling.vector
+        if isinstance(self.tiling, WindowTiling):
+            return self.tiling.images, self.tiling.rows, self.tiling.columns
+        if isinstance(self.tiling, SumTiling):
+            return ()
         if isinstance(self.tiling, DirectTiling):
             return self.tiling.columns, self.tiling.vectors * self.tiling.lanes
         return tuple(size for size in self.tiling.vector_parallel if size)
@@ -223,14 +269,7 @@ class Strategy:
         """
         named = fields(values, cls, "strategy ", UnsupportedStrategy, tiling=dict[str, Any])
         tiling = named.get("tiling", {})
-        kinds = (
-            GpuTiling,
-            DepthwiseTiling,
-            PixelTiling,
-            WarpGroupTiling,
-            CpuTiling,
-            DirectTiling,
-        )
+        kinds = get_args(Tiling)
         kind = next(
             (kind for kind in kinds if tiling.keys() <= kind.__dataclass_fields__.keys()), None
         )

@@ -22,6 +22,8 @@ def for_target(problem: ConvProblem, target: Target, mma: str | None = None) -> 
     instruction of a strategy that is known already, is of another type or empty: vector code
     flushes nothing.
     """
+    if problem.sums_alone:
+        return problem
     result = DIRECTIONS[problem.direction][1]
     instead = dict(target.gradients_as).get(problem.dtype, "")
     if instead and not problem.compute and result.startswith("d_"):

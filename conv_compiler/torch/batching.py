@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`torch.vmap` of the three ops: a mapped axis becomes part of the batch, or of the groups.
+"""`torch.vmap` of the ops: a mapped axis becomes part of the batch, or of the groups.
 
 Where only images are mapped, each element is more images. Where weights are mapped too, or are what
 is computed, each element is groups of its own; groups are the outer part of the channels.
@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from conv_compiler.torch.ops import bwd_data, bwd_weight, fwd
+from conv_compiler.torch.ops import bwd_bias, bwd_data, bwd_weight, fwd
 
 
 def _as_images(tensor: Tensor, dim: int) -> Tensor:
@@ -69,6 +69,13 @@ def _bwd_weight(
     return found.unflatten(0, (size, -1)), 0
 
 
+def _bwd_bias(info: Any, dims: Any, y: Tensor, ours: str) -> Any:
+    size = info.batch_size
+    found = bwd_bias(_as_channels(y, dims[0], size), ours)
+    return found.unflatten(0, (size, -1)), 0
+
+
+bwd_bias.register_vmap(_bwd_bias)
 fwd.register_vmap(_fwd)
 bwd_data.register_vmap(_bwd_data)
 bwd_weight.register_vmap(_bwd_weight)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
-from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.directions import COMPUTED
 from conv_compiler.storage.cache import source_digest
 from conv_compiler.storage.records import read_record, write_record
 from conv_compiler.torch.kernels import Call, target_of
@@ -28,16 +28,16 @@ def spelled(ours: Iterable[str] | str) -> str:
     Raises UnsupportedProblem for a direction that there is not.
     """
     words = [word for word in ours.split(",") if word] if isinstance(ours, str) else list(ours)
-    known = (*DIRECTIONS, FASTEST)
+    known = (*COMPUTED, FASTEST)
     for word in words:
         if word not in known:
             raise UnsupportedProblem(
                 f"ours {word}: not a direction; {did_you_mean(word, known)}"
-                f"use {', '.join(DIRECTIONS)} or {FASTEST}"
+                f"use {', '.join(COMPUTED)} or {FASTEST}"
             )
     if FASTEST in words:
         return FASTEST
-    return ",".join(word for word in DIRECTIONS if word in words)
+    return ",".join(word for word in COMPUTED if word in words)
 
 
 def transposed(ours: str) -> str:

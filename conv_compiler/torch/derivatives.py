@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Autograd of the three ops: each is linear in both operands, so the other two are its derivatives.
+"""Autograd of the ops. The three directions are linear in both operands, so of each the other two
+are the derivatives. The gradient of a bias is a sum, whose derivative is the same for every pixel.
 
 With s the sizes, L = fwd(x, w), and <.,.> the sum of products:
 <fwd(x, w), y> = <x, bwd_data(y, w)> = <w, bwd_weight(x, y)>.
@@ -12,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from conv_compiler.torch.layouts import is_last
-from conv_compiler.torch.ops import bwd_data, bwd_weight, fwd
+from conv_compiler.torch.ops import bwd_bias, bwd_data, bwd_weight, fwd
 
 Gradients = tuple[Any, ...]
 
@@ -50,7 +51,7 @@ def _fwd_backward(ctx: Any, d_output: Tensor) -> Gradients:
         ctx,
         _d_input(ctx, d_output, w, x) if needs[0] else None,
         _d_weight(ctx, x, d_output, w) if needs[1] else None,
-        d_output.transpose(0, 1).flatten(1).sum(1) if needs[2] else None,
+        bwd_bias(d_output, ctx.sizes[-1]) if needs[2] else None,
     )
 
 
@@ -82,6 +83,16 @@ def _bwd_weight_backward(ctx: Any, dd_weight: Tensor) -> Gradients:
     )
 
 
+def _bwd_bias_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.shape = inputs[0].shape
+
+
+def _bwd_bias_backward(ctx: Any, dd_bias: Tensor) -> Gradients:
+    ones = [1] * (len(ctx.shape) - 2)
+    return dd_bias.view(1, -1, *ones).expand(ctx.shape), None
+
+
+bwd_bias.register_autograd(_bwd_bias_backward, setup_context=_bwd_bias_setup)
 fwd.register_autograd(_fwd_backward, setup_context=_fwd_setup)
 bwd_data.register_autograd(_bwd_data_backward, setup_context=_bwd_data_setup)
 bwd_weight.register_autograd(_bwd_weight_backward, setup_context=_bwd_weight_setup)

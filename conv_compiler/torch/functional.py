@@ -178,8 +178,8 @@ def conv2d(
         padding: Zeros on both sides, or `same` or `valid`.
         dilation: Distance of neighbouring taps.
         groups: Groups of channels.
-        ours: Which of `fwd`, `bwd_data` and `bwd_weight` are computed here; PyTorch computes the
-            others. `fastest` times either once and keeps the answer.
+        ours: Which of `fwd`, `bwd_data`, `bwd_weight` and `bwd_bias` are computed here; PyTorch
+            computes the others. `fastest` times either once and keeps the answer.
 
     Raises:
         InvalidArray: The tensors do not go together.

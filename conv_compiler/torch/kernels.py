@@ -14,6 +14,7 @@ import torch
 
 from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import BIAS
 from conv_compiler.targets import TARGETS
 from conv_compiler.torch.layouts import as_it_lies, as_named, layout
 
@@ -75,17 +76,20 @@ class Call(NamedTuple):
 
     @property
     def result_last(self) -> bool:
-        """Whether the result's channels lie last."""
+        """Whether the result's channels lie last; a bias has no other axis."""
+        if self.direction == BIAS:
+            return False
         return self.weight_last if self.direction == "bwd_weight" else self.data_last
 
-    def compute(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    def compute(self, *tensors: torch.Tensor) -> torch.Tensor:
         """The result of the operands, in the order of the direction's kernel."""
         second_last = self.data_last if self.direction == "bwd_weight" else self.weight_last
         kernel = kernel_of(self)
-        operands = (
-            as_it_lies(first.detach(), self.data_last),
-            as_it_lies(second.detach(), second_last),
-        )
+        operands = [
+            as_it_lies(tensor.detach(), last)
+            for tensor, last in zip(tensors, (self.data_last, second_last), strict=False)
+        ]
+        first = tensors[0]
         if self.device.type == "cpu":
             result = _as_tensor(kernel(*map(_as_array, operands)), self.dtype)
         else:

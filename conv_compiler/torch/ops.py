@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The three directions as ops of PyTorch, each the derivative of the others.
+"""The three directions as ops of PyTorch, each the derivative of the others, and the gradient of
+a bias.
 
-`torch.ops.conv_compiler.{fwd, bwd_data, bwd_weight}` have rules for autograd to any order, for fake
-tensors (`torch.compile`, `torch.export`) and for `torch.vmap`. `ours` is a word of
+`torch.ops.conv_compiler.{fwd, bwd_data, bwd_weight, bwd_bias}` have rules for autograd to any
+order, for fake tensors (`torch.compile`, `torch.export`) and for `torch.vmap`. `ours` is a word of
 `choice.spelled`. A result lies as its operand images do, or as `last` says.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conv_compiler.problem.directions import BIAS
 from conv_compiler.torch import pytorch
 from conv_compiler.torch.choice import FASTEST, is_ours
 from conv_compiler.torch.kernels import Call
@@ -26,6 +28,7 @@ _SCHEMAS = {
     "fwd": f"(Tensor input, Tensor weight, Tensor? bias, {_SIZES}) -> Tensor",
     "bwd_data": f"(Tensor d_output, Tensor weight, int[] image, bool last, {_SIZES}) -> Tensor",
     "bwd_weight": f"(Tensor input, Tensor d_output, int[] filter, bool last, {_SIZES}) -> Tensor",
+    BIAS: "(Tensor d_output, str ours) -> Tensor",
 }
 Ints = Sequence[int]
 
@@ -81,6 +84,14 @@ def _bwd_weight_call(
 ) -> Call:
     channels, lies = (d_output.shape[1], input.shape[1]), (is_last(input), last)
     return _call("bwd_weight", input, lies, channels, input.shape[2:], filter, sizes)
+
+
+def _bwd_bias_call(d_output: Tensor) -> Call:
+    """That of a filter of one tap, which has the same output."""
+    image, channels = d_output.shape[2:], d_output.shape[1]
+    unit, zeros = [1] * len(image), [0] * len(image)
+    lies = (is_last(d_output), False)
+    return _call(BIAS, d_output, lies, (channels, 1), image, unit, (unit, zeros, unit, 1))
 
 
 @torch.library.custom_op("conv_compiler::fwd", mutates_args=(), schema=_SCHEMAS["fwd"])
@@ -160,6 +171,20 @@ def bwd_weight(
     return here() if is_ours(ours, call, here, there) else there()
 
 
+@torch.library.custom_op("conv_compiler::bwd_bias", mutates_args=(), schema=_SCHEMAS[BIAS])
+def bwd_bias(d_output: Tensor, ours: str) -> Tensor:
+    """The gradient of a bias: sums over images and pixels."""
+    call = _bwd_bias_call(d_output)
+
+    def here() -> Tensor:
+        return call.compute(d_output)
+
+    def there() -> Tensor:
+        return d_output.sum([0, *range(2, d_output.dim())])
+
+    return here() if is_ours(ours, call, here, there) else there()
+
+
 _RECORDED: ContextVar[list[Call] | None] = ContextVar("recorded", default=None)
 
 
@@ -203,3 +228,10 @@ def _(input: Tensor, d_output: Tensor, filter: Ints, last: bool, *sizes: Any) ->
     if _RECORDED.get() is not None:
         _record(_bwd_weight_call(input, d_output, filter, last, *sizes[:-1]), ours)
     return empty(input, (d_output.shape[1], input.shape[1] // groups, *filter), last)
+
+
+@bwd_bias.register_fake
+def _(d_output: Tensor, ours: str) -> Tensor:
+    if _RECORDED.get() is not None:
+        _record(_bwd_bias_call(d_output), ours)
+    return d_output.new_empty(d_output.shape[1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conv_compiler.errors import InvalidArray
-from conv_compiler.problem.directions import DIRECTIONS
+from conv_compiler.problem.directions import COMPUTED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +63,6 @@ def check_shape(problem: ConvProblem, got: Array, shape: tuple[int, ...]) -> Non
     dtype = problem.result_type.to_numpy()
     if got.shape != shape or got.dtype != dtype:
         raise InvalidArray(
-            f"{DIRECTIONS[problem.direction][1]} {got.shape} {got.dtype}: not the problem's; "
+            f"{COMPUTED[problem.direction][1]} {got.shape} {got.dtype}: not the problem's; "
             f"expected {shape} {dtype}"
         )

@@ -19,6 +19,8 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.extended import is_extended, over_extended, pixels_of
+from conv_compiler.verification.ones import multiplying
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,21 +220,59 @@ def _blocked(problem: ConvProblem, *operands: Array) -> Array:
     return held()
 
 
-def plain(problem: ConvProblem, first: Array, second: Array, d: Array | None = None) -> Array:
+def plain(problem: ConvProblem, *operands: Array, d: Array | None = None) -> Array:
     """The definition, for small problems.
 
-    The operands are those of the direction in DIRECTIONS. Arrays have the problem's shapes and any
+    The operands are those of the direction in COMPUTED. Arrays have the problem's shapes and any
     type; the result has its shape and is float64, or int64 for integers. `d` is what the
-    elementwise op takes. Raises InvalidArray for a wrong shape.
+    elementwise op takes, also as last operand. Raises InvalidArray for a wrong shape.
     """
-    return finished(problem, _plain(problem, first, second), d)
+    return _finished_of(lambda *given: _over_pads(_plain, *given), problem, operands, d)
+
+
+def _over_pads(
+    sums: Callable[..., Array], problem: ConvProblem, first: Array, second: Array
+) -> Array:
+    """The sums of a problem by those of the one over the image with its pads in place."""
+    if not is_extended(problem):
+        return sums(problem, first, second)
+    start = axes_of(problem.layout_row.input, problem.ndim).index("s0")
+    dimensions = [
+        (start + at, np.array(pixels_of(problem.pad_mode, *sizes)))
+        for at, sizes in enumerate(
+            zip(problem.pad_low, problem.image, problem.pad_high, strict=True)
+        )
+    ]
+    if problem.tensors[-1] != "input":
+        for axis, pixels in dimensions:
+            first = first.take(pixels, axis)
+        return sums(over_extended(problem), first, second)
+    found = sums(over_extended(problem), first, second)
+    for axis, pixels in dimensions:
+        moved = np.moveaxis(found, axis, 0)
+        whole = np.zeros((pixels.max() + 1, *moved.shape[1:]), found.dtype)
+        np.add.at(whole, pixels, moved)
+        found = np.moveaxis(whole, 0, axis)
+    return found
 
 
 def exact_sums(problem: ConvProblem, first: Array, second: Array) -> Array:
     """The sums before the elementwise op, tap by tap through BLAS."""
-    return _blocked(problem, first, second)
+    return _over_pads(_blocked, problem, first, second)
 
 
-def reference(problem: ConvProblem, first: Array, second: Array, d: Array | None = None) -> Array:
+def reference(problem: ConvProblem, *operands: Array, d: Array | None = None) -> Array:
     """The same as `plain`, tap by tap through BLAS."""
-    return finished(problem, exact_sums(problem, first, second), d)
+    return _finished_of(exact_sums, problem, operands, d)
+
+
+def _finished_of(
+    sums: Callable[[ConvProblem, Array, Array], Array],
+    problem: ConvProblem,
+    operands: tuple[Array, ...],
+    d: Array | None,
+) -> Array:
+    given = operands if d is None else (*operands, d)
+    wgrad, (first, second, *extra) = multiplying(problem, given)
+    found = finished(wgrad, sums(wgrad, first, second), *extra)
+    return found.reshape(problem.result_shape)

@@ -44,6 +44,11 @@ class Tolerance:
         """Whether nothing but equality passes."""
         return self.relative == 0 and not np.any(self.absolute)
 
+    def shaped(self, shape: tuple[int, ...]) -> Tolerance:
+        """The same for elements in another shape."""
+        figures = self.absolute
+        return replace(self, absolute=np.reshape(figures, shape)) if np.ndim(figures) else self
+
     def to_json(self) -> dict[str, float]:
         """Plain values; of the absolute ones the largest."""
         return {"relative": self.relative, "absolute": float(np.max(self.absolute))}

@@ -12,16 +12,17 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.runtime.kernel import load, to_numpy
-from conv_compiler.verification.comparison import Comparison
+from conv_compiler.verification.comparison import Comparison, check_shape
 from conv_compiler.verification.comparison import compare as compare
 from conv_compiler.verification.inputs import inputs as inputs
 from conv_compiler.verification.inputs import trials_of, without_denormals
+from conv_compiler.verification.ones import alone, multiplying
 from conv_compiler.verification.reference import exact_sums, finished
 from conv_compiler.verification.special import compare_special
 from conv_compiler.verification.tolerance import (
@@ -40,13 +41,34 @@ if TYPE_CHECKING:
 
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.runtime.kernel import Kernel
+    from conv_compiler.runtime.times import Times
     from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 
     Array = NDArray[Any]
 
 # Times that a kernel is run to see whether its bits are the same; more would find no more.
 MOST_RUNS = 1000
+
+
+class Called(Protocol):
+    """What is called as the kernel of a problem: a `Kernel`, or one result of a layer's."""
+
+    @property
+    def device(self) -> str:
+        """As of a `Kernel`, and so are the others."""
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the device executes the chip's code on the host."""
+
+    def __call__(self, *operands: Any) -> Any:
+        """The result."""
+
+    def put(self, array: Any) -> Any:
+        """A device array."""
+
+    def times(self, *operands: Any, budget: float = 0.2) -> Times:
+        """Times of calls."""
 
 
 def _bits(array: Array) -> Array:
@@ -67,9 +89,15 @@ def verify_artifact(
     Random inputs hold no denormals that the kernel takes as 0, `denormal` ones do.
     `budget` seconds go to timing it; with none it has no times.
     """
+    check_size(artifact.problem, runs)
+    return verify_kernel(artifact, load(artifact, device), data, seed, runs, budget)
+
+
+def verify_kernel(
+    artifact: Artifact, kernel: Called, data: str, seed: int, runs: int, budget: float = 0.0
+) -> Report:
+    """`verify_artifact` of a kernel that is loaded."""
     problem = artifact.problem
-    check_size(problem, runs)
-    kernel = load(artifact, device)
     batches = batches_of(problem)
     flushed = flushed_types(artifact)
     sets = [(n, trial) for n in batches for trial in range(trials_of(data, problem))]
@@ -131,7 +159,7 @@ class _Trial:
 
 
 def _tried(
-    kernel: Kernel,
+    kernel: Called,
     problem: ConvProblem,
     flushed: tuple[str, ...],
     data: str,
@@ -140,19 +168,23 @@ def _tried(
 ) -> _Trial:
     """The kernel on the inputs of a seed and a trial."""
     seed, trial = which
-    first, second, *extra = inputs(problem, data, seed, trial)
+    asked, stated = problem, inputs(problem, data, seed, trial)
+    problem, (first, second, *extra) = multiplying(asked, stated)
     if data != "denormal":
         first, second = (
             without_denormals(problem, number, array, flushed)
             for number, array in enumerate((first, second))
         )
-    placed = [kernel.put(array) for array in (first, second, *extra)]
+    given = (first, second, *extra)
+    placed = [kernel.put(array) for array in (alone(asked, given) if asked.sums_alone else given)]
     got = to_numpy(kernel(*placed))
     drifting = np.zeros(got.shape, bool)
     for _ in range(runs - 1):
         drifting |= _bits(got) != _bits(to_numpy(kernel(*placed)))
     if data == "special" and not problem.data_type.is_integer:
-        plain = inputs(problem, data, seed)
+        check_shape(asked, got, asked.result_shape)
+        _, plain = multiplying(asked, inputs(asked, data, seed))
+        got = got.reshape(problem.result_shape)
         comparison, allowed = compare_special(problem, got, (first, second, *extra), plain)
     else:
         sums = exact_sums(problem, first, second)
@@ -163,8 +195,9 @@ def _tried(
             types = (problem.accumulator_type, problem.result_type)
             below = max(below_normal(problem, row, flushed) for row in types)
         d = extra[0] if extra else None
-        allowed = after_elementwise(problem, allowed, sums, d, below)
-        comparison = compare(problem, got, finished(problem, sums, *extra), allowed)
+        allowed = after_elementwise(problem, allowed, sums, d, below).shaped(asked.result_shape)
+        want = finished(problem, sums, *extra).reshape(asked.result_shape)
+        comparison = compare(asked, got, want, allowed)
     return _Trial(comparison=comparison, tolerance=allowed, drifting=int(drifting.sum()))
 
 

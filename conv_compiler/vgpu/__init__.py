@@ -10,11 +10,12 @@ The library behind it can also be named to any IREE tool:
 docs/vgpu.md says what a run on it proves and what it does not.
 """
 
+from conv_compiler.vgpu.arguments import Unwritten
 from conv_compiler.vgpu.budget import instruction_budget
 from conv_compiler.vgpu.counters import KernelCounters, counters, counting, memory_totals
 from conv_compiler.vgpu.device import CHIPS, device, device_uri
 from conv_compiler.vgpu.findings import Finding, findings
-from conv_compiler.vgpu.kernels import Device, Kernel, Module, Unwritten
+from conv_compiler.vgpu.kernels import Device, Kernel, Module
 from conv_compiler.vgpu.library import VirtualDeviceError, library_path
 
 __all__ = [

@@ -6,11 +6,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from conv_compiler.errors import InvalidArray
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from conv_compiler.binary.code_note import ArgumentNote
 
 # value_kind of a pointer that is given as an array (LLVM AMDGPU usage, code object metadata).
@@ -19,6 +19,14 @@ VALUE = "by_value"
 # Letters of `struct` for numbers by their bytes.
 _INTEGERS = {1: "bB", 2: "hH", 4: "iI", 8: "qQ"}
 _FLOATS = {2: "e", 4: "f", 8: "d"}
+
+
+class Unwritten:
+    """An array that a kernel is to write, in fresh memory: a checked device reports a read of what
+    nobody wrote. What the kernel leaves unwritten is undefined."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
 
 
 def described(number: int, note: ArgumentNote) -> str:
@@ -33,6 +41,8 @@ def array_of(number: int, note: ArgumentNote, value: Any) -> np.ndarray[Any, Any
 
     Raises InvalidArray for what is no array, or one whose elements do not lie one after another.
     """
+    import numpy as np
+
     what = described(number, note)
     if not isinstance(value, np.ndarray):
         if not hasattr(value, "__dlpack__"):
@@ -56,6 +66,8 @@ def value_bytes(number: int, note: ArgumentNote, value: Any) -> bytes:
     A number takes the argument's size: an int that of an integer, a float that of a float. A number
     of numpy, and bytes as of a struct, must have that size. Raises InvalidArray.
     """
+    import numpy as np
+
     what = described(number, note)
     if isinstance(value, np.generic | np.ndarray):
         found = value.tobytes()

@@ -3,10 +3,12 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from conv_compiler.vgpu.library import library, read_json
+
+_BY_INSTRUCTION = ("lds_uses", "executions", "lines")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,8 @@ class KernelCounters:
     128 bytes, counted once an instruction. `fetched_lines` are those read that the L1 of the
     workgroup's CU did not hold. `read_lines` are the distinct ones a launch reads, and
     `die_read_lines` those each die of the chip reads, summed over its dies. LDS cycles follow the
-    bank model of docs/vgpu.md. `seconds` is the host's time.
+    bank model of docs/vgpu.md. `seconds` is the host's time. `executions` has the wave-instructions
+    and `lines` the lines of memory by instruction, at the bytes behind the kernel's first one.
     """
 
     chip: str
@@ -58,6 +61,8 @@ class KernelCounters:
     lds_write_conflict_cycles: int
     seconds: float
     lds_uses: tuple[LdsUse, ...] = ()
+    executions: Mapping[int, int] = field(default_factory=dict)
+    lines: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def total_instructions(self) -> int:
@@ -66,7 +71,7 @@ class KernelCounters:
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as plain values for json.dumps, without those by instruction."""
-        names = (field.name for field in fields(self) if field.name != "lds_uses")
+        names = (one.name for one in fields(self) if one.name not in _BY_INSTRUCTION)
         return {name: _plain(getattr(self, name)) for name in names}
 
 
@@ -77,7 +82,8 @@ def _plain(value: Any) -> Any:
 def _counters(row: dict[str, Any]) -> KernelCounters:
     """A row as the library writes it."""
     uses = tuple(LdsUse(**{**use, "dwords": tuple(use["dwords"])}) for use in row["lds_uses"])
-    return KernelCounters(**{**row, "lds_uses": uses})
+    by_offset = {name: dict(row[name]) for name in ("executions", "lines")}
+    return KernelCounters(**{**row, "lds_uses": uses, **by_offset})
 
 
 @contextmanager

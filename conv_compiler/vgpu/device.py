@@ -42,9 +42,16 @@ def device(chip: str, *, checks: bool = False) -> "rt.HalDevice":
     """Create a new device that runs code objects of `chip`, with every check on when `checks`.
 
     A device on which a launch failed stays failed, as with a real one: call again for a fresh
-    one. Raises VirtualDeviceError when this process's hip driver already uses another library.
+    one. Raises VirtualDeviceError when this process's hip driver already uses another library, and
+    where IREE's runtime is not installed.
     """
-    import iree.runtime as rt
+    try:
+        import iree.runtime as rt
+    except ModuleNotFoundError as error:
+        raise VirtualDeviceError(
+            f"iree-base-runtime: not installed ({error}); pip install iree-base-runtime, or launch "
+            "kernels by vgpu.Device, which needs no IREE"
+        ) from None
 
     uri = device_uri(chip, checks=checks)
     with _driver_lock:

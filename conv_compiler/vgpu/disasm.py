@@ -16,6 +16,7 @@ _NAMES = {
 }
 _NAMES |= {236: "src_shared_limit", 237: "src_private_base", 238: "src_private_limit"}
 _NAMES |= {102: "flat_scratch_lo", 103: "flat_scratch_hi", 104: "xnack_mask_lo"}
+_SCALAR_LOADS = ("s_load", "s_buffer_load")
 _PAIRS = {p.VCC: "vcc", p.EXEC: "exec", 102: "flat_scratch"}
 _FLOATS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494")
 
@@ -56,6 +57,8 @@ def text(r: Record, mnemonic: str) -> str:
     parts = [operand_text(op, r.literal) for op in operands]
     if _shows_immediate(r, bool(operands)):
         parts.append(hex(r.imm & 0xFFFF))
+    if r.imm and r.name.startswith(_SCALAR_LOADS):
+        parts.append(hex(r.imm))
     flags = [
         word
         for bit, word in (

@@ -15,28 +15,18 @@ import io
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conv_compiler.errors import InvalidArray, InvalidArtifact, LaunchFailed
+from conv_compiler.errors import InvalidArtifact, LaunchFailed
 from conv_compiler.vgpu.device import device_uri, ready_decoder
 from conv_compiler.vgpu.library import library
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from conv_compiler.binary.code_note import KernelNote
-
-# hipMemcpyKind.
-_TO_DEVICE, _TO_HOST = 1, 2
-
-
-class Unwritten:
-    """An array that a kernel is to write, in fresh memory: a checked device reports a read of what
-    nobody wrote. What the kernel leaves unwritten is undefined."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
+    from conv_compiler.binary.source_lines import SourceLines
+    from conv_compiler.vgpu.launches import Launch
 
 
 class Device:
@@ -99,15 +89,21 @@ class Device:
             self.call("hipModuleLoadData", ctypes.byref(handle), elf)
         except LaunchFailed as error:
             raise InvalidArtifact(f"code object: {error}; compile it again") from None
-        return _Handle(self, handle)
+        return _Handle(handle, elf)
 
 
 class _Handle:
     """A loaded code object, unloaded with the last of its kernels."""
 
-    def __init__(self, device: Device, module: ctypes.c_void_p) -> None:
-        self.module = module
+    def __init__(self, module: ctypes.c_void_p, elf: bytes) -> None:
+        self.module, self.elf = module, elf
         weakref.finalize(self, library().hipModuleUnload, module)
+
+    @cached_property
+    def lines(self) -> SourceLines:
+        from conv_compiler.binary.source_lines import source_lines
+
+        return source_lines(self.elf)
 
 
 class Module(Mapping[str, "Kernel"]):
@@ -144,6 +140,16 @@ class Kernel:
             note.name.encode(),
         )
 
+    @property
+    def elf(self) -> bytes:
+        """The code object it is of."""
+        return self._handle.elf
+
+    @property
+    def lines(self) -> SourceLines:
+        """Which lines of a source its code comes from, where the compiler says so."""
+        return self._handle.lines
+
     def __call__(
         self,
         grid: int | Sequence[int],
@@ -161,78 +167,20 @@ class Kernel:
         Raises InvalidArray for an argument that the kernel does not take, and LaunchFailed with
         what the device found; arrays are then as they were.
         """
-        explicit = [one for one in self.note.args if not one.is_hidden]
-        if len(arguments) != len(explicit):
-            raise InvalidArray(
-                f"kernel {self.note.name}: {len(arguments)} arguments; it takes {len(explicit)}"
-            )
-        memory = _Memory(self.device)
-        try:
-            held = [
-                memory.held(number, note, value)
-                for number, (note, value) in enumerate(zip(explicit, arguments, strict=True))
-            ]
-            pointers = (ctypes.c_void_p * (len(held) or 1))(*map(ctypes.addressof, held))
-            sizes = map(ctypes.c_uint, (*_three(grid), *_three(block), lds_bytes))
-            self.device.call("hipModuleLaunchKernel", self._function, *sizes, None, pointers, None)
-            memory.fetch()
-        finally:
-            memory.free()
+        with self.prepared(grid, block, *arguments, lds_bytes=lds_bytes) as launch:
+            launch.run()
+            launch.fetch()
 
+    def prepared(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        *arguments: Any,
+        lds_bytes: int = 0,
+    ) -> Launch:
+        """A launch with memory for its arguments, which `with` gives back; a call's arguments."""
+        from conv_compiler.vgpu.launches import Launch
 
-def _three(size: int | Sequence[int]) -> tuple[int, int, int]:
-    """x, y and z of a size that may leave the last ones out."""
-    given = (size,) if isinstance(size, int) else tuple(size)
-    if not 1 <= len(given) <= 3:
-        raise InvalidArray(f"size {given}: not one to three numbers; write x, y, z")
-    x, y, z = (*given, 1, 1)[:3]
-    return x, y, z
-
-
-class _Memory:
-    """The allocations of one launch."""
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self._arrays: list[tuple[ctypes.c_void_p, np.ndarray[Any, Any], bool]] = []
-
-    def held(self, number: int, note: Any, value: Any) -> Any:
-        """What the launch reads an argument from, kept as long as this is."""
-        from conv_compiler.vgpu.arguments import POINTER, VALUE, array_of, described, value_bytes
-
-        if note.value_kind == VALUE:
-            data = value_bytes(number, note, value)
-            return (ctypes.c_char * len(data)).from_buffer_copy(data)
-        if note.value_kind != POINTER:
-            raise InvalidArray(
-                f"{described(number, note)}: no kind of argument that is passed here; "
-                f"give a kernel of pointers ({POINTER}) and values ({VALUE})"
-            )
-        if value is None:
-            return ctypes.c_void_p()
-        written = not isinstance(value, Unwritten)
-        given = value if written else value.array
-        array = array_of(number, note, given)
-        # numpy calls arrays of other libraries read-only, as they may be.
-        is_read_only = array is given and not array.flags.writeable
-        pointer = ctypes.c_void_p()
-        size = ctypes.c_size_t(max(1, array.nbytes))
-        self._device.call("hipMalloc", ctypes.byref(pointer), size)
-        self._arrays.append((pointer, array, is_read_only))
-        if written:
-            self._copy(pointer, ctypes.c_void_p(array.ctypes.data), array.nbytes, _TO_DEVICE)
-        return pointer
-
-    def fetch(self) -> None:
-        """Copy what the kernel wrote back, but into arrays that are read only."""
-        for pointer, array, is_read_only in self._arrays:
-            if not is_read_only:
-                self._copy(ctypes.c_void_p(array.ctypes.data), pointer, array.nbytes, _TO_HOST)
-
-    def free(self) -> None:
-        """Give the memory back."""
-        for pointer, *_ in self._arrays:
-            self._device.call("hipFree", pointer)
-
-    def _copy(self, to: ctypes.c_void_p, source: ctypes.c_void_p, size: int, kind: int) -> None:
-        self._device.call("hipMemcpy", to, source, ctypes.c_size_t(size), kind)
+        function = self._function
+        call = self.device.call
+        return Launch(call, self.note, function, self._handle, grid, block, arguments, lds_bytes)

@@ -8,11 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from conv_compiler.errors import VirtualDeviceError as VirtualDeviceError
+
 LIBRARY_NAME = "libamdhip64.so"  # the name IREE's hip driver looks for
-
-
-class VirtualDeviceError(RuntimeError):
-    """The virtual GPU cannot be used as asked."""
 
 
 def library_path() -> Path:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -16,6 +17,19 @@ from conv_compiler.errors import DeviceUnavailable
 ONE_DEVICE = "CONV_COMPILER_VGPU"
 # Names by which programs of HIP 5 to 7 are linked to the library.
 SONAMES = ("libamdhip64.so", *(f"libamdhip64.so.{version}" for version in (5, 6, 7)))
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--chip", metavar="C", default="gfx942", help="its one device (gfx942)")
+    parser.add_argument("--checks", action="store_true", help="with every check on")
+    parser.add_argument("program", nargs="+", metavar="PROGRAM", help="behind --, with its words")
+    parser.epilog = "example: vgpu exec --chip gfx1100 -- ./saxpy 1024"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the program; its exit code."""
+    return execute(args.program, args.chip, checks=args.checks)
 
 
 def execute(program: Sequence[str], chip: str, *, checks: bool) -> int:

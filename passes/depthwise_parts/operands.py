@@ -11,7 +11,7 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
-from conv_compiler.ir.attributes import ROLE
+from conv_compiler.ir.attributes import EXTENSION, ROLE
 
 _VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
 _MOVES = (*_VIEWS, "tensor.pad", "tensor.extract_slice", "linalg.generic")
@@ -67,8 +67,8 @@ def flat(value: ir.Value) -> ir.Value:
 def find_operand(value: ir.Value) -> Operand:
     """The tensor that an operand of the contraction is made of.
 
-    Passed over is what says where elements are to lie: reshapes, pads, and kernels that arrange a
-    weight by phases or leave pixels out. Whoever reads the tensor itself sees to that.
+    Passed over is what says where elements are to lie: reshapes, pads of zeros, and kernels that
+    arrange a weight by phases or leave pixels out. Whoever reads the tensor itself sees to that.
     """
     steps: list[ir.Operation] = []
     inside = False
@@ -76,6 +76,8 @@ def find_operand(value: ir.Value) -> Operand:
         op = value.owner
         if op.name == "flow.dispatch.region":
             *_, end = op.regions[0].blocks[0].operations
+            if _role(end.operands[0].owner) == EXTENSION:
+                break
             value, inside = end.operands[0], True
         elif op.name in _VIEWS or op.name == "tensor.pad":
             value = op.operands[0]
@@ -89,6 +91,10 @@ def find_operand(value: ir.Value) -> Operand:
         else:
             break
     return Operand(tensor=value, steps=tuple(steps))
+
+
+def _role(op: ir.Operation) -> str:
+    return str(ir.StringAttr(op.attributes[ROLE]).value) if ROLE in op.attributes else ""
 
 
 def _extracted(op: ir.Operation) -> ir.Value | None:

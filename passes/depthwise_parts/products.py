@@ -238,7 +238,11 @@ class Blocks(Matrix):
 
 
 class Tiles(Matrix):
-    """16 rows and columns: groups of some sixteens of channels, a fourth of them a lane's."""
+    """16 rows and columns: groups of some sixteens of channels.
+
+    Four lanes have a fourth of the source channels each. They have the result channels between
+    them, or an even part of these: then other lanes multiply the same sources by the other rows.
+    """
 
     strips: ClassVar[int] = 16
     parts: ClassVar[int] = 4
@@ -254,10 +258,20 @@ class Tiles(Matrix):
         group, result = cut(channel, (0, self.options.results))
         part, row = cut(place, (0, _ROWS))
         at = linear(self._first_source(result), source_step, linear(group, group_step))
-        at = linear(linear(part, self.options.vector, row), result_step, at)
+        rows = linear(part, self.options.vector, row)
+        if self._results < self.options.results:
+            rows = linear(cut(result, (0, self._results))[0], self._results, rows)
+        at = linear(rows, result_step, at)
         return at, math.gcd(group_step, self.read * source_step, result_step)
 
+    @property
+    def _results(self) -> int:
+        """Result channels of four lanes."""
+        return self.parts * self.options.vector
+
     def _first_source(self, result: ir.Value) -> ir.Value:
+        if self._results < self.options.results:
+            result = cut(result, (0, self._results))[1]
         part = arith.DivUIOp(result, number(self.options.vector)).result
         return linear(part, self.read)
 

@@ -22,7 +22,7 @@ from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, work
 from conv_compiler.passes.wgmma_parts.main_loop import multiplied
 from conv_compiler.passes.wgmma_parts.products import Products
 from conv_compiler.passes.wgmma_parts.sizes import BLOCK, Tiles, operands
-from conv_compiler.passes.wgmma_parts.stores import Line, Store, pitch, widest
+from conv_compiler.passes.wgmma_parts.stores import Line, Store, row_words, widest
 from conv_compiler.passes.wgmma_parts.weight_places import Columns, WeightPlaces
 
 KERNEL = "wgmma_gemm"
@@ -117,7 +117,7 @@ class Kernel:
 def lds_floats(tiles: Tiles, count: int | ir.Value, is_narrow: bool) -> int:
     """LDS of the stages that so many tiles of gemm_k need, and then of the sums."""
     stages = min(tiles.stages, count) if isinstance(count, int) else tiles.stages
-    sums = tiles.tile_m * pitch(tiles, is_narrow)
+    sums = tiles.tile_m * row_words(tiles.tile_n, is_narrow)
     return max(stages * tiles.stage_bytes // FLOAT, sums)
 
 

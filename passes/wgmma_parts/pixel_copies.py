@@ -105,11 +105,11 @@ class Source:
         self.bases: list[ir.Value] = []
         base = pointer(memory)
         if self.is_row:
-            self.bases = [_moved(base, linear(first, lies.axes[-1], start))]
+            self.bases = [moved(base, linear(first, lies.axes[-1], start))]
         for behind in self.lines:
             pixel = linear(first, 1, behind)
             exists = below(pixel, total) if total % sizes.tile_m else None
-            self.whole.append(_size(exists if not self.left else None))
+            self.whole.append(copied_bytes(exists if not self.left else None))
             if self.is_row:
                 continue
             image, *units = cut(pixel, sizes.units)
@@ -117,7 +117,7 @@ class Source:
             at = linear(image, lies.image, start)
             for one, step in zip(place, lies.axes, strict=True):
                 at = linear(one, step, at)
-            self.bases.append(_moved(base, at))
+            self.bases.append(moved(base, at))
             if self.left and exists is not None:
                 axis = self.left[0]
                 place[axis] = arith.SelectOp(exists, place[axis], number(FAR)).result
@@ -131,11 +131,11 @@ class Source:
         for offset, step in zip(offsets, lies.axes, strict=True):
             channel = linear(offset, step, channel)
         if self.is_row:
-            address = _moved(self.bases[0], channel)
+            address = moved(self.bases[0], channel)
         for number_, behind in enumerate(self.lines):
             shift = behind * lies.axes[-1] * BYTES if self.is_row else 0
             if not self.is_row:
-                address = _moved(self.bases[number_], channel)
+                address = moved(self.bases[number_], channel)
             tests = [
                 below(
                     arith.AddIOp(self.coordinates[number_][axis], offsets[axis]).result,
@@ -143,7 +143,7 @@ class Source:
                 )
                 for axis in self.left
             ]
-            size = _size(both(exists, *tests), self.whole[number_])
+            size = copied_bytes(both(exists, *tests), self.whole[number_])
             few = sizes.depth < LINE_CHANNELS
             ptx.copy_piece(at, behind * ptx.LINE, address, shift, size, few)
 
@@ -158,7 +158,7 @@ class ResultRows:
         steps = self.sizes.weights
         self.first = linear(column, 1, line)
         at = linear(self.first, steps.result, linear(group, steps.group))
-        self.base = _moved(pointer(memory), at)
+        self.base = moved(pointer(memory), at)
 
     def tile(self, tile: ir.Value, at: ir.Value) -> None:
         """Start the copies of a tile to the thread's place in LDS and those behind it."""
@@ -166,12 +166,12 @@ class ResultRows:
         tap, channel, exists = self.along.pieces(tile)
         found, _ = self.along.taps.at(tap)
         own, channel = _of_group(channel, sizes.sources, sizes)
-        address = _moved(self.base, linear(found, steps.tap, channel))
+        address = moved(self.base, linear(found, steps.tap, channel))
         for behind in range(0, sizes.tile_n, sizes.lines_at_once):
             row = linear(self.first, 1, behind)
             has = below(row, sizes.gemm_n) if sizes.gemm_n % sizes.tile_n else None
             of_row, _ = _of_group(row, sizes.results, sizes)
-            size = _size(both(exists, has, _same(own, of_row)))
+            size = copied_bytes(both(exists, has, _same(own, of_row)))
             shift = behind * steps.result * BYTES
             ptx.copy_piece(at, behind * ptx.LINE, address, shift, size)
 
@@ -186,7 +186,7 @@ class SourceRows:
         self.along, self.sizes, self.line = along, along.sizes, line
         sizes, steps = self.sizes, self.sizes.weights
         channel = linear(along.piece, ELEMENTS, column)
-        self.base = _moved(pointer(memory), linear(group, steps.group))
+        self.base = moved(pointer(memory), linear(group, steps.group))
         self.blocks = []
         for block in range(0, sizes.tile_n, BLOCK):
             at = linear(channel, 1, block)
@@ -204,10 +204,10 @@ class SourceRows:
             address = None
             for block, (has, own, channel) in enumerate(self.blocks):
                 if address is None or own is not None:
-                    address = _moved(self.base, linear(channel, 1, delta))
+                    address = moved(self.base, linear(channel, 1, delta))
                 ahead = block * ptx.LINE if own is None else 0
                 shift = block * sizes.block_bytes + behind * ptx.LINE
-                size = _size(both(exists, has, _same(own, of_row)))
+                size = copied_bytes(both(exists, has, _same(own, of_row)))
                 ptx.copy_piece(at, shift, address, ahead, size)
 
 
@@ -239,7 +239,7 @@ def leaves(slide: Slide) -> bool:
     return any(not 0 <= offset <= slide.size - 1 - last for offset in offsets)
 
 
-def _moved(address: ir.Value, elements: ir.Value) -> ir.Value:
+def moved(address: ir.Value, elements: ir.Value) -> ir.Value:
     """An address so many elements further, which may be fewer than none."""
     i64 = ir.IntegerType.get_signless(64)
     wide = arith.ExtSIOp(i64, elements).result
@@ -247,7 +247,7 @@ def _moved(address: ir.Value, elements: ir.Value) -> ir.Value:
     return arith.AddIOp(address, arith.MulIOp(wide, two).result).result
 
 
-def _size(test: ir.Value | None, whole: ir.Value | None = None) -> ir.Value:
+def copied_bytes(test: ir.Value | None, whole: ir.Value | None = None) -> ir.Value:
     """Bytes to copy where a test holds: `whole`, or those of a piece; else none."""
     whole = number(ptx.PIECE) if whole is None else whole
     return whole if test is None else arith.SelectOp(test, whole, number(0)).result

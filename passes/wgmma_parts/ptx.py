@@ -80,6 +80,11 @@ def wait_for_copies(left: int) -> None:
     _asm(f"cp.async.wait_group {left};\n\tfence.proxy.async.shared::cta;", MEMORY)
 
 
+def sync_wave() -> None:
+    """Wait for the other lanes of this wave, and see what they have written to LDS."""
+    _asm("bar.warp.sync 0xffffffff;", MEMORY)
+
+
 def open_products() -> None:
     """Let matrix instructions see this wave group's sums."""
     _asm("wgmma.fence.sync.aligned;", MEMORY)

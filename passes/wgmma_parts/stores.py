@@ -38,9 +38,9 @@ def widest(element: ir.Type) -> int:
     return ptx.PIECE * 8 // ops.bits_of(element)
 
 
-def pitch(tiles: Tiles, is_narrow: bool) -> int:
-    """Words of LDS from row to row of a tile's sums: of the sums, or of pairs that are rounded."""
-    return tiles.tile_n // PAIR + NARROW_PAD if is_narrow else tiles.tile_n + ROW_PAD
+def row_words(columns: int, is_narrow: bool) -> int:
+    """Words of LDS from row to row of so many sums: of the sums, or of pairs that are rounded."""
+    return columns // PAIR + NARROW_PAD if is_narrow else columns + ROW_PAD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +56,11 @@ class Store:
     @property
     def is_narrow(self) -> bool:
         """Whether LDS has the sums rounded already, in pairs, which takes half of it."""
-        return self.line.rounds_to_16_bits and self.width % PAIR == 0
+        return self.line.narrows(self.width)
 
     @property
     def _pitch(self) -> int:
-        return pitch(self.tiles, self.is_narrow)
+        return row_words(self.tiles.tile_n, self.is_narrow)
 
     def write(
         self, lds: ir.Value, sums: Sequence[Sequence[ir.Value]], row: ir.Value, column: ir.Value
@@ -104,7 +104,7 @@ class Store:
             with where(exists):
                 from_lds = linear(source, 1, behind * self._pitch)
                 if self.is_narrow:
-                    self.line.copy(_read(lds, from_lds, words), at)
+                    self.line.copy(read_vector(lds, from_lds, words), at)
                 else:
                     self.line.store(self._sums(lds, from_lds), at)
 
@@ -177,6 +177,10 @@ class Line:
         """Whether sums are rounded to 16 bits, and no more."""
         return self.op is None and ops.bits_of(self.element) == 16
 
+    def narrows(self, width: int) -> bool:
+        """Whether a store of so many columns at a time rounds its sums on the way to LDS."""
+        return self.rounds_to_16_bits and width % PAIR == 0
+
     def copy(self, words: ir.Value, at: ir.Value) -> None:
         """Store pairs of elements that are rounded already, each pair in a word of 32 bits."""
         count = ir.VectorType(words.type).shape[0] * PAIR
@@ -187,7 +191,7 @@ class Line:
         if self.op is None:
             store_rounded(sums, self.out, at)
             return
-        vectors = [_vector(sums), *(_read(one, at, len(sums)) for one in self.extra)]
+        vectors = [_vector(sums), *(read_vector(one, at, len(sums)) for one in self.extra)]
         _store(on_vectors(self.op, vectors), self.out, at)
 
 
@@ -234,7 +238,7 @@ def or_zero(value: ir.Value, test: ir.Value | None) -> ir.Value:
 
 def load_vector(memory: ir.Value, at: ir.Value, count: int) -> list[ir.Value]:
     """So many adjacent scalars, read as one vector; their place is a multiple of their number."""
-    vector = _read(memory, at, count)
+    vector = read_vector(memory, at, count)
     parts = ir.Operation.create(
         "vector.to_elements",
         results=[ir.VectorType(vector.type).element_type] * count,
@@ -243,7 +247,7 @@ def load_vector(memory: ir.Value, at: ir.Value, count: int) -> list[ir.Value]:
     return list(parts.results)
 
 
-def _read(memory: ir.Value, at: ir.Value, count: int) -> ir.Value:
+def read_vector(memory: ir.Value, at: ir.Value, count: int) -> ir.Value:
     """So many adjacent elements as a vector."""
     element = ir.MemRefType(memory.type).element_type
     type = ir.VectorType.get([count], element)

@@ -16,7 +16,7 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load, to_numpy
 from conv_compiler.strategies.gpu.depthwise_pixels import small_groups, tilings
 from conv_compiler.strategies.select import candidates, choose
-from conv_compiler.strategies.strategy import PixelTiling, Strategy
+from conv_compiler.strategies.strategy import PixelTiling, Strategy, StrategyRequest
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
 from conv_compiler.verification.inputs import inputs
@@ -62,6 +62,46 @@ PROBLEMS = {
 def test_chosen_tilings_are_exact(name, chip, direction):
     problem = replace(PROBLEMS[name], direction=direction)
     verify(problem, chip, "depthwise_pixels").require()
+
+
+WIDE = {
+    "square": ConvProblem(
+        n=3, g=3, k=32, c=32, image=(5, 7), filter=(3, 3), stride=(2, 1), pad_low=(1, 1)
+    ),
+    "taller": ConvProblem(
+        n=2, g=2, k=32, c=16, image=(6, 5), filter=(2, 3), layout="NHWGC_GKCYX_NHWGK"
+    ),
+}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize(
+    ("name", "chip", "channels"),
+    [
+        ("square", "gfx942", 8),
+        ("square", "gfx942", 4),
+        ("square", "gfx950", 4),
+        ("taller", "gfx942", 4),
+    ],
+)
+def test_lanes_share_the_rows_of_wide_groups(name, chip, channels, direction):
+    """A lane has a fourth of the result channels of its group, or a fourth of a half of them."""
+    problem = replace(WIDE[name], direction=direction)
+    for columns, rows in ((2, 3), (3, 1)):
+        most = (problem.k if direction == "fwd" else problem.c) // 4
+        tile = (columns, rows, min(channels, most))
+        verify(problem, chip, StrategyRequest(name="depthwise_pixels", tile=tile)).require()
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_wide_groups_are_for_matrix_instructions(direction):
+    """Registers of vector code do not hold such filters beside the sums."""
+    problem = replace(WIDE["square"], direction=direction)
+    assert _product(problem, "gfx942") == ("tiles", "MFMA_F32_16x16x16_F16")
+    with pytest.raises(UnsupportedStrategy, match="groups have 16 channels at most"):
+        choose(problem, find_target("gfx1100"), "depthwise_pixels")
+    with pytest.raises(UnsupportedStrategy, match="groups have 32 channels at most"):
+        choose(replace(problem, k=48), find_target("gfx942"), "depthwise_pixels")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -64,11 +64,13 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     bytes_most = max(problem.data_type.bytes, problem.result_type.bytes, problem.d_type.bytes)
     types = set(wgrad.operand_dtypes)
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
+    # Vector code would keep the filters of a group of 32 channels in more registers than there are.
+    by_matrix = any(way.mma for way in ways(wgrad, target))
+    most = search.most_matrix_group_channels if by_matrix else search.most_group_channels
     rules = {
         "it is for GPUs": target.is_gpu,
         "it takes several groups": problem.g > 1,
-        f"groups have {search.most_group_channels} channels at most": max(problem.k, problem.c)
-        <= search.most_group_channels,
+        f"groups have {most} channels at most": max(problem.k, problem.c) <= most,
         "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
         f"its types are {', '.join(DTYPES)}": problem.terms is None
         and len(types) == 1

@@ -102,7 +102,8 @@ def vectors(problem: ConvProblem, way: Way, sizes: tuple[int, ...]) -> list[int]
     _, results = channels(problem)
     parts = SHAPES[way.product].parts
     if parts > 1:
-        return [results // parts]
+        most = results // parts
+        return [size for size in range(most, 0, -ROWS) if most % size == 0]
     fitting = []
     for size in sizes:
         even = size % results == 0 or results % size == 0

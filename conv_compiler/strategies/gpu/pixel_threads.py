@@ -42,12 +42,13 @@ def _layouts(
     strips down and strips across. `shape` says which threads are adjacent lanes.
     """
     most = PIXELS_SEARCH.most_threads
+    most_lanes = most // shape.strips
     shares = [
         n
-        for n in range(1, min(vectors, most) + 1)
+        for n in range(1, min(vectors, most_lanes) + 1)
         if vectors % n == n % shape.parts == 0 and n >= least
     ]
-    lanes = shares[:1] or [_rounded_up(-(-vectors // -(-vectors // most)), shape.parts)]
+    lanes = shares[:1] or [_rounded_up(-(-vectors // -(-vectors // most_lanes)), shape.parts)]
     found = []
     for lane, across, down, image in itertools.product(
         dict.fromkeys((*lanes, *shares[-1:])), *(_powers(n, most) for n in reversed(strips))

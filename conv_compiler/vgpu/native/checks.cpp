@@ -40,6 +40,7 @@ void Findings::add(const char* kind, const Wave& w, const Inst& i, int lane, con
   if (group >= f.group) return;
   f.group = group;
   f.text = std::string(kind) + ": " + detail + " at " + where(w, i, lane);
+  if (f.times == 1) latest_ = f.text;
 }
 
 void Findings::raise(const std::string& kernel, const std::string& fault) {

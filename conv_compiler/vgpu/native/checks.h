@@ -29,6 +29,9 @@ class Findings {
   void add(const char* kind, const Wave& w, const Inst& i, int lane, const std::string& detail);
   // Throws Error::kCheck when there are any; `fault` is what stopped the launch, or nothing.
   void raise(const std::string& kernel, const std::string& fault = "");
+  // How many kinds and instructions have findings, and the text of the one that was the last to come.
+  size_t count() const { return found_.size(); }
+  const std::string& latest() const { return latest_; }
 
  private:
   struct Finding {
@@ -39,6 +42,7 @@ class Findings {
   std::mutex mutex_;
   unsigned most_;
   std::map<std::pair<uint32_t, std::string>, Finding> found_;
+  std::string latest_;
 };
 
 // What the checks know of one wave.
@@ -92,6 +96,7 @@ class Checker {
   void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const Row* data);
   void global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base);
   void scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t base);
+  const Findings& findings() const { return findings_; }
 
  private:
   // Of a result's low and high dword, in lanes, what is made of unwritten registers.

@@ -134,6 +134,16 @@ void Registry::release(void* base, std::initializer_list<MemoryKind> kinds, cons
   totals_.live_bytes -= block->allocation.size;
 }
 
+void Registry::forget(void* base) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = blocks_.find(static_cast<uint8_t*>(base));
+  if (found == blocks_.end())
+    throw Failure(hipErrorInvalidDevicePointer, "memory at " + hex(base) + ": no allocation starts there");
+  const Allocation& allocation = found->second->allocation;
+  std::memset(allocation.base, kPoison, allocation.size);
+  if (allocation.written) std::memset(allocation.written, 0, allocation.size / 8 + 1);
+}
+
 std::shared_ptr<const Snapshot> Registry::snapshot() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!snapshot_) {
@@ -191,6 +201,11 @@ VGPU_API hipError_t hipHostMalloc(void** out, size_t size, unsigned) {
 
 VGPU_API hipError_t hipFree(void* base) {
   return guarded(__func__, [&] { registry().release(base, {MemoryKind::kDevice, MemoryKind::kManaged}, "hipFree"); });
+}
+
+// HIP has no such call: memory of ours as it was when it was allocated, for a kernel that is run again.
+VGPU_API hipError_t vgpu_forget(void* base) {
+  return guarded(__func__, [&] { registry().forget(base); });
 }
 
 VGPU_API hipError_t hipFreeAsync(void* base, void*) {

@@ -48,6 +48,9 @@ class Registry {
   // Forgets and frees. Null is accepted. Throws Failure unless `base` starts an allocation of one of the kinds.
   void release(void* base, std::initializer_list<MemoryKind> kinds, const char* call);
 
+  // Makes the memory of an allocation as when it was fresh. Throws Failure unless `base` starts one.
+  void forget(void* base);
+
   std::shared_ptr<const Snapshot> snapshot();
   MemoryTotals totals();
 

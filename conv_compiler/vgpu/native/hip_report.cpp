@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Counters and totals as JSON for the Python face: the only symbols of the library that HIP does not have.
+// Counters and totals as JSON for the Python face. Beside these, debug.cpp and capi.cpp have what HIP does not.
 #include "hip_report.h"
 
 #include <algorithm>
@@ -41,6 +41,8 @@ void merge(Counters& into, const Counters& from) {
   for (const CounterField& row : kCounterFields) into.*row.field += from.*row.field;
   for (int i = 0; i < static_cast<int>(Class::kCount); ++i) into.instructions[i] += from.instructions[i];
   for (const auto& [offset, use] : from.lds_uses) into.lds_uses[offset] += use;
+  for (const auto& [offset, times] : from.executions) into.executions[offset] += times;
+  for (const auto& [offset, lines] : from.lines) into.lines[offset] += lines;
   into.seconds += from.seconds;
 }
 
@@ -51,6 +53,16 @@ std::string quoted(const std::string& text) {
     out += c;
   }
   return out + '"';
+}
+
+// [[offset, count], ...]
+void write_pairs(std::ostream& out, const std::map<uint32_t, uint64_t>& counts) {
+  const char* separator = "[";
+  for (const auto& [offset, count] : counts) {
+    out << separator << '[' << offset << ',' << count << ']';
+    separator = ",";
+  }
+  out << (counts.empty() ? "[]" : "]");
 }
 
 void write_row(std::ostream& out, const Key& key, const Counters& counters) {
@@ -68,7 +80,11 @@ void write_row(std::ostream& out, const Key& key, const Counters& counters) {
     out << "]}";
     separator = ",";
   }
-  out << "]}";
+  out << "],\"executions\":";
+  write_pairs(out, counters.executions);
+  out << ",\"lines\":";
+  write_pairs(out, counters.lines);
+  out << '}';
 }
 
 // As snprintf: writes at most `capacity` bytes with a final zero, gives the length of the whole text.

@@ -17,7 +17,9 @@
 #include "checks.h"
 #include "code_object.h"
 #include "counter_fields.h"
+#include "debug.h"
 #include "isa/tables.h"
+#include "observe.h"
 #include "pool.h"
 #include "setup.h"
 
@@ -111,6 +113,7 @@ struct Worker {
   Counters counters;
   std::vector<std::unordered_set<uint64_t>> lines_read;  // by die
   LineCache l1;
+  std::vector<uint64_t> executions;  // by instruction
   std::unique_ptr<Checker> checker;
 };
 
@@ -142,7 +145,9 @@ class Run {
     const auto groups = static_cast<uint32_t>(volume(config_.grid));
     std::mutex mutex;
     std::vector<std::unique_ptr<Worker>> idle;
-    parallel_for(groups, config_.threads, [&](uint32_t n) {
+    Debug* const debug = debugger();
+    if (debug) debug->start_launch(code_.program());
+    parallel_for(groups, debug ? 1 : config_.threads, [&](uint32_t n) {
       std::unique_ptr<Worker> worker;
       {
         std::lock_guard<std::mutex> lock(mutex);
@@ -152,13 +157,19 @@ class Run {
         }
       }
       if (!worker) worker = make_worker(findings);
+      if (counters) worker->executions.resize(code_.program().size());
       workgroup(*worker, n, counters != nullptr);
       std::lock_guard<std::mutex> lock(mutex);
       idle.push_back(std::move(worker));
     });
     if (!counters) return;
     const uint32_t first = code_.program().code()[entry_].record->offset;
-    for (const auto& worker : idle) add_counters(*counters, worker->counters, first);
+    for (const auto& worker : idle) {
+      add_counters(*counters, worker->counters, first);
+      const Inst* code = code_.program().code();
+      for (size_t i = 0; i < worker->executions.size(); ++i)
+        if (worker->executions[i]) counters->executions[code[i].record->offset - first] += worker->executions[i];
+    }
     std::unordered_set<uint64_t> all;
     for (uint32_t die = 0; die < chip_info(code_.chip())->dies; ++die) {
       std::unordered_set<uint64_t> lines;
@@ -216,7 +227,9 @@ class Run {
     g.lines_read = counting ? &worker.lines_read[n % worker.lines_read.size()] : nullptr;
     if (counting) worker.l1.reset(chip_info(code_.chip())->l1_lines);
     g.l1 = counting ? &worker.l1 : nullptr;
+    g.executions = counting ? worker.executions.data() : nullptr;
     g.checker = worker.checker.get();
+    g.debug = debugger();
     g.observed = g.counters || g.checker;
     g.lds = worker.lds.get();
     g.lds_size = lds_size_;
@@ -245,7 +258,8 @@ class Run {
       start(worker.waves[i], g, i);
       if (g.checker) g.checker->start_wave(worker.waves[i]);
     }
-    turns(worker, g);
+    if (g.debug) debugged(worker, g, n);
+    else turns(worker, g);
     if (g.counters) {
       ++g.counters->workgroups;
       g.counters->waves += waves_;
@@ -278,9 +292,23 @@ class Run {
     start_wave(w, state_, g.id, index);
   }
 
+  void debugged(Worker& worker, Group& g, uint32_t n) const {
+    g.debug->start_group(g, worker.waves.get(), n);
+    try {
+      turns(worker, g);
+    } catch (const Error& error) {
+      if (error.kind == Error::Kind::kExecution) g.debug->fault(error.what());
+      throw;
+    }
+    g.debug->end_group();
+  }
+
   // Each wave runs until it ends or waits at a barrier, then the next one.
   void turns(Worker& worker, Group& g) const {
-    const auto run = g.checker ? &run_wave_checked : level().run_wave;
+    const auto run = g.debug      ? &run_wave_debugged
+                     : g.checker  ? &run_wave_checked
+                     : g.counters ? &run_wave_counted
+                                  : level().run_wave;
     while (g.live) {
       bool progress = false;
       for (uint32_t i = 0; i < waves_; ++i) {
@@ -312,6 +340,7 @@ class Run {
     for (int c = 0; c < static_cast<int>(Class::kCount); ++c) to.instructions[c] += from.instructions[c];
     for (const CounterField& row : kCounterFields) to.*row.field += from.*row.field;
     for (const auto& [offset, use] : from.lds_uses) to.lds_uses[offset - first] += use;
+    for (const auto& [offset, lines] : from.lines) to.lines[offset - first] += lines;
   }
 
   const LoadedCode& code_;

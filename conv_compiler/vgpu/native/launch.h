@@ -125,7 +125,10 @@ struct Counters {
   uint64_t lds_write_conflict_cycles = 0;                    // of these, those of writes and atomics
   uint64_t matrix_flops = 0;                                 // 2*M*N*K*blocks
   double seconds = 0;                                        // host time in launch()
-  std::map<uint32_t, LdsUse> lds_uses;                       // by the instruction's bytes behind the kernel's first
+  // By the instruction's bytes behind the kernel's first:
+  std::map<uint32_t, LdsUse> lds_uses;
+  std::map<uint32_t, uint64_t> executions;                   // wave-instructions
+  std::map<uint32_t, uint64_t> lines;                        // of memory, as in the sums
   uint64_t total() const {
     uint64_t n = 0;
     for (uint64_t i : instructions) n += i;

@@ -76,6 +76,7 @@ void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active,
     Lines lines;
     find_lines(at, active, bytes, lines);
     (write ? c->global_write_lines : c->global_read_lines) += lines.count;
+    c->lines[i.record->offset] += lines.count;
     if (!write && w.group->lines_read) w.group->lines_read->insert(lines.seen, lines.seen + lines.count);
     if (!write && w.group->l1)
       for (int n = 0; n < lines.count; ++n) c->fetched_lines += w.group->l1->fetch(lines.seen[n]);
@@ -86,6 +87,22 @@ void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active,
 void observe_scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t owner) {
   if (w.group->counters) w.group->counters->scalar_read_bytes += bytes;
   if (w.group->checker) w.group->checker->scalar(w, i, at, bytes, owner);
+}
+
+void run_wave_counted(Wave& w) {
+  const Inst* code = w.group->program->code();
+  uint64_t* const executions = w.group->executions;
+  w.stop = Stop::kRun;
+  do {
+    const Inst& i = code[w.pc];
+    w.current = &i;
+    ++w.pc;
+    w.counts[static_cast<int>(i.cls)] += i.part == 0;
+    executions[i.index] += i.part == 0;
+    i.run(w, i);
+  } while (w.stop == Stop::kRun);
+  // It comes back to a barrier at which it has to wait, and is counted then.
+  if (w.stop == Stop::kYield) --executions[w.current->index];
 }
 
 }  // namespace vgpu

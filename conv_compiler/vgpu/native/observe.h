@@ -15,4 +15,7 @@ void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active,
 // Load of `bytes` bytes into SGPRs.
 void observe_scalar(Wave& w, const Inst& i, uint64_t at, uint32_t bytes, uint64_t owner);
 
+// run_wave that counts how often each instruction is executed, for a group with counters.
+void run_wave_counted(Wave& w);
+
 }  // namespace vgpu

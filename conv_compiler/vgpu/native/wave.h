@@ -14,6 +14,7 @@ namespace vgpu {
 
 struct Group;
 class Checker;
+class Debug;
 
 // Bits of MODE beside 3:0, the rounding modes, and 7:4, the denormal modes. gfx12 has neither of the first two.
 constexpr uint64_t kModeDx10Clamp = 1 << 8;  // CLAMP makes NaN 0
@@ -90,7 +91,9 @@ struct Group {
   Counters* counters = nullptr;   // nullptr: bytes, lines and conflicts are not counted
   std::unordered_set<uint64_t>* lines_read = nullptr;  // by the die the group runs on; nullptr with `counters`
   LineCache* l1 = nullptr;        // nullptr with `counters`
+  uint64_t* executions = nullptr; // by instruction of the program; nullptr with `counters`
   Checker* checker = nullptr;     // nullptr: no checks
+  Debug* debug = nullptr;         // nullptr: nothing stops it
   bool observed = false;          // memory instructions report to observe.h
   uint8_t* lds = nullptr;
   uint32_t lds_size = 0;

@@ -411,12 +411,37 @@ def test_a_transposed_convolution_is_an_adjoint():
 def test_a_bias_is_added_by_the_forward_pass():
     sizes = "-n 2 -c 8 -H 5 -W 6 -k 12"
     requests = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1")
-    assert [one.problem.elementwise for one in requests] == ["bias", "", ""]
-    assert requests[0].note == "-b 1: computed without the bias's gradient"
+    assert [one.problem.elementwise for one in requests] == ["bias", "", "", ""]
     (request,) = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1 -F 1")
     assert (request.problem.d_shape, request.note) == ((12,), "")
     (request,) = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1 -F 1 -m trans")
     assert (request.problem.direction, request.problem.d_shape) == ("bwd_data", (12,))
+
+
+def test_the_gradient_of_a_bias_comes_with_the_weights():
+    """Its sums are over the output's gradient: of a transposed convolution over what the adjoint
+    has as its input."""
+    sizes = "-n 2 -c 8 -H 5 -W 6 -k 12 -g 2 -y 3 -x 3"
+    for bits, directions in (
+        (2, ["bwd_data"]),
+        (4, ["bwd_weight", "bwd_bias"]),
+        (6, ["bwd_data", "bwd_weight", "bwd_bias"]),
+        (7, ["fwd", "bwd_data", "bwd_weight", "bwd_bias"]),
+    ):
+        requests = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1 -F {bits}")
+        assert [one.problem.direction for one in requests] == directions
+    assert requests[-1].problem.output_shape == requests[0].problem.output_shape
+    (_, bias) = parse_line(f"MIOpenDriver convfp16 {sizes} -b 1 -F 4 -m trans -u 2 -v 2")
+    assert bias.problem.direction == "bwd_bias"
+    assert bias.problem.output_shape == (2, 12, 11, 13)
+    assert bias.problem.bias_shape == (12,)
+    line = "benchdnn --conv --dir=BWD_WB --dt=f32 mb2ic8ih4oc16kh1"
+    assert [one.problem.direction for one in parse_line(line)] == ["bwd_weight", "bwd_bias"]
+
+
+def test_several_directions_of_our_flags():
+    requests = parse_line(f"{OURS} --direction bwd_weight,bwd_bias")
+    assert [one.problem.direction for one in requests] == ["bwd_weight", "bwd_bias"]
 
 
 def test_layouts_of_the_three_tensors():

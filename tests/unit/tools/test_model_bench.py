@@ -27,7 +27,10 @@ def bench():
 
 @pytest.mark.parametrize(
     ("name", "problems", "batch"),
-    [("wavelet", 12, 32), ("retinanet", 37, 32), ("resnet50", 23, 128), ("resnext50", 18, 128)],
+    [
+        *(("wavelet", 12, 32), ("retinanet", 37, 32), ("resnet50", 23, 128)),
+        *(("resnext50", 18, 128), ("kinds", 20, 32)),
+    ],
 )
 def test_sets(bench, name, problems, batch):
     found = bench.load_set(name)
@@ -125,3 +128,58 @@ def test_a_failed_compile_is_kept(bench, tmp_path, monkeypatch):
             iree_default.compile_default(problem, find_target("gfx942"), Cache(tmp_path))
     assert len(calls) == 1
     assert "--iree-rocm-target=gfx942" in calls[0]
+
+
+@pytest.fixture
+def kept(bench):
+    return sys.modules["kept_sides"]
+
+
+def test_a_run_goes_on_with_what_is_kept(kept, tmp_path):
+    file, module = tmp_path / "kept.jsonl", tmp_path / "one.vmfb"
+    module.write_bytes(b"machine code")
+    made = []
+
+    def make():
+        made.append(1)
+        return {"seconds": len(made)}
+
+    for _ in range(2):
+        sides = kept.KeptSides.read(file)
+        assert sides.side(module, "look", make) == {"seconds": 1}
+    assert sides.side(module, "static", make) == {"seconds": 2}
+    module.write_bytes(b"other code")
+    assert sides.side(module, "look", make) == {"seconds": 3}
+    assert kept.KeptSides().side(module, "look", make) == {"seconds": 4}
+
+
+def test_what_is_kept_hangs_on_the_model(kept, tmp_path, monkeypatch):
+    file, module = tmp_path / "kept.jsonl", tmp_path / "one.vmfb"
+    module.write_bytes(b"machine code")
+    kept.KeptSides.read(file).side(module, "look", lambda: {"seconds": 1})
+    monkeypatch.setattr(kept, "model_digest", lambda: "another model")
+    assert kept.KeptSides.read(file).side(module, "look", lambda: {"seconds": 2})["seconds"] == 2
+
+
+def test_the_model_is_native_code_too(kept):
+    root = Path(kept.conv_compiler.__file__).parent
+    names = {one.name for one in kept.model_files(root)}
+    assert {"estimate.py", "launch.cpp", "sustained.py", "counter_fields.h"} <= names
+
+
+def test_what_took_too_long_is_kept_and_a_cut_line_is_not(kept, tmp_path):
+    file, module = tmp_path / "kept.jsonl", tmp_path / "one.vmfb"
+    module.write_bytes(b"machine code")
+
+    def late():
+        raise TimeoutError("model: takes more than 120 s; not modelled")
+
+    for make in (late, lambda: {"seconds": 1}):
+        with pytest.raises(TimeoutError, match="not modelled"):
+            kept.KeptSides.read(file).side(module, "look", make)
+    whole = file.read_text()
+    file.write_text(whole + whole[:20])
+    sides = kept.KeptSides.read(file)
+    assert len(sides.known) == 1
+    assert sides.side(module, "static", lambda: {"seconds": 2}) == {"seconds": 2}
+    assert len(kept.KeptSides.read(file).known) == 2

@@ -174,3 +174,10 @@ def test_instruction_before_an_unscaled_product_is_not_its_prefix() -> None:
     names = [r.name for r in records("gfx950", before + PRODUCT)]
     assert len(names) == 2
     assert names[1] == "v_mfma_f32_16x16x128_f8f6f4"
+
+
+def test_a_scalar_load_shows_its_offset() -> None:
+    """LLVM's text of gfx90a: `s_load_dwordx2 s[8:9], s[4:5], 0x8`."""
+    code = bytes.fromhex("02 02 06 c0 08 00 00 00")
+    (record,) = decode.decode_text("gfx90a", 0, code, wave_size=64).records
+    assert record.text == "s_load_dwordx2 s[8:9], s[4:5], 0x8"

@@ -1,0 +1,145 @@
+"""Triton's kernels, compiled by Triton for five chips, run on the virtual GPU against numpy."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conv_compiler import vgpu
+from conv_compiler.binary.source_lines import source_lines
+from conv_compiler.errors import LaunchFailed
+from tests.turns import in_turn
+from tests.vgpu.triton.cases import CASES, TYPES, Case, Launch
+
+pytest.importorskip("triton", reason="Triton is not installed; make extras brings it")
+
+# One of each instruction set that Triton compiles for here.
+CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+KERNELS = Path(__file__).with_name("kernels.py")
+# What the virtual GPU refuses, and by which words. A row goes when that is executed.
+GAPS = {
+    ("histogram", "gfx90a"): "undecodable instruction .* 0xe0fc0000",
+    ("locked_sum", "gfx90a"): "undecodable instruction .* 0xe0fc0000",
+    ("matmul_f32", "gfx950"): "dispatch id in SGPRs, which is not modelled",
+    ("reductions", "gfx1100"): "DPP as an operand, which is not modelled",
+    ("reductions", "gfx1201"): "DPP as an operand, which is not modelled",
+}
+# Waves that hold the same value write it to the same place of LDS, which may be called a race.
+SAME_WRITES = {
+    "layer_norm",
+    "product_of_rows",
+    "sort_rows",
+    "reductions",
+    "attention",
+    "attention_causal",
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cache(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Triton keeps what it compiles with the other kernels of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(Path(request.config.cache.mkdir("triton"))))
+        # What the release after 3.9 does without being told.
+        patch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
+        yield
+
+
+def compiled(case: Case, launch: Launch, chip: str) -> Any:
+    """Triton's compiled kernel for a launch's types."""
+    import triton
+    import triton.language as tl
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from tests.vgpu.triton import kernels
+
+    function = getattr(kernels, case.kernel)
+    constants = {**case.constants, **{name: getattr(tl, of) for name, of in case.types.items()}}
+    given = [name for name in function.arg_names if name not in constants]
+    signature = {
+        name: f"*{TYPES[value.dtype]}" if isinstance(value, np.ndarray) else _scalar(value)
+        for name, value in zip(given, launch.arguments, strict=True)
+    }
+    signature |= dict.fromkeys(constants, "constexpr")
+    ordered = {name: signature[name] for name in function.arg_names}
+    source = ASTSource(function, signature=ordered, constexprs=constants)
+    target = GPUTarget("hip", chip, lanes(chip))
+    return triton.compile(source, target=target, options={"num_warps": case.warps})
+
+
+def lanes(chip: str) -> int:
+    return 64 if chip.startswith("gfx9") else 32
+
+
+def _scalar(value: Any) -> str:
+    return "fp32" if isinstance(value, np.floating) else "i32"
+
+
+def run(case: Case, launch: Launch, chip: str, *, checks: bool) -> None:
+    """Launch it; behind its own arguments Triton's kernels take two pointers to scratch."""
+    kernel = compiled(case, launch, chip)
+    (found,) = vgpu.Device(chip, checks=checks).load(kernel.asm["hsaco"]).values()
+    threads = kernel.metadata.num_warps * lanes(chip)
+    explicit = [one for one in found.note.args if not one.is_hidden]
+    scratch = [None] * (len(explicit) - len(launch.arguments))
+    lds = kernel.metadata.shared - found.note.group_segment_fixed_size
+    found(launch.grid, threads, *launch.arguments, *scratch, lds_bytes=max(0, lds))
+
+
+@pytest.mark.parametrize(("name", "chip"), in_turn(CASES, CHIPS))
+def test_kernels_give_numpys_results(name: str, chip: str) -> None:
+    case = CASES[name]
+    launch = case.make(np.random.default_rng(len(name)))
+    if why := GAPS.get((name, chip)):
+        with pytest.raises(LaunchFailed, match=why):
+            run(case, launch, chip, checks=False)
+        return
+    run(case, launch, chip, checks=False)
+    for number, (right, error) in launch.want.items():
+        got = launch.arguments[number].astype(np.float64)
+        assert got.shape == right.shape
+        assert (np.abs(got - right) <= error).all(), (name, chip, number)
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"), [one for one in in_turn(CASES, CHIPS) if tuple(one.values) not in GAPS]
+)
+def test_checks_find_nothing_in_them(name: str, chip: str) -> None:
+    case = CASES[name]
+    found: set[str] = set()
+    try:
+        run(case, case.make(np.random.default_rng(len(name))), chip, checks=True)
+    except LaunchFailed as error:
+        found = {one.kind for one in vgpu.findings(str(error))}
+        if not found:
+            raise
+    assert found <= ({"LDS race"} if name in SAME_WRITES else set())
+
+
+@pytest.mark.skipif(not shutil.which("readelf"), reason="no readelf")
+@pytest.mark.parametrize("name", ["softmax", "attention"])
+def test_lines_are_those_that_readelf_shows(name: str, tmp_path: Path) -> None:
+    """Triton's line tables, decoded by another program; of several rows of an address the last."""
+    case = CASES[name]
+    elf = compiled(case, case.make(np.random.default_rng(1)), "gfx942").asm["hsaco"]
+    (tmp_path / "k.hsaco").write_bytes(elf)
+    words = ["readelf", "--debug-dump=decodedline", str(tmp_path / "k.hsaco")]
+    shown = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    want = {
+        int(address, 16): None if line in ("-", "0") else int(line)
+        for line, address in re.findall(r"^\S+\s+(\d+|-)\s+(0x[0-9a-f]+)", shown, re.MULTILINE)
+    }
+    table = source_lines(elf)
+    assert len(want) > 10
+    got = {address: table.at(address) for address in want}
+    assert {address: place and place.line for address, place in got.items()} == want
+    assert {place.file for place in got.values() if place} >= {str(KERNELS)}
+    assert all(place.quoted() for place in got.values() if place and place.file == str(KERNELS))
