@@ -609,19 +609,19 @@ class Windows:
     other_registers: int = 40
     # Cycles as in `WarpGroups`. Of a workgroup beside its tiles; the least time of a tile, and how
     # much longer each instruction makes it.
-    launch_cycles: float = 3500
-    other_cycles: float = 264.8
-    tile_cycles: float = 2393
-    instruction_cycles: float = 58.98
-    copy_cycle_bytes: float = 22.45
-    lds_cycle_bytes: float = 83.71
+    launch_cycles: float = 3000
+    other_cycles: float = 1500
+    tile_cycles: float = 1500
+    instruction_cycles: float = 50
+    copy_cycle_bytes: float = 30
+    lds_cycle_bytes: float = 84
     cycle_products: float = 2048
-    store_cycle_bytes: float = 34.8
+    store_cycle_bytes: float = 35
     # Share of the memory's rate that all tensors reach, and how many times that from a cache. Of
     # the shorter one of work and this traffic what is not hidden.
-    memory_share: float = 0.65
-    cached_times: float = 3
-    apart_share: float = 0.3
+    memory_share: float = 0.7
+    cached_times: float = 2
+    apart_share: float = 0.4
 
 
 PHASE_TABLES = PhaseTables()
