@@ -59,13 +59,16 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
 
 
 def merges(problem: ConvProblem) -> list[int]:
-    """How many adjacent groups a workgroup may have: MOST_CHANNELS source channels at most, as far
-    as they divide the groups."""
-    sources, _ = channels(problem)
+    """How many adjacent groups a workgroup may have: MOST_CHANNELS source channels at most, and so
+    many channels of both tensors that it reads and stores whole sectors of memory, as far as that
+    divides the groups."""
+    sources, results = channels(problem)
     return [
         several
         for several in WINDOWS.tried_groups
-        if sources * several <= MOST_CHANNELS and problem.g % several == 0
+        if sources * several <= MOST_CHANNELS
+        and min(sources, results) * several >= WINDOWS.least_channels
+        and problem.g % several == 0
     ]
 
 
