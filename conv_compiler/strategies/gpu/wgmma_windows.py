@@ -59,9 +59,11 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
 
 
 def merges(problem: ConvProblem) -> list[int]:
-    """How many adjacent groups a workgroup may have: MOST_CHANNELS source channels at most, and so
-    many channels of both tensors that it reads and stores whole sectors of memory, as far as that
-    divides the groups."""
+    """How many adjacent groups a workgroup may have, as far as that divides the groups.
+
+    They have MOST_CHANNELS source channels at most. Of both tensors they have so many that whole
+    sectors of memory are read and stored.
+    """
     sources, results = channels(problem)
     return [
         several
