@@ -20,7 +20,7 @@ from pathlib import Path
 from conv_compiler.problem.conv_problem import ConvProblem
 
 P = ConvProblem
-LAST = "NHWC_KYXC_NHWK"
+LAST, GROUPED = "NHWC_KYXC_NHWK", "NHWGC_GKYXC_NHWGK"
 
 # Round and odd shapes, every layout family, groups, strides, dilations, one to three dimensions.
 PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
@@ -135,16 +135,57 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
           layout=LAST),
         2,
     ),
+    # And in the other directions (`wgmma_pixels`).
+    (P(direction="fwd", n=3, k=136, c=72, image=(13, 11), filter=(3, 3), layout=LAST), 2),
+    (
+        P(direction="bwd_data", n=3, k=72, c=136, image=(13, 11), filter=(3, 3), stride=(2, 1),
+          pad_low=(1, 0), dtype="bf16", elementwise="relu", layout=LAST),
+        "auto",
+    ),
+)  # fmt: skip
+# Small groups, by a strategy that the choice takes for larger problems.
+WINDOWS = tuple(
+    P(layout=layout, **{"n": 3, "dtype": "bf16", **sizes})
+    for layout, sizes in (
+        (GROUPED, {"direction": "fwd", "g": 6, "k": 16, "c": 8, "image": (13, 11),
+                   "filter": (3, 3), "pad_low": (1, 1), "elementwise": "relu"}),
+        (GROUPED, {"direction": "fwd", "n": 32, "g": 32, "k": 8, "c": 8, "image": (28, 28),
+                   "filter": (3, 3), "pad_low": (1, 1), "dtype": "f16"}),
+        (GROUPED, {"direction": "fwd", "n": 5, "g": 8, "k": 8, "c": 8, "image": (19, 17),
+                   "filter": (3, 3), "stride": (2, 2), "dilation": (2, 3),
+                   "elementwise": "bilinear(0.5,2):f32"}),
+        (GROUPED, {"direction": "bwd_data", "g": 4, "k": 8, "c": 16, "image": (13, 12),
+                   "filter": (3, 2), "stride": (2, 1), "pad_low": (1, 0)}),
+        (GROUPED, {"direction": "bwd_data", "n": 9, "g": 8, "k": 32, "c": 8,
+                   "image": (9, 9), "filter": (5, 5), "pad_low": (2, 2), "dtype": "f16"}),
+        (GROUPED, {"direction": "bwd_data", "g": 2, "k": 32, "c": 32, "image": (15, 15),
+                   "filter": (3, 3), "stride": (2, 2), "pad_low": (1, 1)}),
+        ("NWGC_GKXC_NWGK", {"direction": "fwd", "g": 4, "k": 8, "c": 8, "image": (150,),
+                            "filter": (5,), "dilation": (2,), "pad_low": (3,)}),
+        ("NWGC_GKXC_NWGK", {"direction": "bwd_data", "g": 4, "k": 16, "c": 8,
+                            "image": (150,), "filter": (4,), "stride": (2,)}),
+        ("NDHWGC_GKZYXC_NDHWGK", {"direction": "fwd", "g": 2, "k": 16, "c": 16,
+                                  "image": (5, 9, 7), "filter": (3, 2, 1),
+                                  "pad_low": (1, 0, 2), "dtype": "f16"}),
+        ("NDHWGC_GKZYXC_NDHWGK", {"direction": "bwd_data", "g": 2, "k": 8, "c": 16,
+                                  "image": (5, 9, 7), "filter": (3, 2, 2),
+                                  "stride": (2, 1, 2), "pad_low": (1, 0, 1)}),
+    )
 )  # fmt: skip
 
 
 def compile_all(folder: Path, chip: str) -> None:
     """Compile every problem into numbered artifacts."""
-    from conv_compiler import compile
+    from conv_compiler import StrategyRequest, compile
+    from conv_compiler.targets import find_target
 
     folder.mkdir(parents=True, exist_ok=True)
-    for number, (problem, split_k) in enumerate(PROBLEMS):
-        artifact = compile(problem, chip, split_k=split_k, tuned=False)
+    named = StrategyRequest(name="wgmma_windows")
+    jobs = [(problem, split_k, None) for problem, split_k in PROBLEMS]
+    if find_target(chip).wgmma:
+        jobs += [(problem, "auto", named) for problem in WINDOWS]
+    for number, (problem, split_k, request) in enumerate(jobs):
+        artifact = compile(problem, chip, strategy=request, split_k=split_k, tuned=False)
         artifact.save(folder / f"{number:02}.vmfb")
         print(f"{number:02} {problem.name} {artifact.strategy.text}")
 
