@@ -43,9 +43,11 @@ class WgmmaPixels(PixelSizes):
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, if ops
-        are applied to its operands, or if a bias is added."""
+        are applied to its operands, or if a bias is added and channels of groups lie apart."""
         self.check()
-        rewrite(module, self.name, lambda found: self._result(module, found))
+        apart = self.groups_outside and self.groups > 1
+        channels = 0 if apart else self.groups * self.results
+        rewrite(module, self.name, channels, lambda found: self._result(module, found))
 
     def _result(self, module: ir.Module, found: Replaced) -> ir.Value:
         whole = [

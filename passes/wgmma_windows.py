@@ -38,7 +38,8 @@ class WgmmaWindows(WindowSizes):
     name: ClassVar[str] = "wgmma-windows"
 
     def apply(self, module: ir.Module) -> None:
-        """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, if ops
-        are applied to its operands, or if a bias is added."""
+        """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, or if ops
+        are applied to its operands."""
         self.check()
-        rewrite(module, self.name, lambda found: WindowKernel(self).result(module, found))
+        channels = self.groups * self.results
+        rewrite(module, self.name, channels, lambda found: WindowKernel(self).result(module, found))

@@ -136,6 +136,10 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
         2,
     ),
     # And in the other directions (`wgmma_pixels`).
+    (P(direction="fwd", n=3, k=100, c=64, image=(9, 7), filter=(3, 3), elementwise="bias>relu",
+       layout=LAST), "auto"),
+    (P(direction="fwd", n=3, k=75, c=64, image=(9, 7), filter=(3, 3), elementwise="bias",
+       dtype="bf16", layout=LAST), 3),
     (P(direction="fwd", n=3, k=136, c=72, image=(13, 11), filter=(3, 3), layout=LAST), 2),
     (
         P(direction="bwd_data", n=3, k=72, c=136, image=(13, 11), filter=(3, 3), stride=(2, 1),
@@ -158,6 +162,8 @@ WINDOWS = tuple(
                    "filter": (3, 2), "stride": (2, 1), "pad_low": (1, 0)}),
         (GROUPED, {"direction": "bwd_data", "n": 9, "g": 8, "k": 32, "c": 8,
                    "image": (9, 9), "filter": (5, 5), "pad_low": (2, 2), "dtype": "f16"}),
+        (GROUPED, {"direction": "fwd", "g": 8, "k": 16, "c": 8, "image": (10, 9),
+                   "filter": (3, 3), "elementwise": "bias>relu"}),
         (GROUPED, {"direction": "bwd_data", "g": 2, "k": 32, "c": 32, "image": (15, 15),
                    "filter": (3, 3), "stride": (2, 2), "pad_low": (1, 1)}),
         ("NWGC_GKXC_NWGK", {"direction": "fwd", "g": 4, "k": 8, "c": 8, "image": (150,),

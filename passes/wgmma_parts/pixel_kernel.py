@@ -30,7 +30,7 @@ from conv_compiler.passes.wgmma_parts.pixel_copies import (
 )
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.products import Products
-from conv_compiler.passes.wgmma_parts.stores import Line, Store, widest
+from conv_compiler.passes.wgmma_parts.stores import Extra, Line, Store, in_memory, widest
 from conv_compiler.passes.wgmma_parts.taps import Taps
 
 KERNEL = "wgmma_pixels"
@@ -50,15 +50,16 @@ class PixelKernel:
         operands: Sequence[ir.Value],
         type: ir.RankedTensorType,
         op: ir.Operation | None = None,
-        extra: Sequence[ir.Value] = (),
+        extra: Sequence[Extra] = (),
     ) -> ir.Value:
         """What it stores, of the source and the weight: P[s, result's axes] or the result, by the
         type. An op on the sums and the tensors that it reads beside them are of the result."""
 
         def body(memory: list[ir.Value], out: ir.Value) -> None:
-            self._write(memory[:2], Line(out=out, op=op, extra=memory[2:]))
+            self._write(memory[:2], Line(out=out, op=op, extra=in_memory(extra, memory[2:])))
 
-        return dispatched(module, KERNEL, "contraction", self.grid, [*operands, *extra], type, body)
+        inputs = [*operands, *(one.tensor for one in extra)]
+        return dispatched(module, KERNEL, "contraction", self.grid, inputs, type, body)
 
     @property
     def grid(self) -> tuple[int, int, int]:

@@ -15,7 +15,9 @@ from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bi
 from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
 from conv_compiler.passes.wgmma_parts.stores import (
     QUAD,
+    Extra,
     Line,
+    in_memory,
     load_vector,
     or_zero,
     store_vector,
@@ -45,33 +47,34 @@ class Reduction:
         parts: ir.Value,
         type: ir.RankedTensorType,
         op: ir.Operation | None = None,
-        extra: Sequence[ir.Value] = (),
+        extra: Sequence[Extra] = (),
     ) -> ir.Value:
         """The result: the sum of P[s, result's axes] over s, in its type, after an op on the sums
-        and other tensors of its shape."""
+        and other tensors."""
         total = math.prod(type.shape)
-        grid = (-(-total // (quad(total) * self.across)), 1, 1)
+        wide = math.gcd(quad(total), *(one.channels for one in extra))
+        grid = (-(-total // (wide * self.across)), 1, 1)
 
         def body(memory: list[ir.Value], out: ir.Value) -> None:
-            line = Line(out=out, op=op, extra=memory[1:])
-            self._write(memory[0], line, ops.shape_of(parts)[0], total)
+            line = Line(out=out, op=op, extra=in_memory(extra, memory[1:]))
+            self._write(memory[0], line, ops.shape_of(parts)[0], total, wide)
 
-        return dispatched(module, KERNEL, "reduction", grid, [parts, *extra], type, body)
+        inputs = [parts, *(one.tensor for one in extra)]
+        return dispatched(module, KERNEL, "reduction", grid, inputs, type, body)
 
     @property
     def across(self) -> int:
         """Threads side by side along the weights."""
         return self.threads // self.slices
 
-    def _write(self, parts: ir.Value, line: Line, count: int, total: int) -> None:
+    def _write(self, parts: ir.Value, line: Line, count: int, total: int, wide: int) -> None:
         thread = in_32_bits(gpu.ThreadIdOp(gpu.Dimension.x).result)
         slice, lane = cut(thread, [self.slices, self.across])
-        wide = quad(total)
         at = linear(linear(in_32_bits(workgroup_id(0)), self.across, lane), wide)
         exists = below(at, total) if total % (wide * self.across) else None
         if exists is not None:
             at = arith.SelectOp(exists, at, number(0)).result
-        sums = self._sums(parts, at, slice, count, total)
+        sums = self._sums(parts, at, slice, count, total, wide)
         if self.slices > 1:
             lds = shared(self.threads * wide)
             store_vector(sums, lds, linear(thread, wide))
@@ -85,7 +88,7 @@ class Reduction:
             line.store(sums, at)
 
     def _sums(
-        self, parts: ir.Value, at: ir.Value, slice: ir.Value, count: int, total: int
+        self, parts: ir.Value, at: ir.Value, slice: ir.Value, count: int, total: int, wide: int
     ) -> list[ir.Value]:
         """The sums of a thread's slice."""
         own = -(-count // self.slices)
@@ -99,13 +102,13 @@ class Reduction:
                 exists = None if is_even else below(part, count)
                 if exists is not None:
                     part = arith.SelectOp(exists, part, number(0)).result
-                found = load_vector(parts, linear(part, total, at), quad(total))
+                found = load_vector(parts, linear(part, total, at), wide)
                 read.append([or_zero(one, exists) for one in found])
             for one in read:
                 sums = _added(sums, one)
             return sums
 
-        zeros = [ops.zero(ir.F32Type.get())] * quad(total)
+        zeros = [ops.zero(ir.F32Type.get())] * wide
         whole = own // IN_FLIGHT
         bounds = [number(bound) for bound in (0, whole, 1)]
         loop = scf.ForOp(*bounds, zeros)

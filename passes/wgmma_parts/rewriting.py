@@ -13,7 +13,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
 from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
-from conv_compiler.passes.wgmma_parts.stores import only_rounds
+from conv_compiler.passes.wgmma_parts.stores import Extra, only_rounds
 
 
 class Replaced(NamedTuple):
@@ -24,15 +24,23 @@ class Replaced(NamedTuple):
     type: ir.RankedTensorType
     accumulator: ir.Type
     epilogue: ir.Operation | None
-    extra: list[ir.Value]
+    extra: list[Extra]
+
+    @property
+    def tensors(self) -> list[ir.Value]:
+        """Those that the op reads beside the sums."""
+        return [one.tensor for one in self.extra]
 
 
-def rewrite(module: ir.Module, name: str, write: Callable[[Replaced], ir.Value]) -> None:
+def rewrite(
+    module: ir.Module, name: str, channels: int, write: Callable[[Replaced], ir.Value]
+) -> None:
     """Replace the contraction of a module, and what brings its operands and its result into their
     places, by what `write` makes at the place of the result.
 
-    Raises UnsupportedStrategy, in the name of a pass, if there is not one contraction, if ops are
-    applied to its operands, or if a bias is added.
+    `channels` is how many elements of a pixel are adjacent in the result, 0 where these are not all
+    channels: then there must be no bias. Raises UnsupportedStrategy, in the name of a pass, if
+    there is one, if there is not one contraction, or if ops are applied to its operands.
     """
     with module.context, ir.Location.unknown():
         nests = find_nests(module)
@@ -49,15 +57,20 @@ def rewrite(module: ir.Module, name: str, write: Callable[[Replaced], ir.Value])
         last = result.value.owner
         with ir.InsertionPoint(last):
             extra = result.extra() if epilogue is not None else []
-            if any(by_channel for _, by_channel in extra):
-                raise UnsupportedStrategy(f"{name}: a bias is added; use another strategy")
+            if not channels and any(by_channel for _, by_channel in extra):
+                raise UnsupportedStrategy(
+                    f"{name}: a bias is added where channels of groups lie apart; use another "
+                    "strategy"
+                )
             made = write(
                 Replaced(
                     operands=[one.tensor for one in operands],
                     type=ir.RankedTensorType(result.value.type),
                     accumulator=ops.element_of(op.results[0]),
                     epilogue=epilogue,
-                    extra=[tensor for tensor, _ in extra],
+                    extra=[
+                        Extra(tensor, channels if by_channel else 0) for tensor, by_channel in extra
+                    ],
                 )
             )
         result.value.replace_all_uses_with(made)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, gpu, scf
@@ -158,14 +159,31 @@ def _store(vector: ir.Value, memory: ir.Value, at: ir.Value) -> None:
     )
 
 
+class Extra(NamedTuple):
+    """Another tensor that an op on the sums reads: it lies as the result does, or has an element
+    for each of so many `channels` that are adjacent in the result."""
+
+    tensor: ir.Value
+    channels: int = 0
+
+    def place(self, at: ir.Value) -> ir.Value:
+        """Where it has what belongs to an element of the result."""
+        return arith.RemUIOp(at, number(self.channels)).result if self.channels else at
+
+
+def in_memory(extra: Sequence[Extra], memory: Sequence[ir.Value]) -> list[Extra]:
+    """The same tensors as a kernel has them."""
+    return [one._replace(tensor=held) for one, held in zip(extra, memory, strict=True)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """How adjacent sums become elements of a result: an op on them or rounding, and other tensors
-    that the op reads, which lie as the result does."""
+    that the op reads."""
 
     out: ir.Value
     op: ir.Operation | None = None
-    extra: Sequence[ir.Value] = ()
+    extra: Sequence[Extra] = ()
 
     @property
     def element(self) -> ir.Type:
@@ -191,8 +209,12 @@ class Line:
         if self.op is None:
             store_rounded(sums, self.out, at)
             return
-        vectors = [_vector(sums), *(read_vector(one, at, len(sums)) for one in self.extra)]
+        vectors = [_vector(sums), *self._read(at, len(sums))]
         _store(on_vectors(self.op, vectors), self.out, at)
+
+    def _read(self, at: ir.Value, count: int) -> list[ir.Value]:
+        """Of the other tensors what belongs to so many adjacent elements."""
+        return [read_vector(one.tensor, one.place(at), count) for one in self.extra]
 
 
 def only_rounds(op: ir.Operation) -> bool:

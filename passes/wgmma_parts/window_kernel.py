@@ -23,7 +23,14 @@ from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, work
 from conv_compiler.passes.wgmma_parts.kernel import FLOAT
 from conv_compiler.passes.wgmma_parts.rewriting import Replaced
 from conv_compiler.passes.wgmma_parts.sizes import WARP_GROUP
-from conv_compiler.passes.wgmma_parts.stores import Line, Place, row_words, where, widest
+from conv_compiler.passes.wgmma_parts.stores import (
+    Line,
+    Place,
+    in_memory,
+    row_words,
+    where,
+    widest,
+)
 from conv_compiler.passes.wgmma_parts.wave_stores import WaveStore
 from conv_compiler.passes.wgmma_parts.window_copies import (
     Corner,
@@ -48,9 +55,12 @@ class WindowKernel:
         """The result, by an op on the sums where there is one."""
 
         def body(memory: list[ir.Value], out: ir.Value) -> None:
-            self._write(memory[:2], Line(out=out, op=found.epilogue, extra=memory[2:]))
+            self._write(
+                memory[:2],
+                Line(out=out, op=found.epilogue, extra=in_memory(found.extra, memory[2:])),
+            )
 
-        inputs = [*found.operands, *found.extra]
+        inputs = [*found.operands, *found.tensors]
         return dispatched(module, KERNEL, "contraction", self.grid, inputs, found.type, body)
 
     @property

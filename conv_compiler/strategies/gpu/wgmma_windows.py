@@ -46,7 +46,6 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         and set(problem.operand_dtypes) == {problem.dtype}
         and problem.dtype in target.wgmma,
         "its operands have no ops": not any(problem.operand_ops),
-        "no bias is added": not (problem.fused and problem.fused.by_channel),
         "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK")
         and row.weight.endswith("C"),
         f"its groups have {WINDOWS.most_channels} source channels at most": sources

@@ -143,9 +143,8 @@ def test_pads_of_lds_are_those_of_the_cost():
     assert (gemm_cost.ROW_PAD, gemm_cost.NARROW_PAD) == (stores.ROW_PAD, stores.NARROW_PAD)
 
 
-def _ptx(tmp_path, **changes):
-    problem = replace(LAYER, weight_dtype="", **changes)
-    split_k = changes.pop("split_k", 1)
+def _ptx(tmp_path, split_k=1, **changes):
+    problem = replace(LAYER, **{"weight_dtype": "", **changes})
     one = choose(problem, HOPPER, WGMMA_PIXELS.name, split_k)[0]
     return stage_texts(resolve(problem, HOPPER, one.mma), one, tmp_path)["isa"]
 
@@ -155,6 +154,7 @@ def _ptx(tmp_path, **changes):
     [
         {"elementwise": "relu"},
         {"elementwise": "bilinear(0.5, 2)", "dtype": "bf16"},
+        {"elementwise": "bias>relu", "k": 72},
         {"direction": "bwd_data", "stride": (2, 2), "elementwise": "add:f32"},
         {"direction": "bwd_data", "stride": (2, 2), "filter": (1, 1)},
         {"direction": "bwd_data", "pad_low": (3, 3)},
@@ -179,6 +179,16 @@ def test_everything_behind_the_products_is_in_one_kernel(tmp_path, changes):
 def test_channels_that_are_no_multiple_of_eight_are_copied(tmp_path, changes, copied):
     text = _ptx(tmp_path, **changes)
     assert [name for name in ("source", "weight") if f"wgmma_{name}(" in text] == copied
+
+
+@pytest.mark.parametrize(("k", "width"), [(64, 4), (66, 2), (63, 1)])
+def test_parts_are_added_as_wide_as_a_bias_allows(tmp_path, k, width):
+    """Adjacent elements of a thread are of one pixel, so that their biases are adjacent."""
+    text = _ptx(tmp_path, elementwise="bias", k=k, split_k=2, weight_dtype="f32")
+    sums = text[text.index(".entry wgmma_sum(") :]
+    stored = sums[sums.index("st.global") :].split("\n")[0]
+    assert stored.split()[0].count("v4") == (width == 4)
+    assert stored.count(",") == width
 
 
 def test_few_tiles_have_no_loop(tmp_path):

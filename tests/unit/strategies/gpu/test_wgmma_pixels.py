@@ -33,7 +33,11 @@ LAYER = ConvProblem(
         ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
         ({"layout": "NHWC_KCYX_NHWK"}, "sm_90a", "channels lie last in its layouts"),
         ({"input_op": "relu"}, "sm_90a", "its operands have no ops"),
-        ({"elementwise": "bias>relu"}, "sm_90a", "no bias is added"),
+        (
+            {"elementwise": "bias>relu", "g": 2, "layout": "GNHWC_GKYXC_GNHWK"},
+            "sm_90a",
+            "no bias is added where channels of groups lie apart",
+        ),
         ({"k": 2}, "sm_90a", "its groups have 3 channels or more"),
         ({"direction": "bwd_data", "stride": (9, 9)}, "sm_90a", "its strides have 64 phases"),
         (
@@ -60,8 +64,10 @@ def test_it_says_where_it_does_not_fit(changes, chip, why):
         {"direction": "bwd_data", "k": 819},
         {"c": 3},
         {"g": 3, "layout": "GNHWC_GKYXC_GNHWK"},
-        {"g": 32, "k": 16, "c": 16, "layout": "NHWGC_GKYXC_NHWGK"},
+        {"g": 8, "k": 64, "c": 64, "layout": "NHWGC_GKYXC_NHWGK"},
         {"elementwise": "bilinear(0.5, 2)"},
+        {"elementwise": "bias>relu"},
+        {"elementwise": "bias", "direction": "bwd_data", "layout": "GNHWC_GKYXC_GNHWK"},
     ],
     ids=str,
 )

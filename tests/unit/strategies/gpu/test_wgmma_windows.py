@@ -35,7 +35,6 @@ LAYER = ConvProblem(
         ({"layout": "NGCHW_GKCYX_NGKHW"}, "sm_90a", "channels lie last in its layouts"),
         ({"layout": "GNHWC_GKYXC_GNHWK"}, "sm_90a", "channels lie last in its layouts"),
         ({"input_op": "relu"}, "sm_90a", "its operands have no ops"),
-        ({"elementwise": "bias>relu"}, "sm_90a", "no bias is added"),
         ({"c": 40}, "sm_90a", "its groups have 32 source channels at most"),
         ({"c": 12}, "sm_90a", "its channels of a group come in 8s"),
         ({"k": 4}, "sm_90a", "its channels of a group come in 8s"),
@@ -59,6 +58,7 @@ def test_it_says_where_it_does_not_fit(changes, chip, why):
         {"k": 16, "image": (56, 56)},
         {"k": 16, "c": 16, "image": (14, 14), "direction": "bwd_data"},
         {"elementwise": "bilinear(0.5, 2)"},
+        {"elementwise": "bias>relu"},
     ],
     ids=str,
 )
