@@ -68,6 +68,10 @@ class ChannelSums(StrategyKind):
         """One, whatever is asked for."""
         return 1
 
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """That the problem multiplies something."""
+        return "it computes bwd_bias" if sums_of(wgrad) is None else ""
+
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """As of one tile: the rule has nothing to split."""
         return 1, 1

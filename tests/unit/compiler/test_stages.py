@@ -291,9 +291,9 @@ def test_stages_are_compiled_once(tmp_path, monkeypatch):
     monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
     problem = ConvProblem(n=2, k=4, c=3, image=(5, 5), filter=(3, 3))
     whole = compiled_stages(problem, "cpu")
-    assert (calls, tuple(whole)) == ([{}], STAGES[:-1])
+    assert (calls, tuple(whole)) == ([{"result": "module.vmfb"}], STAGES[:-1])
     found = compiled_stages(problem, "cpu", last="configured")
-    assert calls == [{}, {"result": "configured.mlir"}]
+    assert calls == [{"result": "module.vmfb"}, {"result": "configured.mlir"}]
     assert found == {stage: whole[stage] for stage in STAGES[:5]}
 
 
@@ -327,7 +327,7 @@ def test_every_candidate_compiles(problem, chip, tmp_path):
 
 def test_an_mlir_error_is_one_line(monkeypatch, tmp_path):
 
-    def broken(problem):
+    def broken(problem, *_):
         from iree.compiler import ir
 
         return ir.Module.parse("func.func @f() -> i32 { return }")
