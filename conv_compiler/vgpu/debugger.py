@@ -11,8 +11,10 @@ has the same number in every run. An earlier one is reached by a new run up to t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import queue
+import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,8 @@ _SCALARS = 130
 # Rows of a wave's vector registers; accumulation registers follow the others.
 ACCUMULATION = 256
 VECTORS = 512
+# A launch that has not stopped so long after a signal is sent it again.
+SIGNAL_AGAIN = 0.5  # seconds
 
 
 _STATES = ("running", "ended", "at a barrier")
@@ -200,12 +204,16 @@ class Debugger:
         return self._orders.get()
 
     def _wait(self) -> Stop | End:
+        seconds = None
         while True:
             try:
-                self.at = self._events.get()
+                self.at = self._events.get(timeout=seconds)
                 return self.at
             except KeyboardInterrupt:
-                continue  # the launch has seen the signal too, and stops
+                seconds = SIGNAL_AGAIN  # the launch has seen the signal too, and stops
+            except queue.Empty:  # unless the signal came before it had gone on
+                with contextlib.suppress(KeyboardInterrupt):
+                    signal.raise_signal(signal.SIGINT)
 
     def _leave(self) -> None:
         if self._thread:
