@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 
 from conv_compiler.problem.canonical import summed_products
@@ -17,6 +17,7 @@ from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS
 from conv_compiler.problem.elementwise import ELEMENTWISE, Elementwise
 from conv_compiler.problem.layouts import LAYOUTS
+from conv_compiler.problem.slides import Spaced
 
 # One for tests of the commands.
 SMALL = tuple("-n 2 -k 8 -c 4 --image 8x8 --filter 3x3 --pad 1 --dtype f32".split())  # noqa: SIM905
@@ -235,3 +236,15 @@ def for_drawn(strategy: st.SearchStrategy[Any], examples: int, name: str) -> Cal
         )(seed(zlib.crc32(name.encode()))(given(strategy)(check)))()
 
     return run
+
+
+@st.composite
+def dimensions(draw: st.DrawFn) -> Spaced:
+    """One dimension of a convolution that has output pixels."""
+    taps, dilation = draw(st.integers(1, 5)), draw(st.integers(1, 4))
+    pad, image = draw(st.integers(0, 4)), draw(st.integers(1, 12))
+    stride = draw(st.integers(1, 4))
+    room = image + 2 * pad - (taps - 1) * dilation
+    assume(room > 0)
+    outs = (room - 1) // stride + 1
+    return Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)

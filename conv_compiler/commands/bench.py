@@ -15,7 +15,7 @@ from conv_compiler.commands.options import (
     add_build,
     add_device,
     add_output,
-    add_untuned,
+    add_reproducible,
     is_tuned,
     output,
     wanted,
@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="ours as an op of PyTorch: f32, bf16, NCHW, NHWC",
     )
     add_build(parser)
-    add_untuned(parser)
+    add_reproducible(parser)
     parser.add_argument(
         "--data",
         choices=("integers", "random"),

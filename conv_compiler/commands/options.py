@@ -45,8 +45,13 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 
 def add_untuned(parser: argparse.ArgumentParser) -> None:
-    """`--untuned` and `--reproducible`."""
+    """`--untuned`."""
     parser.add_argument("--untuned", action="store_true", help="do not read the tuning store")
+
+
+def add_reproducible(parser: argparse.ArgumentParser) -> None:
+    """`--untuned`, and `--reproducible` where what is compiled is kept or run."""
+    add_untuned(parser)
     parser.add_argument(
         "--reproducible",
         action="store_true",
@@ -56,7 +61,7 @@ def add_untuned(parser: argparse.ArgumentParser) -> None:
 
 def is_tuned(args: argparse.Namespace) -> bool:
     """Whether the tuning store is read."""
-    return not (args.untuned or args.reproducible)
+    return not (args.untuned or getattr(args, "reproducible", False))
 
 
 def _strategies() -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from conv_compiler.commands.options import (
     add_build,
     add_device,
     add_output,
-    add_untuned,
+    add_reproducible,
     is_tuned,
     output,
     wanted,
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
-    add_untuned(parser)
+    add_reproducible(parser)
     for name, what in OPERANDS.items():
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, type=Path, metavar="NPY", help=f"{what}, where it is an operand")

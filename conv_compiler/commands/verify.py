@@ -12,7 +12,7 @@ from conv_compiler.commands.options import (
     add_build,
     add_device,
     add_output,
-    add_untuned,
+    add_reproducible,
     is_tuned,
     output,
     wanted,
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_problems(parser)
     add_build(parser)
-    add_untuned(parser)
+    add_reproducible(parser)
     add_together(parser)
     parser.add_argument(
         "--data",

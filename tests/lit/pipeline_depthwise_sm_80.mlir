@@ -5,7 +5,7 @@
 // RUN:   -n 32 -g 144 -k 1 -c 1 --image 56x56 --filter 3x3 --pad 1 > %t.fwd
 // RUN: %filecheck --input-file %t.fwd --check-prefix=PIXELS
 // RUN: %filecheck --input-file %t.fwd --check-prefix=NONE
-// RUN: %conv_compiler inspect --stage isa --target sm_80 --strategy depthwise_pixels --tile 1x1x8 \
+// RUN: %conv_compiler inspect --stage isa --target sm_80 --strategy depthwise_pixels \
 // RUN:   --direction bwd_data -n 32 -g 40 -k 1 -c 1 --image 27x29 --filter 3x3 --stride 2 --pad 1 \
 // RUN:   --dtype bf16 > %t.odd
 // RUN: %filecheck --input-file %t.odd --check-prefix=PIXELS

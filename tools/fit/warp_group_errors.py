@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from descent import descended
 
 
 def fit_table(name: str, fitted: Sequence[str], rows: list[Any]) -> None:
@@ -29,16 +30,7 @@ def fit_table(name: str, fitted: Sequence[str], rows: list[Any]) -> None:
     held = {layer for layer in layers if layer % 3 == 2}
     seen = [row for row in errors.rows if row.layer not in held]
     unseen = [row for row in errors.rows if row.layer in held]
-    best, least = table, errors.apart(table, seen)
-    for _ in range(ROUNDS):
-        before = least
-        for one in fitted:
-            for factor in FACTORS:
-                tried = replace(best, **{one: getattr(best, one) * factor})
-                if (now := errors.apart(tried, seen)) < least:
-                    best, least = tried, now
-        if before - least < 1e-5:
-            break
+    best = descended(table, fitted, FACTORS, ROUNDS, lambda tried: errors.apart(tried, seen))
     print(f"{name}: {len(seen)} kernels of {len(layers - held)} layers, {len(unseen)} held out")
     for one in fitted:
         print(f"    {one:26} {getattr(table, one):10.4g} {getattr(best, one):10.4g}")

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from descent import descended
 from graph_times import launch_of
 from nvidia_bench import LAUNCH, PTX, graph_is_exact, ptx_seconds
 from nvidia_problems import square_layer
@@ -175,16 +176,7 @@ def fit(path: Path) -> None:
     errors = Errors(path)
     seen = [row for row in errors.near if row[0] % 3 != 2]
     unseen = [row for row in errors.near if row[0] % 3 == 2]
-    best, least = WINDOWS, errors.rms(WINDOWS, seen)
-    for _ in range(ROUNDS):
-        before = least
-        for name in FITTED:
-            for factor in FACTORS:
-                tried = replace(best, **{name: getattr(best, name) * factor})
-                if (now := errors.rms(tried, seen)) < least:
-                    best, least = tried, now
-        if before - least < 1e-5:
-            break
+    best = descended(WINDOWS, FITTED, FACTORS, ROUNDS, lambda tried: errors.rms(tried, seen))
     print(f"{len(seen)} kernels, {len(unseen)} of other layers held out")
     for name in FITTED:
         print(f"    {name:26} {getattr(WINDOWS, name):10.4g} {getattr(best, name):10.4g}")

@@ -15,7 +15,12 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.slides import Slide, slides, spaced
 from conv_compiler.problem.weight_steps import channels
-from conv_compiler.strategies.gpu.cost_constants import PIXELS, PIXELS_SLACK
+from conv_compiler.strategies.gpu.cost_constants import (
+    CUDA_PIXEL_WAITS,
+    PIXEL_WAITS,
+    PIXELS,
+    PIXELS_SLACK,
+)
 from conv_compiler.strategies.gpu.lds_copies import DWORD
 from conv_compiler.strategies.gpu.pixel_products import SHAPES, lanes_of, way_of, work
 
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.strategy import PixelTiling
     from conv_compiler.targets import Target
+
+WAITS = {"rocm": PIXEL_WAITS, "cuda": CUDA_PIXEL_WAITS}
 
 
 class Shape(NamedTuple):
@@ -158,12 +165,13 @@ def predict(wgrad: ConvProblem, target: Target, tiling: PixelTiling) -> float:
         read_bytes=problem.bytes - math.prod(problem.result_shape) * out_size,
         written_bytes=math.prod(problem.result_shape) * out_size,
     )
-    share = PIXELS.step_latency_share
+    table = WAITS[target.backend]
+    share = table.step_latency_share
     if not is_looped(shape, tiling):
         row = shape.reach * max(map(len, shape.depth.window)) * dwords
-        ahead = max(1, (PIXELS.ahead_registers - vgprs(wgrad, target, tiling)) // max(1, row))
-        share = max(share, PIXELS.late_step_waited_loads / ahead)
-    waits = PIXELS.start_waited_loads + steps * shape.depth.phases * share
+        ahead = max(1, (table.ahead_registers - vgprs(wgrad, target, tiling)) // max(1, row))
+        share = max(share, table.late_step_waited_loads / ahead)
+    waits = table.start_waited_loads + steps * shape.depth.phases * share
     pipes = max(unit_cycles(counts.outside, 1, launch, chip).values())
     main = estimate(counts, launch, target, chip, alone=pipes + waits * chip.load_cycles)
     return main.seconds + PIXELS_SLACK.serial_share * main.unit_seconds

@@ -186,7 +186,7 @@ def test_a_help_is_a_screen(command: str, capfd) -> None:
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
     lines = capfd.readouterr().out.splitlines()
-    assert len(lines) <= {"run": 26, "bench": 32, "inspect": 25}.get(command, 24)
+    assert len(lines) <= {"run": 26, "bench": 32}.get(command, 24)
     assert max(map(len, lines)) <= 80
     assert lines[-1].startswith(f"example: conv-compiler {command}")
     assert not [line for line in lines if "--dilation" in line]

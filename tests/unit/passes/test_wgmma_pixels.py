@@ -19,13 +19,13 @@ from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
 from conv_compiler.passes.wgmma_parts.sizes import rounded_up
 from conv_compiler.passes.wgmma_parts.taps import Evenly
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.problem.slides import Spaced
 from conv_compiler.strategies.gpu import wgmma_gemm_cost as gemm_cost
 from conv_compiler.strategies.gpu import wgmma_pixels_cost as cost
 from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, passes
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
+from tests.problems import dimensions
 
 HOPPER = find_target("sm_90a")
 LAYER = ConvProblem(
@@ -34,18 +34,7 @@ LAYER = ConvProblem(
 )  # fmt: skip
 
 
-def _spaced(draw):
-    """One dimension of a problem that has output pixels."""
-    taps, dilation = draw(st.integers(1, 5)), draw(st.integers(1, 4))
-    pad, image = draw(st.integers(0, 4)), draw(st.integers(1, 12))
-    stride = draw(st.integers(1, 4))
-    room = image + 2 * pad - (taps - 1) * dilation
-    assume(room > 0)
-    outs = (room - 1) // stride + 1
-    return Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)
-
-
-DIMENSIONS = st.composite(_spaced)()
+DIMENSIONS = dimensions()
 
 
 @given(dimension=DIMENSIONS, direction=st.sampled_from(["fwd", "bwd_data"]))

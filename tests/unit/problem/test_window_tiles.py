@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.passes.wgmma_parts import ptx
@@ -17,19 +17,7 @@ from conv_compiler.problem import window_tiles
 from conv_compiler.problem.slides import Spaced
 from conv_compiler.problem.window_products import Span
 from conv_compiler.problem.window_tiles import WindowTile
-
-
-@st.composite
-def dimensions(draw):
-    """One dimension of a problem that has output pixels."""
-    taps, dilation = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    pad, image = draw(st.integers(0, 3)), draw(st.integers(1, 12))
-    stride = draw(st.integers(1, 4))
-    room = image + 2 * pad - (taps - 1) * dilation
-    assume(room > 0)
-    outs = (room - 1) // stride + 1
-    return Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)
-
+from tests.problems import dimensions
 
 DIRECTIONS = st.sampled_from(["fwd", "bwd_data"])
 NUMBERS = {"images": 2, "patch_rows": 8, "wave_groups": 1, "merged_groups": 4}

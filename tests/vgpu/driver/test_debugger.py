@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import queue
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -237,3 +240,31 @@ def test_a_launch_that_cannot_begin_is_refused(compile_for: CompileFor) -> None:
         assert isinstance(debugger.go(Plan()), End)
     # Another launch of the same thread is not under it.
     kernel(1, 256, None, None, None)
+
+
+def test_a_signal_that_came_too_early_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came before the launch went on, which counts none that came while it stood."""
+    stopped = End(error="")
+
+    class Events:
+        waits: ClassVar[list[float | None]] = []
+
+        def get(self, timeout: float | None) -> End:
+            self.waits.append(timeout)
+            if len(self.waits) == 1:
+                raise KeyboardInterrupt
+            if not sent:
+                raise queue.Empty
+            return stopped
+
+    def send(number: int) -> None:
+        sent.append(number)
+        raise KeyboardInterrupt
+
+    sent: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", send)
+    waiting = Debugger.__new__(Debugger)
+    waiting._events = Events()  # type: ignore[assignment]
+    assert waiting._wait() is stopped
+    assert sent == [signal.SIGINT]
+    assert Events.waits[0] is None
