@@ -4,6 +4,9 @@ BIN := .venv/bin
 # The versions that all contributors have.
 INSTALL := $(BIN)/pip install -q -c tools/constraints.txt
 
+# Only from the files that have some: to collect all takes half a minute.
+TIMED = $(BIN)/python -m pytest -q -m timed $$(grep -rl mark.timed tests --include=test_*.py)
+
 .PHONY: demo test test-cold test-all check docs extras clean
 
 # The whole way for every layer of ResNet-50, on the CPU and for gfx942.
@@ -15,7 +18,7 @@ demo: .venv/.demo
 test: .venv/.test
 	$(BIN)/lit -q tests/lit examples
 	$(BIN)/python -m pytest -q -n auto -m "not slow and not device and not timed"
-	$(BIN)/python -m pytest -q -m timed
+	$(TIMED)
 
 test-cold: .venv/.test
 	rm -rf .pytest_cache/d
@@ -25,7 +28,7 @@ test-cold: .venv/.test
 test-all: .venv/.test
 	$(BIN)/lit -q tests/lit examples
 	$(BIN)/python -m pytest -q -n auto -m "not timed" --hypothesis-profile=explore
-	$(BIN)/python -m pytest -q -m timed
+	$(TIMED)
 
 check: .venv/.test
 	$(BIN)/ruff check .

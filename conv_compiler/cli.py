@@ -13,7 +13,6 @@ from typing import TextIO
 
 from conv_compiler import __version__
 from conv_compiler.errors import ConvError
-from conv_compiler.frontends import starts_line
 from conv_compiler.parser import Parser
 from conv_compiler.storage.notices import ConvWarning, quiet
 
@@ -96,16 +95,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         build_parser("").print_help()
         return 0
-    # An unquoted MIOpenDriver or ckProfiler line takes the rest of the command line.
-    before = ["", *words]
-    at = next(
-        (i for i, word in enumerate(words) if starts_line(word) and before[i] not in _PATHS),
-        len(words),
-    )
-    words, line = words[:at], words[at:]
+    words, line = _without_line(words)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         return _run(words, line)
+
+
+def _without_line(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words before an unquoted line of another program, and the line: all the rest."""
+    if not any(word in COMMANDS for word in words):
+        return words, []
+    from conv_compiler.frontends import starts_line  # the half of the start-up
+
+    before = ["", *words]
+    for i, word in enumerate(words):
+        if starts_line(word) and before[i] not in _PATHS:
+            return words[:i], words[i:]
+    return words, []
 
 
 def _complete(typed: str) -> None:

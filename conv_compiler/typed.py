@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, get_type_hints
 
@@ -62,7 +63,7 @@ def fields(
     values: dict[str, Any], kind: type, what: str, refusal: type[ConvError], **hints: Any
 ) -> dict[str, Any]:
     """Each of the values as the field of `kind` of its name, or as its hint among `hints`."""
-    declared = {**get_type_hints(kind), **hints}
+    declared = {**_hints(kind), **hints}
     if unknown := sorted(set(values) - set(declared)):
         near = did_you_mean(unknown[0], declared)
         raise refusal(f"{what}{unknown[0]}: not known; {near}known: {', '.join(declared)}")
@@ -70,6 +71,11 @@ def fields(
         name: typed(value, declared[name], f"{what}{name}", refusal)
         for name, value in values.items()
     }
+
+
+@cache
+def _hints(kind: type) -> MappingProxyType[str, Any]:
+    return MappingProxyType(get_type_hints(kind))
 
 
 def _reason(error: Exception) -> str:

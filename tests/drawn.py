@@ -28,8 +28,8 @@ from tests.problems import F8_TYPES, KINDS, TYPES, elementwise_texts, independen
 
 # Those that the virtual GPU executes.
 CHIPS = EXECUTED
-# Draws of a target in every test run: each arithmetic once. With the slow tests, blocks of so many
-# draws besides.
+# The first draws of a target: each arithmetic once. Every test run tries them on the CPU, and every
+# second of them on each chip. With the slow tests, all, and blocks of so many draws besides.
 DRAWS = MappingProxyType({"cpu": 17, **dict.fromkeys(CHIPS, 16)})
 BLOCK = 50
 SLOW_BLOCKS = MappingProxyType({"cpu": 30, **dict.fromkeys(CHIPS, 8)})

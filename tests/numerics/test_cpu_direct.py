@@ -95,7 +95,7 @@ def test_each_product_is_met():
     assert {"results", "groups", "sources"} <= found
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     direction=st.sampled_from(DIRECTIONS),
     channels=st.sampled_from(

@@ -25,6 +25,8 @@ ODD = ConvProblem(
     n=3, g=2, k=5, c=3, image=(5, 4), filter=(2, 3), stride=(2, 1), dilation=(1, 1),
     pad_low=(1, 0), dtype="f32",
 )  # fmt: skip
+# IREE's own code for this form takes a minute to compile with six taps.
+FEW_TAPS = replace(ODD, filter=(2, 1))
 EVEN = ConvProblem(n=4, k=8, c=8, image=(4, 5), filter=(2, 2), dtype="f32")
 ROWS = replace(ODD, stride=(1, 1), pad_low=(1, 1), pad_high=(0, 1))
 SINGLE = ConvProblem(n=2, k=1, c=1, image=(3, 2), filter=(1, 1), dtype="f32")
@@ -46,7 +48,7 @@ FORMS = {
     "chunks": (EVEN, CHUNKS, 3, False),
     "taps in rows": (ROWS, {**TILE, "taps_in_rows": True}, 2, False),
     "merged groups": (ODD, MERGED, 3, False),
-    "merged groups, taps outside": (ODD, {**MERGED, "taps_outside": True}, 1, False),
+    "merged groups, taps outside": (FEW_TAPS, {**MERGED, "taps_outside": True}, 1, False),
     "a weight of one element": (SINGLE, TILE, 1, False),
     "a weight of one element in parts": (SINGLE, TILE, 2, False),
     "epilogue": (replace(ODD, elementwise="scale_add(2)"), TILE, 2, False),

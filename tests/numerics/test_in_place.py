@@ -50,7 +50,7 @@ def test_over_d(direction, types, stride, split_k):
     check_in_place(problem, split_k)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(problem=problems(), direction=st.sampled_from(list(DIRECTIONS)))
 def test_over_d_whatever_the_problem(problem, direction):
     check_in_place(

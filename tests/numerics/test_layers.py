@@ -39,10 +39,10 @@ def operands(layer, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("layout", "dtype", "target"),
-    in_turn(["NHWC", "NCHW"], ["f16", "f32"], ["cpu", "gfx942"]),
+    ("layout", "target", "dtype"),
+    in_turn(["NHWC", "NCHW"], ["cpu", "gfx942"], ["f16", "f32"]),
 )
-def test_the_bits_are_those_of_each_alone(layout, dtype, target):
+def test_the_bits_are_those_of_each_alone(layout, target, dtype):
     layer = Layer.of(ConvProblem(**SIZES, layout=layout, dtype=dtype), ALL)
     artifact = compile_layer(layer, target)
     given = operands(layer)

@@ -6,7 +6,6 @@ import gc
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -140,30 +139,25 @@ def test_timing(vmfb):
     assert 0 < kernel.median_seconds(*inputs(PROBLEM), budget=0.01) < 1
 
 
-@pytest.mark.timed
-def test_a_call_adds_little(monkeypatch):
-    """Of a module of ours, whose operands are read where they lie."""
+def test_a_call_adds_little():
+    """Of a module of ours, whose operands are read where they lie.
+
+    Calls of Python beside the kernel's own are counted, for time differs by machine and hour.
+    """
     path, operands = compile(PROBLEM, "cpu").vmfb, inputs(PROBLEM)
-    kernel = runtime.load(path)
-    invoke, inside = kernel._invoke, [0.0]
+    runtime.run(path, *operands)
+    calls = []
 
-    def timed(*arrays):
-        start = time.thread_time()
-        result = invoke(*arrays)
-        inside[0] += time.thread_time() - start
-        return result
+    def note(frame, event, argument):
+        if event in ("call", "c_call"):
+            calls.append(getattr(argument, "__qualname__", frame.f_code.co_qualname))
 
-    monkeypatch.setattr(kernel, "_invoke", timed)
-
-    def added():
-        inside[0] = 0.0
-        start = time.thread_time()
+    sys.setprofile(note)
+    try:
         runtime.run(path, *operands)
-        return time.thread_time() - start - inside[0]
-
-    # Processor time of this thread outside the kernel's own call; the clock of a busy machine
-    # wanders, so the best of several medians.
-    assert min(np.median([added() for _ in range(200)]) for _ in range(5)) < 50e-6
+    finally:
+        sys.setprofile(None)
+    assert len(calls) <= 66, calls
 
 
 @pytest.mark.parametrize(

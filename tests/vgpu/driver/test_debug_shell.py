@@ -301,7 +301,7 @@ def test_a_conversation_at_a_terminal(compile_for: CompileFor, tmp_path: Path) -
     terminal.until("step 2, workgroup", 1)
     for times in (1, 2):
         terminal.type("c\r")
-        time.sleep(0.3)
+        time.sleep(0.05)
         terminal.type("\x03")
         terminal.until(", interrupt", times)
     interrupted = [int(step) for step in re.findall(r"step (\d+),[^\n]*interrupt", terminal.text)]

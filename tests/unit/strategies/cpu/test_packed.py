@@ -125,7 +125,7 @@ def test_flags_of_this_host_are_words():
     assert all(flag and not flag.isspace() for flag in host_flags())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(problems_with_split(), st.data())
 def test_tiles_divide_the_loops_the_passes_leave(drawn, data):
     from iree.compiler import ir

@@ -210,7 +210,7 @@ def _tiles(strategy):
     return strategy.tiling.loops, strategy.tiling.vector_parallel
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from(["cpu-x86-64-v3", "cpu-znver4", "cpu-sapphirerapids"]))
 def test_a_row_says_why_where_it_has_no_candidates(problem, name):
     target, problem = find_target(name), canonical(problem)
