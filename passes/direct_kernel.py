@@ -7,17 +7,17 @@ After, two dispatch regions, behind one that widens the source where single elem
 
     forall blocks of channels                                    workgroups
       packed = the weights, as vectors of lanes
-    forall image, rows, shares of the channels                   workgroups
+    forall image, plane, rows, shares of the channels            workgroups
       for blocks of channels, rows                               (blocks innermost for `groups`)
         for tiles of adjacent pixels                             sums in registers
-          for rows of taps that are inside                       no pads
+          for planes and rows of taps that are inside            no pads
             for source channels
               sums[pixels][lanes] += source[pixels] * packed[lanes]
           result = epilogue(sums)                                whole vectors
 
 Taps along a row are known where the kernel is written: tiles at either end of a row leave out what
-they would read outside. A data gradient's phases are rows and columns with taps of their own
-(`problem/slides.py`), so no product is by a zero between strided pixels.
+they would read outside. A data gradient's phases are planes, rows and columns with taps of
+their own (`problem/slides.py`), so no product is by a zero between strided pixels.
 """
 
 from __future__ import annotations

@@ -28,17 +28,18 @@ class DirectOptions(ConvolutionSizes):
     shares: int
 
     @cached_property
-    def slides(self) -> tuple[Slide, Slide]:
-        """How rows and columns of the result read their source; a single dimension has no rows."""
+    def slides(self) -> tuple[Slide, Slide, Slide]:
+        """How planes, rows and columns of the result read their source; one dimension is columns,
+        two are rows and columns."""
         found = [one.slide(self.direction) for one in self.dimensions]
-        row, column = [Slide()] * (2 - len(found)) + found
-        return row, column
+        plane, row, column = [Slide()] * (3 - len(found)) + found
+        return plane, row, column
 
     @property
-    def taps(self) -> tuple[int, int]:
-        """Taps of the filter along rows and columns."""
-        row, column = [1] * (2 - len(self.filter)) + list(self.filter)
-        return row, column
+    def taps(self) -> tuple[int, int, int]:
+        """Taps of the filter along planes, rows and columns."""
+        plane, row, column = [1] * (3 - len(self.filter)) + list(self.filter)
+        return plane, row, column
 
     @property
     def block(self) -> int:

@@ -94,7 +94,7 @@ class Results(Lanes):
         """
         options, (steps, tensor_, packed) = self.options, operand
         together = max(n for n in range(1, _UNROLLED + 1) if options.sources % n == 0)
-        step, size = options.slides[1].step, options.vectors
+        step, size = options.slides[2].step, options.vectors
 
         def moved(offset: int, column: int, shift: ir.Value | None = None) -> ir.Value:
             at = source(column + offset)
@@ -190,7 +190,7 @@ class Groups(Lanes):
     ) -> list[ir.Value]:
         """Each vector of the source once, for all taps that it meets."""
         options, (steps, tensor_, packed) = self.options, operand
-        sums, step = list(sums), options.slides[1].step
+        sums, step = list(sums), options.slides[2].step
         met: dict[int, list[tuple[int, int]]] = {}
         for read, units in run.reads:
             for unit in units:
@@ -252,7 +252,7 @@ class Sources(Lanes):
     ) -> list[ir.Value]:
         """Vectors of source channels one after another."""
         options, (steps, tensor_, packed) = self.options, operand
-        step = options.slides[1].step
+        step = options.slides[2].step
 
         def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             sums = list(sums)

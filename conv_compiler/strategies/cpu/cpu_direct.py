@@ -58,7 +58,6 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
         "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
-        "it has one or two dimensions": problem.ndim <= 2,
         f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
         f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
         <= DIRECT.most_phase_pixels,
