@@ -25,7 +25,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
 )
 from conv_compiler.passes.direct_parts.packing import loaded, stored
 from conv_compiler.passes.direct_parts.reaches import Reach, by_phase
-from conv_compiler.passes.direct_parts.runs import Run, runs, units_of
+from conv_compiler.passes.direct_parts.runs import Run, units_of
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
@@ -79,6 +79,7 @@ class Kernel:
     def workgroup(self, piece: ir.Value) -> ir.Value:
         """One workgroup's rows of its share of the channels."""
         rows = self.options.rows
+        self.lanes.begin(self.tensor, self.packed)
         if not self.lanes.outer_blocks:
             return loops([rows], [piece], lambda at, values: [self.a_row(values[0], at[0], None)])[
                 0
@@ -107,7 +108,7 @@ class Kernel:
         for across in range(self.column.phases):
             if not units_of(self.column, across):
                 continue
-            for run in runs(self.column, across, self.options.columns):
+            for run in self.lanes.runs(self.column, across):
                 tile = partial(self.tile, run, across, row, reaches)
                 counts = [run.repeat] if block is not None else [run.repeat, self.share]
 
@@ -138,6 +139,7 @@ class Kernel:
         sums = lanes.zeros(run.units)
         if run.reads and all(one.reads.length for one in reaches):
             sums = self.summed(run, first, reaches, whole_block, sums)
+        sums = lanes.settled(sums)
         index = times(first, self.column.phases)
         channel = times(block, lanes.block_channels)
         for unit in range(run.units):

@@ -9,6 +9,9 @@ from functools import cached_property
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide
 
+# The product whose sums are in tile registers.
+TILES = "tiles"
+
 
 @dataclass(frozen=True, kw_only=True)
 class DirectOptions(ConvolutionSizes):
@@ -17,7 +20,8 @@ class DirectOptions(ConvolutionSizes):
     `product` is what lies in the lanes: a key of PRODUCTS. A register tile has the sums of
     `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
     these are more than the result channels of a group, the last lanes hold none. A workgroup has
-    `rows` rows of result pixels and one of `shares` shares of the result's channels.
+    `rows` rows of result pixels and one of `shares` shares of the result's channels. With the
+    product `tiles`, `instruction` multiplies tile registers of `tile_rows` pixels each.
     """
 
     product: str
@@ -26,6 +30,8 @@ class DirectOptions(ConvolutionSizes):
     lanes: int
     rows: int
     shares: int
+    instruction: str = ""
+    tile_rows: int = 0
 
     @cached_property
     def slides(self) -> tuple[Slide, Slide, Slide]:
@@ -33,7 +39,13 @@ class DirectOptions(ConvolutionSizes):
         two are rows and columns."""
         found = [one.slide(self.direction) for one in self.dimensions]
         plane, row, column = [Slide()] * (3 - len(found)) + found
-        return plane, row, column
+        return plane, row, column.between(self.pads) if self.product == TILES else column
+
+    @cached_property
+    def pads(self) -> tuple[int, int]:
+        """Pixels that rows of the source are lengthened by on either side, where it is copied so
+        that no tile has a pixel outside."""
+        return self.dimensions[-1].slide(self.direction).outside
 
     @property
     def taps(self) -> tuple[int, int, int]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
 
+from conv_compiler.ir import dispatches, ops
 from conv_compiler.passes.cpu_kernel.indices import constant, divided, loops, plus, times
 from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.lanes import Lanes
@@ -32,8 +33,6 @@ _UNROLLED = 4
 
 class Results(Lanes):
     """Result channels of a group in the lanes."""
-
-    reads_single = True
 
     @property
     def blocks(self) -> int:
@@ -66,6 +65,12 @@ class Results(Lanes):
         ]
         inner = [(options.sources, source), (options.vectors, options.lanes * result)]
         return Packing(options, self.weight, self.element, outer, inner, result)
+
+    def source(self, source: Operand) -> Operand:
+        """In the type of sums: single elements are read, and each would be widened many times."""
+        if source.steps:
+            return source
+        return replace(source, tensor=_wide(source.tensor, self.element))
 
     def source_channel(self, block: ir.Value) -> ir.Value:
         """The first one of the block's group."""
@@ -284,6 +289,15 @@ class Sources(Lanes):
         return [vector.FromElementsOp(type, elements).result]
 
 
-PRODUCTS: MappingProxyType[str, type[Results] | type[Groups] | type[Sources]] = MappingProxyType(
-    {"results": Results, "groups": Groups, "sources": Sources}
-)
+def _wide(source: ir.Value, element: ir.Type) -> ir.Value:
+    """A tensor in the type of sums, by a kernel of its own; itself where it is."""
+    if ops.element_of(source) == element:
+        return source
+    flat = ops.merge_axes(source, 0, len(ops.shape_of(source)))
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(flat), element))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        dispatches.dispatch_return(
+            ops.elementwise([flat], element, lambda x: ops.convert(x, element))
+        )
+    found: ir.Value = region.results[0]
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
@@ -50,21 +50,10 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     if not isinstance(wgrad, EquivalentWgrad):
         return "it computes fwd and bwd_data"
     problem = wgrad.of
-    row = problem.layout_row.grouped
     product = product_of(problem, sums_of(problem, target))
     wide = problem.data_type.bytes >= problem.accumulator_type.bytes
-    few = math.prod(problem.filter) <= DIRECT.most_taps
-    few = few and problem.filter[-1] <= DIRECT.most_row_taps
-    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
-        "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
-        f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
-        f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
-        <= DIRECT.most_phase_pixels,
-        # Of what is written down tap by tap: more would be listed for no end.
-        "its windows meet the image": few
-        and phases <= DIRECT.most_phase_pixels
-        and all(one.slide(problem.direction).meets for one in spaced(problem)),
+        **form_rules(problem),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
@@ -76,7 +65,25 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     return next((rule for rule, holds in rules.items() if not holds), "")
 
 
-def _tiling(one: Strategy) -> DirectTiling:
+def form_rules(problem: ConvProblem) -> dict[str, bool]:
+    """What a direct kernel asks of a convolution's layouts and sizes, and whether it holds."""
+    row = problem.layout_row.grouped
+    few = math.prod(problem.filter) <= DIRECT.most_taps
+    few = few and problem.filter[-1] <= DIRECT.most_row_taps
+    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
+    return {
+        "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
+        f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
+        f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
+        <= DIRECT.most_phase_pixels,
+        # Of what is written down tap by tap: more would be listed for no end.
+        "its windows meet the image": few
+        and phases <= DIRECT.most_phase_pixels
+        and all(one.slide(problem.direction).meets for one in spaced(problem)),
+    }
+
+
+def direct_tiling(one: Strategy) -> DirectTiling:
     assert isinstance(one.tiling, DirectTiling)
     return one.tiling
 
@@ -108,7 +115,7 @@ class CpuDirect(CpuKind):
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
         """Where half of the lanes are empty, and `cpu_packed` has images to fill its tiles with."""
         assert isinstance(wgrad, EquivalentWgrad)
-        tiling, (_, results) = _tiling(one), channels(wgrad.of)
+        tiling, (_, results) = direct_tiling(one), channels(wgrad.of)
         empty = tiling.lanes < min(results, target.cpu.unit.lanes)
         return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_tile_rows
 
@@ -117,11 +124,12 @@ class CpuDirect(CpuKind):
         from conv_compiler.passes.direct_kernel import DirectKernel
 
         assert isinstance(wgrad, EquivalentWgrad)
-        problem, numbers = wgrad.of, asdict(_tiling(one))
+        numbers = asdict(direct_tiling(one))
+        del numbers["row_pixels"]  # which the sizes say
         step = DirectKernel(
             rows=numbers.pop("rows_share"),
             **numbers,
-            **sizes_of(problem),
+            **self.sizes(wgrad.of, one),
         )
         info = CompilationInfo(
             lowering_config="#iree_cpu.lowering_config<>",
@@ -130,6 +138,10 @@ class CpuDirect(CpuKind):
         return Lowering(
             passes=(step,), schedule=Schedule(roles={"contraction": info, "packing": info})
         )
+
+    def sizes(self, problem: ConvProblem, one: Strategy) -> dict[str, Any]:
+        """The sizes of the convolution as the pass computes it."""
+        return sizes_of(problem)
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """One part: a register tile has all products of its sums."""
@@ -140,8 +152,8 @@ class CpuDirect(CpuKind):
         return 1
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
-        """Nothing by name."""
-        return Promises()
+        """The instruction that multiplies tiles, where there is one."""
+        return Promises(instruction=direct_tiling(one).instruction)
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""

@@ -61,7 +61,8 @@ class Direct:
     def lane_channels(self) -> int:
         """Channels, or groups, that the lanes are taken from."""
         sources, results = channels(self.problem)
-        return {"results": results, "groups": self.problem.g, "sources": sources}[self.product]
+        of = {"results": results, "tiles": results, "groups": self.problem.g, "sources": sources}
+        return of[self.product]
 
     @property
     def lanes(self) -> int:
@@ -132,7 +133,7 @@ class Direct:
         """Register tiles that hold all channels of a result pixel."""
         if self.product == "sources":
             return self.problem.g
-        groups = self.problem.g if self.product == "results" else 1
+        groups = 1 if self.product == "groups" else self.problem.g
         return groups * -(-self.lane_channels // (self.lanes * vectors))
 
     def row_cycles(self, columns: int, vectors: int) -> float:
@@ -199,7 +200,7 @@ class Direct:
         """(shares of the channels, rows, workgroups): enough workgroups for all cores, and no
         needless thousands, or the fewest where there are more in any case."""
         planes, down, cores = self.planes, self.slides[1].outs, self.processor.cores
-        cut = self.blocks(vectors) if self.product == "results" else 1
+        cut = self.blocks(vectors) if self.product in ("results", "tiles") else 1
         least = min(DISTRIBUTIONS.core_workgroups * cores, cut * down * planes)
         heights = divisors(down)
         enough = [
