@@ -23,6 +23,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
     plus,
     times,
 )
+from conv_compiler.passes.direct_parts.moves import channels_first
 from conv_compiler.passes.direct_parts.packing import loaded, stored
 from conv_compiler.passes.direct_parts.reaches import Reach, by_phase
 from conv_compiler.passes.direct_parts.runs import Run, units_of
@@ -74,6 +75,9 @@ class Kernel:
             made.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
             dispatches.dispatch_return(made)
         flat = ops.merge_axes(region.results[0], 0, _AXES)
+        if images := options.result_images:
+            pixels = math.prod(shape[:-1]) // images
+            flat = channels_first(flat, images, pixels, shape[-1])
         return ops.split_axis(flat, 0, ops.shape_of(self.result.value))
 
     def workgroup(self, piece: ir.Value) -> ir.Value:

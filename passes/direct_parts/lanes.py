@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
 
 from conv_compiler.ir import ops
+from conv_compiler.passes.direct_parts.moves import channels_last
 from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
 from conv_compiler.passes.direct_parts.runs import Run, runs
 
@@ -68,6 +70,9 @@ class Lanes(ABC):
 
     def source(self, source: Operand) -> Operand:
         """The source as it is read: itself, or a copy that a kernel of its own makes."""
+        if self.options.source_images:
+            tensor = channels_last(source, self.element, self.options.source_rows)
+            return replace(source, tensor=tensor, steps=())
         return source
 
     def begin(self, source: ir.Value, packed: ir.Value) -> None:  # noqa: B027

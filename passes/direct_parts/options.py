@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from conv_compiler.passes.direct_parts.moves import Rows
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide
 
@@ -21,7 +22,9 @@ class DirectOptions(ConvolutionSizes):
     `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
     these are more than the result channels of a group, the last lanes hold none. A workgroup has
     `rows` rows of result pixels and one of `shares` shares of the result's channels. With the
-    product `tiles`, `instruction` multiplies tile registers of `tile_rows` pixels each.
+    product `tiles`, `instruction` multiplies tile registers of `tile_rows` pixels each. A source or
+    result whose channels lie in front of its pixels has `source_images` or `result_images`; 0 is
+    for one whose channels lie last.
     """
 
     product: str
@@ -32,6 +35,8 @@ class DirectOptions(ConvolutionSizes):
     shares: int
     instruction: str = ""
     tile_rows: int = 0
+    source_images: int = 0
+    result_images: int = 0
 
     @cached_property
     def slides(self) -> tuple[Slide, Slide, Slide]:
@@ -46,6 +51,20 @@ class DirectOptions(ConvolutionSizes):
         """Pixels that rows of the source are lengthened by on either side, where it is copied so
         that no tile has a pixel outside."""
         return self.dimensions[-1].slide(self.direction).outside
+
+    @property
+    def source_rows(self) -> Rows:
+        """The source as a copy of it reads it."""
+        plane, row, column = self.slides
+        pixels, rows = column.size - sum(self.pads), plane.size * row.size
+        images = self.source_images or self.batch
+        if rows * self.batch % images:  # rows that are of no image
+            rows, pixels = 1, self.batch * rows * pixels // images
+        else:
+            rows = rows * self.batch // images
+        return Rows(
+            images=images, rows=rows, pixels=pixels, channels=self.source_pixel, pads=self.pads
+        )
 
     @property
     def taps(self) -> tuple[int, int, int]:

@@ -68,8 +68,8 @@ class Results(Lanes):
 
     def source(self, source: Operand) -> Operand:
         """In the type of sums: single elements are read, and each would be widened many times."""
-        if source.steps:
-            return source
+        if source.steps or self.options.source_images:
+            return super().source(source)
         return replace(source, tensor=_wide(source.tensor, self.element))
 
     def source_channel(self, block: ir.Value) -> ir.Value:

@@ -8,17 +8,14 @@ source is copied first, with zeros on either side of its rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor, vector
 
-from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.attributes import ROLE
+from conv_compiler.ir import ops
 from conv_compiler.passes.cpu_kernel.addresses import Address
 from conv_compiler.passes.cpu_kernel.amx_ops import (
     ELEMENT_BYTES,
@@ -26,11 +23,11 @@ from conv_compiler.passes.cpu_kernel.amx_ops import (
     Tiles,
     address_of,
 )
-from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
 from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
 from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
 from conv_compiler.passes.cpu_kernel.shuffles import riffled
-from conv_compiler.passes.direct_parts.packing import Packing, loaded, stored, widened
+from conv_compiler.passes.direct_parts.moves import channels_last, lengthened
+from conv_compiler.passes.direct_parts.packing import Packing, stored
 from conv_compiler.passes.direct_parts.products import Results
 from conv_compiler.passes.direct_parts.runs import Run, equal_runs
 from conv_compiler.problem.batching import divisors
@@ -40,11 +37,6 @@ if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
     from conv_compiler.passes.direct_parts.options import DirectOptions
     from conv_compiler.problem.slides import Slide
-
-# Workgroups that copy the source, at least where it has as many rows.
-_COPIES = 256
-# Elements of a vector that is copied.
-_COPIED = 32
 
 
 class TilePacking(Packing):
@@ -105,66 +97,13 @@ class Tiled(Results):
         return TilePacking(packing, self.side)
 
     def source(self, source: Operand) -> Operand:
-        """A copy where the source is of another type, or read outside of its rows."""
-        if (
-            source.steps
-            or any(self.options.pads)
-            or ops.element_of(source.tensor) != self.multiplied
-        ):
-            return replace(source, tensor=self.copied(source), steps=())
+        """A copy where the source is of another type or order, or read outside of its rows."""
+        options, element = self.options, self.multiplied
+        if options.source_images:
+            return replace(source, tensor=channels_last(source, element, options.source_rows))
+        if any(options.pads) or ops.element_of(source.tensor) != element:
+            return replace(source, tensor=lengthened(source, element, options.source_rows))
         return source
-
-    def copied(self, source: Operand) -> ir.Value:
-        """The source with zeros on either side of its rows, by a kernel of its own."""
-        options, tensor_ = self.options, source.flat()
-        front, behind = (count * options.source_pixel for count in options.pads)
-        plane, row, column = options.slides
-        whole = column.size * options.source_pixel
-        inside = whole - front - behind
-        count = options.batch * plane.size * row.size
-        rows = count // next(one for one in divisors(count) if one >= min(count, _COPIES))
-        width = math.gcd(options.source_pixel, _COPIED)
-        type = ir.RankedTensorType.get([count * whole], self.multiplied)
-        region = dispatches.dispatch_region(type)
-        dispatches.count_workgroups(region)
-        with ir.InsertionPoint(region.regions[0].blocks[0]):
-            out = tensor.EmptyOp([count * whole], self.multiplied).result
-            zeros = vector.BroadcastOp(
-                ir.VectorType.get([width], self.multiplied), ops.zero(self.multiplied)
-            ).result
-
-            def workgroup(ids: list[ir.Value], out: ir.Value) -> Piece:
-                first = times(ids[0], rows * whole)
-                piece = slice_of(out, [first], [rows * whole], [rows * whole])
-
-                def a_row(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-                    to = times(at[0], whole)
-                    here = times(plus(times(ids[0], rows), at[0]), inside)
-
-                    def zero(place: int) -> Callable[..., list[ir.Value]]:
-                        def one(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-                            there = plus(to, constant(place), times(at[0], width))
-                            return [stored(zeros, values[0], [there])]
-
-                        return one
-
-                    def copy(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-                        shift = times(at[0], width)
-                        value = source.applied(loaded(tensor_, plus(here, shift), width))
-                        there = plus(to, constant(front), shift)
-                        return [stored(widened(value, self.multiplied), values[0], [there])]
-
-                    values = loops([front // width], values, zero(0))
-                    values = loops([inside // width], values, copy)
-                    return loops([behind // width], values, zero(front + inside))
-
-                return loops([rows], [piece], a_row)[0], [first], [rows * whole]
-
-            made = forall((count // rows,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
-            made.owner.operation.attributes[ROLE] = ir.StringAttr.get("packing")
-            dispatches.dispatch_return(made)
-        found: ir.Value = region.results[0]
-        return found
 
     def begin(self, source: ir.Value, packed: ir.Value) -> None:
         """Addresses of the operands, and room for the tiles of sums."""

@@ -35,7 +35,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         return f"{target.name} multiplies no tiles of {problem.dtype}"
     sources, results = channels(problem)
     rules = {
-        **form_rules(problem),
+        **form_rules(problem, first=True),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1,
         "its data are what an instruction multiplies, without an op on them": problem.dtype
@@ -169,7 +169,8 @@ class CpuAmxDirect(CpuDirect):
 
     def sizes(self, problem: ConvProblem, one: Strategy) -> dict[str, Any]:
         """Those of the flattened problem whose rows the tiling is of."""
-        return sizes_of(flattened(problem)[direct_tiling(one).row_pixels])
+        flat = sizes_of(flattened(problem)[direct_tiling(one).row_pixels])
+        return super().sizes(problem, one) | flat
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""

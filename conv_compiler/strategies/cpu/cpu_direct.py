@@ -53,7 +53,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     product = product_of(problem, sums_of(problem, target))
     wide = problem.data_type.bytes >= problem.accumulator_type.bytes
     rules = {
-        **form_rules(problem),
+        **form_rules(problem, first=product == "results"),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
@@ -65,14 +65,28 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     return next((rule for rule, holds in rules.items() if not holds), "")
 
 
-def form_rules(problem: ConvProblem) -> dict[str, bool]:
-    """What a direct kernel asks of a convolution's layouts and sizes, and whether it holds."""
+def lie_last(problem: ConvProblem) -> bool:
+    """Whether channels lie behind the pixels."""
+    return problem.layout_row.grouped.input == "N*GC"
+
+
+def form_rules(problem: ConvProblem, *, first: bool = False) -> dict[str, bool]:
+    """What a direct kernel asks of a convolution's layouts and sizes, and whether it holds.
+
+    With `first` channels may lie in front of pixels too, where no tensor d lies as the result does.
+    """
     row = problem.layout_row.grouped
+    layouts = (("N*GC", "N*GK"), ("NGC*", "NGK*"))[: 1 + first]
     few = math.prod(problem.filter) <= DIRECT.most_taps
     few = few and problem.filter[-1] <= DIRECT.most_row_taps
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
+    alike = lie_last(problem) or problem.fused is None or problem.fused.by_channel
     return {
-        "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
+        "no tensor d lies as a result whose channels lie in front": alike
+        or not (problem.fused and problem.fused.takes_d),
+        "its channels lie last, or all in front of the pixels"
+        if first
+        else "channels lie last in its layouts": (row.input, row.output) in layouts,
         f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
         f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
         <= DIRECT.most_phase_pixels,
@@ -141,7 +155,8 @@ class CpuDirect(CpuKind):
 
     def sizes(self, problem: ConvProblem, one: Strategy) -> dict[str, Any]:
         """The sizes of the convolution as the pass computes it."""
-        return sizes_of(problem)
+        images = 0 if lie_last(problem) else problem.n
+        return {**sizes_of(problem), "source_images": images, "result_images": images}
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """One part: a register tile has all products of its sums."""
