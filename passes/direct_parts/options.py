@@ -44,13 +44,15 @@ class DirectOptions(ConvolutionSizes):
         two are rows and columns."""
         found = [one.slide(self.direction) for one in self.dimensions]
         plane, row, column = [Slide()] * (3 - len(found)) + found
-        return plane, row, column.between(self.pads) if self.product == TILES else column
+        return plane, row, column.between(self.pads)
 
     @cached_property
     def pads(self) -> tuple[int, int]:
-        """Pixels that rows of the source are lengthened by on either side, where it is copied so
-        that no tile has a pixel outside."""
-        return self.dimensions[-1].slide(self.direction).outside
+        """Pixels that rows of the source are lengthened by on either side: of a tile register none
+        may be outside."""
+        return (
+            self.dimensions[-1].slide(self.direction).outside if self.product == TILES else (0, 0)
+        )
 
     @property
     def source_rows(self) -> Rows:
