@@ -315,6 +315,8 @@ class DirectKernels:
     most_taps: int = 1024
     most_row_taps: int = 32
     most_phase_pixels: int = 64
+    # Products for each element of source and result that is moved where channels lie first.
+    least_moved_products: int = 64
     # Pixels of a row that are of no image.
     most_row_pixels: int = 256
     # Vectors of a register tile whose last one is not full.

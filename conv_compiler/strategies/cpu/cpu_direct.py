@@ -53,7 +53,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     product = product_of(problem, sums_of(problem, target))
     wide = problem.data_type.bytes >= problem.accumulator_type.bytes
     rules = {
-        **form_rules(problem, first=product == "results"),
+        **form_rules(problem, first=product == "results" and worth_moving(problem)),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
@@ -68,6 +68,12 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
 def lie_last(problem: ConvProblem) -> bool:
     """Whether channels lie behind the pixels."""
     return problem.layout_row.grouped.input == "N*GC"
+
+
+def worth_moving(problem: ConvProblem) -> bool:
+    """Whether products are so many that it pays to move channels behind the pixels and back."""
+    moved = math.prod(problem.input_shape) + math.prod(problem.output_shape)
+    return problem.g == 1 and problem.flops >= 2 * moved * DIRECT.least_moved_products
 
 
 def form_rules(problem: ConvProblem, *, first: bool = False) -> dict[str, bool]:
