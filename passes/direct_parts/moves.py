@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
@@ -33,27 +32,12 @@ from conv_compiler.problem.batching import divisors
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
+    from conv_compiler.passes.direct_parts.options import Rows
 
 # Workgroups of a kernel, at least where there is so much to share out.
 _WORKGROUPS = 256
 # The longest vector that is copied, and the longest side of a square that is transposed.
 _COPIED, _SQUARE = 32, 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """Sizes of a source: rows of pixels of an image, and pixels that are added on either side."""
-
-    images: int
-    rows: int
-    pixels: int
-    channels: int
-    pads: tuple[int, int]
-
-    @property
-    def whole(self) -> int:
-        """Pixels of a row of the copy."""
-        return self.pads[0] + self.pixels + self.pads[1]
 
 
 def _kernel(
@@ -95,6 +79,20 @@ def _zeros(piece: ir.Value, place: list[ir.Value], axis: int, count: int, width:
 
     steps = count // width if axis == len(place) - 1 else count
     return loops([steps], [piece], one)[0]
+
+
+def in_type(source: ir.Value, element: ir.Type) -> ir.Value:
+    """A tensor in a type that holds its values, by a kernel of its own; itself where it is."""
+    if ops.element_of(source) == element:
+        return source
+    flat = ops.merge_axes(source, 0, len(ops.shape_of(source)))
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(flat), element))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        dispatches.dispatch_return(
+            ops.elementwise([flat], element, lambda x: ops.convert(x, element))
+        )
+    found: ir.Value = region.results[0]
+    return found
 
 
 def lengthened(source: Operand, element: ir.Type, sizes: Rows) -> ir.Value:

@@ -6,12 +6,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from conv_compiler.passes.direct_parts.moves import Rows
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide
 
 # The product whose sums are in tile registers.
 TILES = "tiles"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Sizes of a source: rows of pixels of an image, and pixels that are added on either side."""
+
+    images: int
+    rows: int
+    pixels: int
+    channels: int
+    pads: tuple[int, int]
+
+    @property
+    def whole(self) -> int:
+        """Pixels of a row of the copy."""
+        return self.pads[0] + self.pixels + self.pads[1]
 
 
 @dataclass(frozen=True, kw_only=True)

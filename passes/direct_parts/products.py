@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
 
-from conv_compiler.ir import dispatches, ops
 from conv_compiler.passes.cpu_kernel.indices import constant, divided, loops, plus, times
 from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.lanes import Lanes
+from conv_compiler.passes.direct_parts.moves import in_type
 from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Results(Lanes):
         """In the type of sums: single elements are read, and each would be widened many times."""
         if source.steps or self.options.source_images:
             return super().source(source)
-        return replace(source, tensor=_wide(source.tensor, self.element))
+        return replace(source, tensor=in_type(source.tensor, self.element))
 
     def source_channel(self, block: ir.Value) -> ir.Value:
         """The first one of the block's group."""
@@ -287,17 +287,3 @@ class Sources(Lanes):
         ]
         type = ir.VectorType.get([self.options.results], self.element)
         return [vector.FromElementsOp(type, elements).result]
-
-
-def _wide(source: ir.Value, element: ir.Type) -> ir.Value:
-    """A tensor in the type of sums, by a kernel of its own; itself where it is."""
-    if ops.element_of(source) == element:
-        return source
-    flat = ops.merge_axes(source, 0, len(ops.shape_of(source)))
-    region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(flat), element))
-    with ir.InsertionPoint(region.regions[0].blocks[0]):
-        dispatches.dispatch_return(
-            ops.elementwise([flat], element, lambda x: ops.convert(x, element))
-        )
-    found: ir.Value = region.results[0]
-    return found

@@ -35,7 +35,11 @@ PROBLEMS = {
         n=2, g=2, k=32, c=16, image=(6, 20), filter=(2, 3), dilation=(1, 2), pad_low=(1, 0),
         pad_high=(0, 3),
     ),
-    "planes": ConvProblem(n=1, k=16, c=16, image=(3, 4, 18), filter=(2, 3, 3), pad_low=1),
+    "planes": ConvProblem(n=1, k=32, c=32, image=(3, 4, 18), filter=(2, 3, 3), pad_low=1),
+    "channels first": ConvProblem(
+        n=2, k=16, c=48, image=(7, 11), filter=(3, 3), stride=2, pad_low=1,
+        layout="NGCHW_GKCYX_NGKHW",
+    ),
     "one dimension": ConvProblem(
         n=3, k=16, c=32, image=(41,), filter=(5,), stride=2, pad_low=2, layout="NWGC_GKXC_NWGK"
     ),

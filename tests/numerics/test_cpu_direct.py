@@ -57,6 +57,13 @@ PROBLEMS = {
     "group_planes": ConvProblem(
         n=2, g=8, k=1, c=1, image=(4, 6, 9), filter=(2, 3, 3), stride=(1, 2, 1), pad_low=1,
     ),
+    "first": ConvProblem(
+        n=2, k=16, c=24, image=(9, 7), filter=(3, 3), pad_low=1, layout="NGCHW_GKCYX_NGKHW"
+    ),
+    "first_phases": ConvProblem(
+        n=2, k=36, c=30, image=(5, 3), filter=(3, 2), stride=(2, 1), pad_low=1,
+        layout="NGCHW_GKCYX_NGKHW",
+    ),
     "wave": ConvProblem(
         n=3, k=8, c=16, image=(41,), filter=(5,), stride=2, pad_low=2,
         layout="NWGC_GKXC_NWGK",
