@@ -98,7 +98,8 @@ class TiledDirect(Direct):
     def tilings(self) -> Iterator[tuple[float, DirectTiling]]:
         """Register tiles with the cycles of all cores, each with the best of its distributions."""
         column = self.slides[2]
-        shortest = min(-(-(column.outs - phase) // column.phases) for phase in range(column.phases))
+        met = range(min(column.phases, column.outs))  # phases of which a row has a pixel
+        shortest = min(-(-(column.outs - phase) // column.phases) for phase in met)
         blocks = -(-self.lane_channels // TILE_ROWS)
         has_tail = self.lane_channels % TILE_ROWS > 0  # in which case one tile has all channels
         for tiles, vectors in product(range(1, TILE_REGISTERS), repeat=2):
