@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from conv_compiler.commands.report import Output, left, right, seconds, show, show_numbered
 
 if TYPE_CHECKING:
-    from conv_compiler.model.module import KernelModel, ModuleModel
+    from conv_compiler.model.kernel_model import KernelModel
+    from conv_compiler.model.module import ModuleModel
     from conv_compiler.vgpu import KernelCounters
 
 

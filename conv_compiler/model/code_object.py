@@ -81,6 +81,7 @@ def _kernel(
 
     address, size, _ = symbols[record.name]
     descriptor = symbols[record.symbol][2]
+    size = size or _until_next(address, base + len(text), symbols)
     start = address - base
     if not 0 <= start <= start + size <= len(text) or size % 4:
         raise ValueError(f"kernel {record.name} lies outside .text")
@@ -101,6 +102,11 @@ def _kernel(
         workgroup_id=_workgroup_id(isa.generation, rsrc2),
         code=from_records(program.records, address),
     )
+
+
+def _until_next(address: int, end: int, symbols: dict[str, _Symbol]) -> int:
+    """Bytes of a function whose symbol states no size, as an assembler's may."""
+    return min((at for at, _, _ in symbols.values() if address < at < end), default=end) - address
 
 
 def _workgroup_id(generation: int, rsrc2: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.launch import Launch
 from conv_compiler.vgpu.counters import KernelCounters
 
-_LINE_BYTES = 128  # of the virtual GPU's counters
+LINE_BYTES = 128  # of the virtual GPU's counters
 # Fields of Counts that follow a class of the counters.
 _CLASSES = {
     "matrix": ("matrix", "matrix_cycles", "matrix_flops"),
@@ -35,7 +35,7 @@ def dies_reading(counters: KernelCounters, launch: Launch) -> float | None:
     """How many dies read each byte of a launch's operands, on average; None where it reads none."""
     if not launch.read_bytes:
         return None
-    return counters.die_read_lines * _LINE_BYTES / counters.launches / launch.read_bytes
+    return counters.die_read_lines * LINE_BYTES / counters.launches / launch.read_bytes
 
 
 def dies_at_once(counters: KernelCounters) -> float | None:
@@ -78,7 +78,7 @@ def with_counters(counts: KernelCounts, counters: KernelCounters) -> KernelCount
             **values,
             load_bytes=counters.global_read_bytes / waves * part.loads / loads,
             store_bytes=counters.global_write_bytes / waves * part.stores / stores,
-            line_bytes=_LINE_BYTES * shared(part, served),
+            line_bytes=LINE_BYTES * shared(part, served),
             lines=shared(part, looked_up),
             lds_conflict_cycles=counters.lds_conflict_cycles / waves * lds_share,
         )
@@ -105,14 +105,14 @@ def with_rates(counts: KernelCounts, counters: KernelCounters) -> KernelCounts:
 
     read_conflict = rate(counters.lds_conflict_cycles - written, "lds_read")
     write_conflict = rate(written, "lds_write")
-    fetched_bytes = rate(counters.fetched_lines * _LINE_BYTES, "global_read")
+    fetched_bytes = rate(counters.fetched_lines * LINE_BYTES, "global_read")
     lines = rate(counters.global_read_lines, "global_read")
 
     def rated(part: Counts) -> Counts:
         return replace(
             part,
             line_bytes=fetched_bytes * part.loads + part.store_bytes,
-            lines=lines * part.loads + part.store_bytes / _LINE_BYTES,
+            lines=lines * part.loads + part.store_bytes / LINE_BYTES,
             lds_conflict_cycles=read_conflict * part.lds_reads + write_conflict * part.lds_writes,
         )
 

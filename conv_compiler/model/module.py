@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,90 +20,14 @@ from conv_compiler.model.dynamic import (
     with_counters,
     with_rates,
 )
-from conv_compiler.model.estimate import Estimate, estimate, fill_seconds
+from conv_compiler.model.estimate import fill_seconds
 from conv_compiler.model.facts import ChipFacts, chip_facts
+from conv_compiler.model.kernel_model import KernelModel, modelled
 from conv_compiler.model.launch import Launch
-from conv_compiler.model.matrix import is_matrix, operand_type
 from conv_compiler.model.static import alone, static_counts
 from conv_compiler.model.under_load import under_load
 from conv_compiler.targets import Target, find_target
 from conv_compiler.vgpu.counters import KernelCounters
-
-
-@dataclass(frozen=True, kw_only=True)
-class KernelModel:
-    """One dispatch: the kernel's code and grid, what a wave of it executes, and its time.
-
-    `estimate` is at the boost clock and peak bandwidths; `sustained` at what the chip keeps up, or
-    None where nobody published that.
-    """
-
-    code: KernelCode
-    dispatch: Dispatch
-    launch: Launch
-    counts: KernelCounts
-    estimate: Estimate
-    sustained: Estimate | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        estimate, lie = self.estimate, self.estimate.occupancy
-        loop = self.counts.iteration if self.counts.body else self.counts.outside
-        return {
-            "kernel": self.code.name,
-            "counts": self.counts.source,
-            "seconds": estimate.seconds,
-            "binds": estimate.binds,
-            "sustained": self.sustained and _sustained_json(self.sustained),
-            "matrix_busy": estimate.matrix_busy,
-            "tflops": estimate.tflops,
-            "workgroups": self.launch.workgroups,
-            "waves": self.launch.waves,
-            "vgprs": self.code.vgprs,
-            "sgprs": self.code.sgprs,
-            "lds_bytes": self.code.lds_bytes,
-            "scratch_bytes": self.code.scratch_bytes,
-            "spills": self.code.spills,
-            "resident": lie.resident,
-            "waves_per_simd": lie.waves_per_simd,
-            "rounds": lie.rounds,
-            "tail": lie.tail,
-            "iterations": self.counts.iterations,
-            "load_distance": self.counts.load_distance,
-            "pipes": _pipes_json(estimate),
-            "loop": {name: getattr(loop, name) for name in loop.__dataclass_fields__},
-            "wave": {name: getattr(self.counts.wave, name) for name in loop.__dataclass_fields__},
-            "per_equivalent": per_equivalent(self.counts),
-        }
-
-
-def _pipes_json(estimate: Estimate) -> dict[str, float]:
-    return {
-        **estimate.pipes,
-        "unit, with latency": estimate.unit_seconds,
-        "launch": estimate.launch_seconds,
-    }
-
-
-def _sustained_json(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "seconds": estimate.seconds,
-        "binds": estimate.binds,
-        "tflops": estimate.tflops,
-        "pipes": _pipes_json(estimate),
-    }
-
-
-def per_equivalent(counts: KernelCounts) -> dict[str, float]:
-    """Instructions of the main loop by class, for each 16x16x16 matrix instruction's work.
-
-    Empty for a kernel without matrix instructions.
-    """
-    iteration = counts.iteration if counts.iteration.matrix else counts.wave
-    if not iteration.matrix_flops:
-        return {}
-    names = ("matrix", "valu", "salu", "lds_reads", "lds_writes", "loads", "barriers", "waits")
-    return {name: getattr(iteration, name) / iteration.equivalents for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,12 +137,6 @@ def alone_cycles_of(
     return [sum(cycles) / len(found) for cycles in zip(*found, strict=True)]
 
 
-def operands_of(code: KernelCode) -> str:
-    """The operand type of most of a kernel's matrix instructions; "" where it has none."""
-    types = Counter(operand_type(one.name) for one in code.code if is_matrix(one.name))
-    return types.most_common(1)[0][0] if types else ""
-
-
 def start_registers(code: KernelCode, workgroup: tuple[int, int, int]) -> dict[str, int]:
     """The scalar registers a workgroup starts with, as far as they are known."""
     return {name: value for name, value in zip(code.workgroup_id, workgroup, strict=False) if name}
@@ -240,22 +157,11 @@ def _kernel_model(
         counts = (with_rates if first_look else with_counters)(counts, row)
     stored = int(counts.wave.store_bytes * launch.workgroups * launch.waves)
     launch = replace(launch, written_bytes=min(launch.written_bytes, stored))
-    boost = find_target(code.chip)
-    loaded = under_load(boost, operands_of(code))
-    conditions = [boost, loaded] if loaded else [boost]
-    alone = alone_cycles_of(code, dispatch, launch, [chip_facts(one) for one in conditions])
-    times = [
-        estimate(counts, launch, one, alone=cycles)
-        for one, cycles in zip(conditions, alone, strict=True)
-    ]
-    return KernelModel(
-        code=code,
-        dispatch=dispatch,
-        launch=launch,
-        counts=counts,
-        estimate=times[0],
-        sustained=times[1] if loaded else None,
-    )
+
+    def alone_on(chips: Sequence[ChipFacts]) -> Sequence[float]:
+        return alone_cycles_of(code, dispatch, launch, chips)
+
+    return modelled(code, dispatch, launch, counts, alone_on)
 
 
 def model_module(

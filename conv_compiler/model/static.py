@@ -33,9 +33,14 @@ def static_counts(
     Raises ModelRefused when an iteration count hangs on what is not a constant.
     """
     parts = blocks(code)
-    counts = [total(classify(one, chip, lanes) for one in part.instructions) for part in parts]
     every = [run_counts(parts, registers) for registers in starts]
     runs = [sum(counted) / len(every) for counted in zip(*every, strict=True)]
+    return counts_of(parts, runs, chip, lanes)
+
+
+def counts_of(parts: Sequence[Block], runs: Sequence[float], chip: str, lanes: int) -> KernelCounts:
+    """What one wave of a kernel executes whose blocks it runs so often."""
+    counts = [total(classify(one, chip, lanes) for one in part.instructions) for part in parts]
 
     def work(block: int) -> tuple[float, ...]:
         one = counts[block]
@@ -75,7 +80,9 @@ def alone(
     """
     parts = blocks(code)
     every = [tuple(run_counts(parts, start)) for start in starts]
-    found = {runs: _alone(parts, runs, name, lanes, launch, chips) for runs in dict.fromkeys(every)}
+    found = {
+        runs: alone_of(parts, runs, name, lanes, launch, chips) for runs in dict.fromkeys(every)
+    }
     return [found[runs] for runs in every]
 
 
@@ -113,7 +120,7 @@ def course(parts: Sequence[Block], runs: Sequence[int], name: str, lanes: int) -
     )
 
 
-def _alone(
+def alone_of(
     parts: Sequence[Block],
     runs: Sequence[int],
     name: str,
@@ -121,7 +128,7 @@ def _alone(
     launch: Launch,
     chips: Sequence[ChipFacts],
 ) -> tuple[float, ...]:
-    """`alone` of a workgroup whose blocks run so often."""
+    """Cycles that a workgroup takes alone whose blocks run so often, for each of `chips`."""
     way = course(parts, runs, name, lanes)
 
     def cycles(chip: ChipFacts) -> float:

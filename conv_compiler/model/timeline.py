@@ -131,13 +131,13 @@ class Pipes:
 
     def _moment(self, step: Step, reached: float) -> Moment:
         """When the step that was just run was reached, issued and done."""
-        pipe, end = "", self.now
+        pipe, end, busy = "", self.now, 0.0
         if step.matrix:
-            pipe, end = "matrix", self.matrix_free
+            pipe, end, busy = "matrix", self.matrix_free, step.matrix
         elif step.lds:
-            pipe, end = "LDS", self.lds_free
+            pipe, end, busy = "LDS", self.lds_free, step.lds
         elif step.memory:
-            pipe, end = "memory", self.memory_free
+            pipe, end, busy = "memory", self.memory_free, step.memory
         issued = self.now - step.issue
         if step.matrix and not self.chip.matrix_beside_valu:
             issued = end - step.matrix
@@ -146,7 +146,7 @@ class Pipes:
             issued=issued,
             left=self.now,
             pipe=pipe,
-            start=end - max(step.matrix, step.lds, step.memory),
+            start=end - busy,
             end=end,
         )
 

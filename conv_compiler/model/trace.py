@@ -5,21 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import ChipFacts, chip_facts
 from conv_compiler.model.loops import blocks
 from conv_compiler.model.module import sample_workgroups, start_registers
 from conv_compiler.model.scalar import run_counts
-from conv_compiler.model.static import course
+from conv_compiler.model.static import alone_of, course
 from conv_compiler.model.timeline import Moment, Pipes, steps
 from conv_compiler.targets import find_target
 
 if TYPE_CHECKING:
     from conv_compiler.model.instructions import Instruction
-    from conv_compiler.model.module import KernelModel
+    from conv_compiler.model.kernel_model import KernelModel
+    from conv_compiler.model.loops import Block
 
-# Iterations of the main loop that a trace holds: a pipeline of any depth in use has settled.
+# Iterations of a loop that a trace holds: a pipeline of any depth in use has settled.
 SHOWN_ITERATIONS = 8
 
 
@@ -39,18 +41,25 @@ class Executed:
 class Trace:
     """What one workgroup of a kernel runs, at the boost clock.
 
-    Of `iterations` of the main loop the first `shown` are in `executed`; `runs` has how often a
-    wave runs the instruction at each address in all. Cycles are the unit's, `clock_ghz` of them a
-    nanosecond.
+    `workgroup` is its id, or None for the mean of all that a run counted. Of `iterations` of the
+    main loop the first `shown` are in `executed`, and of any other loop as many at most; `runs` has
+    how often a wave runs the instruction at each address in all. Cycles are the unit's, `clock_ghz`
+    of them a nanosecond; `cycles` are those of all iterations.
     """
 
     kernel: str
-    workgroup: tuple[int, int, int]
+    workgroup: tuple[int, int, int] | None
     executed: tuple[Executed, ...]
     iterations: int
     shown: int
     runs: dict[int, int]
+    cycles: float
     clock_ghz: float
+
+    @property
+    def end(self) -> float:
+        """Cycles until the last pipe has done what is in `executed`."""
+        return max((max(one.moment.left, one.moment.end) for one in self.executed), default=0.0)
 
     def stalls(self) -> dict[int, float]:
         """By address: cycles that the waves stand still before an instruction, each time it runs.
@@ -70,22 +79,35 @@ def trace(kernel: KernelModel) -> Trace:
 
     Raises ModelRefused when an iteration count hangs on what is not a constant.
     """
-    code, target = kernel.code, find_target(kernel.code.chip)
+    code = kernel.code
     (workgroup,) = sample_workgroups(kernel.dispatch, 1)
     parts = blocks(code.code)
-    runs = run_counts(parts, start_registers(code, workgroup))
+    return trace_of(kernel, parts, run_counts(parts, start_registers(code, workgroup)), workgroup)
+
+
+def trace_of(
+    kernel: KernelModel,
+    parts: Sequence[Block],
+    runs: Sequence[int],
+    workgroup: tuple[int, int, int] | None,
+) -> Trace:
+    """The trace of a workgroup whose waves run each of the kernel's blocks so often."""
+    code, target = kernel.code, find_target(kernel.code.chip)
     way = course(parts, runs, code.chip, code.lanes)
     shown = min(way.iterations, SHOWN_ITERATIONS)
-    pipes = Pipes(chip_facts(target), seen=[])
+    chip = chip_facts(target)
+    pipes = Pipes(chip, seen=[])
 
     def through(chosen: Sequence[int], part: str) -> Iterator[Executed]:
-        for block in chosen:
-            yield from _run(parts[block].instructions, part, pipes, kernel, pipes.chip)
+        for _, same in groupby(chosen):
+            for block in islice(same, SHOWN_ITERATIONS):
+                yield from _run(parts[block].instructions, part, pipes, kernel, chip)
 
     executed = [*through(way.before, "before")]
     for number in range(shown):
         executed += through(way.body, f"iteration {number}")
     executed += through(way.after, "after")
+    (cycles,) = alone_of(parts, runs, code.chip, code.lanes, kernel.launch, [chip])
     return Trace(
         kernel=code.name,
         workgroup=workgroup,
@@ -97,6 +119,7 @@ def trace(kernel: KernelModel) -> Trace:
             for part, count in zip(parts, runs, strict=True)
             for one in part.instructions
         },
+        cycles=cycles,
         clock_ghz=target.clock_ghz,
     )
 

@@ -37,7 +37,11 @@ def write_trace(path: Path, traces: Sequence[Trace], title: str) -> None:
     text = json.dumps(
         {
             "displayTimeUnit": "ns",
-            "otherData": {"title": title, "source": "modelled, not measured"},
+            "otherData": {
+                "title": title,
+                "source": "modelled, not measured",
+                "kernels": [_whole(one, number) for number, one in enumerate(traces)],
+            },
             "traceEvents": [
                 event for number, one in enumerate(traces) for event in _events(one, number)
             ],
@@ -46,10 +50,26 @@ def write_trace(path: Path, traces: Sequence[Trace], title: str) -> None:
     write(path, TRACE, lambda file: file.write_text(text))
 
 
+def _whole(trace: Trace, process: int) -> dict[str, Any]:
+    """How long the workgroup takes, in microseconds: what is shown, and with all iterations."""
+    return {
+        "pid": process,
+        "kernel": trace.kernel,
+        "shown_us": trace.end / _microsecond(trace),
+        "workgroup_us": trace.cycles / _microsecond(trace),
+    }
+
+
+def _microsecond(trace: Trace) -> float:
+    """Cycles of a microsecond."""
+    return trace.clock_ghz * 1e3
+
+
 def _events(trace: Trace, process: int) -> Iterator[dict[str, Any]]:
     """All events of one kernel."""
     of_all = f"{trace.shown} of {trace.iterations} iterations" if trace.iterations else "no loop"
-    name = f"{trace.kernel} (workgroup {trace.workgroup}, {of_all}; modelled)"
+    which = f"workgroup {trace.workgroup}" if trace.workgroup else "the mean workgroup"
+    name = f"{trace.kernel} ({which}, {of_all}; modelled)"
     yield _named("process_name", name, process, 0)
     for thread, text in enumerate(THREADS):
         yield _named("thread_name", text, process, thread)
@@ -72,7 +92,7 @@ def _complete(
     span: tuple[str, float, float, Executed], trace: Trace, process: int
 ) -> dict[str, Any]:
     thread, start, end, one = span
-    microsecond = trace.clock_ghz * 1e3
+    microsecond = _microsecond(trace)
     return {
         "ph": "X",
         "name": one.instruction.name,

@@ -18,7 +18,8 @@ from conv_compiler.storage.outputs import Kind, check_output, write
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
-    from conv_compiler.model.module import KernelModel, ModuleModel
+    from conv_compiler.model.kernel_model import KernelModel
+    from conv_compiler.model.module import ModuleModel
     from conv_compiler.model.trace import Trace
     from conv_compiler.vgpu.counters import KernelCounters
 
@@ -119,8 +120,9 @@ def _which(trace: Trace) -> str:
         if trace.iterations
         else "all instructions"
     )
+    which = f"Workgroup {trace.workgroup}" if trace.workgroup else "The mean workgroup"
     return (
-        f"Workgroup {trace.workgroup}, alone on a unit: {loop}. The cycles are those of the boost "
+        f"{which}, alone on a unit: {loop}. The cycles are those of the boost "
         "clock; point at a box to see its instruction."
     )
 

@@ -9,7 +9,7 @@ from conv_compiler.markup import Markup, element, heat, table
 
 if TYPE_CHECKING:
     from conv_compiler.model.instructions import Instruction
-    from conv_compiler.model.module import KernelModel
+    from conv_compiler.model.kernel_model import KernelModel
     from conv_compiler.model.trace import Trace
     from conv_compiler.vgpu.counters import KernelCounters
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`vgpu profile`: what a kernel executes, as sums, by source line, or by instruction."""
+"""`vgpu profile`: what a kernel executes, as sums, by source line, or by instruction; its model."""
 
 from __future__ import annotations
 
@@ -42,10 +42,15 @@ LINE, INSTRUCTION = "line", "instruction"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_launch(parser)
-    parser.add_argument(
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
         "--by", choices=(LINE, INSTRUCTION), help="a row a source line, or an instruction"
     )
+    shown.add_argument("--model", action="store_true", help="the modelled time of its pipes")
     parser.add_argument("--html", type=Path, metavar="FILE", help="a page of all of it")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="the modelled timeline, for Perfetto"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,6 +67,10 @@ def run(args: argparse.Namespace) -> int:
         from conv_compiler.pictures.kernel_page import check_page
 
         check_page(args.html, [args.file])
+    if args.trace:
+        from conv_compiler.pictures.chrome_trace import check_trace
+
+        check_trace(args.trace, [args.file])
     with counting():
         launch.run()
     (row,) = counters()
@@ -72,7 +81,15 @@ def run(args: argparse.Namespace) -> int:
 
         write_heat_page(args.html, row, by_instruction, by_line)
     how = output(args)
-    if args.by == INSTRUCTION:
+    if args.model or args.trace:
+        from conv_compiler.vgpu_tool.launch_model import modelled, print_launch, write_timeline
+
+        found = modelled(launch, row)
+        if args.trace:
+            write_timeline(args.trace, found)
+    if args.model:
+        print_launch(found, how)
+    elif args.by == INSTRUCTION:
         show(by_instruction, BY_INSTRUCTION, how)
     elif args.by == LINE:
         show(by_line, BY_LINE, how)

@@ -55,3 +55,13 @@ def compiled(request: pytest.FixtureRequest) -> Compiled:
 def compile_for(compiled: Compiled) -> CompileFor:
     """Return `compile_for(mlir, chip, *flags)`, which gives a module."""
     return compiled.vmfb
+
+
+@pytest.fixture(scope="session")
+def triton_cache(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Triton keeps what it compiles with the other kernels of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(Path(request.config.cache.mkdir("triton"))))
+        # What the release after 3.9 does without being told.
+        patch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
+        yield

@@ -31,7 +31,8 @@ from conv_compiler import ConvError, ConvProblem, compile
 from conv_compiler.model.constants import INTERLEAVED
 from conv_compiler.model.estimate import interleaved_cycles, unit_cycles
 from conv_compiler.model.facts import chip_facts
-from conv_compiler.model.module import KernelModel, alone_cycles_of, model_module
+from conv_compiler.model.kernel_model import KernelModel
+from conv_compiler.model.module import alone_cycles_of, model_module
 from conv_compiler.strategies.gpu.cost_constants import (
     DEPTHWISE,
     LOAD_DISTANCE,

@@ -82,7 +82,7 @@ COMMANDS = {
     "list": ([], "gfx1100"),
     "run": ([], " 2 2 2 2"),
     "check": ([], "no findings"),
-    "profile": (["--by", "instruction", "--html", "p.html"], "v_"),
+    "profile": (["--by", "instruction", "--html", "p.html", "--trace", "p.json"], "v_"),
     "debug": (["-x", "step 3", "-x", "back"], "step 2, workgroup (0, 0, 0), wave 0"),
 }
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +14,15 @@ import pytest
 from conv_compiler import vgpu
 from conv_compiler.binary.source_lines import source_lines
 from conv_compiler.errors import LaunchFailed
+from conv_compiler.pictures.chrome_trace import THREADS
+from conv_compiler.vgpu_tool.cli import main
+from tests.trace_events import checked_events
 from tests.turns import in_turn
-from tests.vgpu.triton.cases import CASES, TYPES, Case, Launch
+from tests.vgpu.triton.cases import CASES, Case, Launch
+from tests.vgpu.triton.compiling import compiled, lanes
 
 pytest.importorskip("triton", reason="Triton is not installed; make extras brings it")
+pytestmark = pytest.mark.usefixtures("triton_cache")
 
 # One of each instruction set that Triton compiles for here.
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
@@ -29,47 +33,6 @@ GAPS = {
     ("reductions", "gfx1100"): "DPP as an operand, which is not modelled",
     ("reductions", "gfx1201"): "DPP as an operand, which is not modelled",
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cache(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Triton keeps what it compiles with the other kernels of the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_CACHE_DIR", str(Path(request.config.cache.mkdir("triton"))))
-        # What the release after 3.9 does without being told.
-        patch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
-        yield
-
-
-def compiled(case: Case, launch: Launch, chip: str) -> Any:
-    """Triton's compiled kernel for a launch's types."""
-    import triton
-    import triton.language as tl
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    from tests.vgpu.triton import kernels
-
-    function = getattr(kernels, case.kernel)
-    constants = {**case.constants, **{name: getattr(tl, of) for name, of in case.types.items()}}
-    given = [name for name in function.arg_names if name not in constants]
-    signature = {
-        name: f"*{TYPES[value.dtype]}" if isinstance(value, np.ndarray) else _scalar(value)
-        for name, value in zip(given, launch.arguments, strict=True)
-    }
-    signature |= dict.fromkeys(constants, "constexpr")
-    ordered = {name: signature[name] for name in function.arg_names}
-    source = ASTSource(function, signature=ordered, constexprs=constants)
-    target = GPUTarget("hip", chip, lanes(chip))
-    return triton.compile(source, target=target, options={"num_warps": case.warps})
-
-
-def lanes(chip: str) -> int:
-    return 64 if chip.startswith("gfx9") else 32
-
-
-def _scalar(value: Any) -> str:
-    return "fp32" if isinstance(value, np.floating) else "i32"
 
 
 def run(case: Case, launch: Launch, chip: str, *, checks: bool) -> None:
@@ -125,3 +88,26 @@ def test_lines_are_those_that_readelf_shows(name: str, tmp_path: Path) -> None:
     assert {address: place and place.line for address, place in got.items()} == want
     assert {place.file for place in got.values() if place} >= {str(KERNELS)}
     assert all(place.quoted() for place in got.values() if place and place.file == str(KERNELS))
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"), [("layer_norm", "gfx1100"), ("matmul_f16", "gfx942"), ("scans", "gfx1201")]
+)
+def test_the_model_draws_their_timeline(name: str, chip: str, tmp_path: Path) -> None:
+    """Their loops hang on arguments: the run says how often they go round."""
+    case = CASES[name]
+    launch = case.make(np.random.default_rng(len(name)))
+    (tmp_path / "k.hsaco").write_bytes(compiled(case, launch, chip).asm["hsaco"])
+    words = ["profile", f"{tmp_path}/k.hsaco", "--grid", ",".join(map(str, launch.grid))]
+    words += ["--block", str(case.warps * lanes(chip)), "--trace", f"{tmp_path}/x.json"]
+    for number, value in enumerate(launch.arguments):
+        word = f"i32:{value}"
+        if isinstance(value, np.ndarray):
+            np.save(tmp_path / f"{number}.npy", value)
+            word = f"inout:{value.dtype.str[1]}{8 * value.itemsize}:{tmp_path}/{number}.npy"
+        elif isinstance(value, np.floating):
+            word = f"f32:{value}"
+        words += ["--arg", word]
+    assert main([*words, "--arg", "null", "--arg", "null"]) == 0
+    events = checked_events(json.loads((tmp_path / "x.json").read_text()))
+    assert {"memory", "waves issue"} <= {THREADS[one["tid"]] for one in events}
