@@ -55,7 +55,7 @@ class ConvProblem(Shapes):
         direction: `bwd_weight`, `bwd_data`, `fwd`, or `bwd_bias` for the gradient of a bias.
         elementwise: An op on the sums before they are rounded, such as `bilinear(0.5,2)`
             (`conv-compiler list elementwise`), or several with `>` between them. Its tensor d has
-            the shape `d_shape` and the result's type, or f32 with `:f32` behind the op.
+            the shape `d_shape` and the type `d_type`: the result's, f32 with `:f32` behind the op.
         compute: The type in which operands are multiplied, by default that of the data or what the
             target needs. `bf16` or `f16` for f16 data; `bf16x3` for f32 data; two 8-bit floats,
             such as `bf8,fp8`, of the output gradient and of the input.

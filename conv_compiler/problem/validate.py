@@ -162,7 +162,11 @@ def check(problem: Shapes) -> None:
             f"elementwise {problem.elementwise}: d is the result's {problem.weight_dtype} or f32; "
             f"leave {problem.fused.d_dtype} out"
         )
-    if problem.fused and problem.fused.by_channel and problem.tensors[-1] in ("weight", "bias"):
+    if (
+        problem.fused
+        and problem.fused.d_per == "channel"
+        and problem.tensors[-1] in ("weight", "bias")
+    ):
         raise UnsupportedProblem(
             f"elementwise {problem.elementwise}: a bias has an element for each channel of an "
             f"image, and the result is a {problem.tensors[-1]} gradient; use it in fwd or bwd_data"

@@ -114,8 +114,9 @@ def _tensors(
 
 
 def spread(problem: ConvProblem, d: Array) -> Array:
-    """The elementwise op's d in the result's shape: of one element a channel a view, repeated."""
-    if not (problem.fused and problem.fused.by_channel):
+    """The elementwise op's d in the result's shape: of one element a channel a view, repeated. A
+    number stays one."""
+    if not (problem.fused and problem.fused.d_per == "channel"):
         return d
     name = problem.tensors[2]
     letters: str = getattr(problem.layout_row, name)
