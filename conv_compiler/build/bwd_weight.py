@@ -61,13 +61,14 @@ def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
 def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
     """An operand after its op, in the type that is multiplied; itself where that is no change."""
     from conv_compiler.ir import dispatches, ops
+    from conv_compiler.ir.f8 import narrowed
     from conv_compiler.ir.scalar import rounded, widened
 
     type = ops.element_type(dtype)
     if op is None and ops.element_of(value) == type:
         return value
     if op is None:
-        return ops.narrowed(value, dtype) if dtype.is_f8 else dispatches.converted(value, type)
+        return narrowed(value, dtype) if dtype.is_f8 else dispatches.converted(value, type)
     wide = ops.element_type(DTYPES[DTYPES[dtype.accumulator].elementwise])
 
     def computed(x: ir.Value) -> Scalar:
@@ -75,7 +76,7 @@ def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
         return found
 
     if dtype.is_f8:
-        return ops.narrowed(value, dtype, lambda x: computed(x).value)
+        return narrowed(value, dtype, lambda x: computed(x).value)
     return ops.elementwise([value], type, lambda x: rounded(computed(x), type))
 
 
@@ -157,8 +158,11 @@ def rounded_after(
     """The sums after the elementwise op, in the result's type; d has these axes of the sums, or
     all."""
     from conv_compiler.ir import ops
+    from conv_compiler.ir.f8 import narrowed
 
     type, fused = ops.element_type(problem.result_type), problem.fused
+    if fused is None and problem.result_type.is_f8:
+        return narrowed(sums, problem.result_type, role="epilogue")
     if fused is None:
         return ops.convert_tensor(sums, type)
     from conv_compiler.ir.scalar import rounded, widened
