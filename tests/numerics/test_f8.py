@@ -44,7 +44,8 @@ def test_every_code(dtype, target):
     np.testing.assert_array_equal(found, codes.astype(np.float32).reshape(-1))
 
 
-@pytest.mark.parametrize(("target", "dtype"), in_turn(SPREAD, DTYPES))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("target", SPREAD)
 def test_results_of_8_bits(target, dtype):
     """Each code times a scale of the call, as ml_dtypes rounds it once saturated: halfway cases,
     denormals, numbers beyond the largest."""
