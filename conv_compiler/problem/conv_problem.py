@@ -67,6 +67,8 @@ class ConvProblem(Shapes):
             Not with a dynamic batch.
         pad_mode: What pads are: `zeros`, the default, or the image's own pixels: `circular`,
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
+        amax: Give the largest absolute value of the result beside it, from before it is rounded:
+            of what the ops in front of a last `scale_by` or `divide_by` give, in f32.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
+from conv_compiler.problem.amax import check_amax
 from conv_compiler.problem.dtypes import (
     check_pair,
     compute_text,
@@ -63,6 +64,7 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
     }
     settings["dynamic_batch"] = dynamic
     settings["result_operand"] = _truth("result operand", problem.result_operand)
+    settings["amax"] = _truth("amax", problem.amax)
     settings["dtype"] = dtype = name_of_dtype(problem.dtype)
     weight_dtype = name_of_dtype(problem.weight_dtype)
     image = tuple(problem.image) if isinstance(problem.image, Iterable) else (problem.image,)
@@ -150,6 +152,8 @@ def check(problem: Shapes) -> None:
             raise UnsupportedProblem(f"{name} op {op}: {rule}")
     if problem.sums_alone:
         _check_sums(problem)
+    if problem.amax:
+        check_amax(problem)
     if problem.pad_mode and (spare := SPARE[problem.pad_mode]) is not None:
         for size, *pads in zip(problem.image, problem.pad_low, problem.pad_high, strict=True):
             if max(pads) > size + spare:
