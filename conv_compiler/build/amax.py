@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.amax import split_ops
-from conv_compiler.problem.batching import divisors
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -52,28 +51,32 @@ def _rounded(problem: ConvProblem, numbers: ir.Value, extra: tuple[ir.Value, ...
 
 
 def _amax(numbers: ir.Value) -> ir.Value:
-    """By as many parts as each has numbers, or about; then of the parts."""
+    """Of the inner axes, then of the outer ones: cut where each part has as many numbers as there
+    are parts, or about.
+
+    Axes stay as they are: a kernel that merged them would copy numbers that lie apart.
+    """
     from iree.compiler import ir
     from iree.compiler.dialects import arith
 
     from conv_compiler.ir import dispatches, ops
-    from conv_compiler.ir.views import reshaped
 
-    element, count = ops.element_of(numbers), math.prod(ops.shape_of(numbers))
+    element, shape = ops.element_of(numbers), ops.shape_of(numbers)
     bits = ir.IntegerType.get_signless(ops.bits_of(element))
 
     def code(x: ir.Value) -> ir.Value:
         rest = arith.ConstantOp(bits, ir.IntegerAttr.get(bits, 2 ** (bits.width - 1) - 1)).result
         return arith.AndIOp(arith.BitcastOp(bits, x).result, rest).result
 
-    parts = min(divisors(count), key=lambda one: abs(one - count // one))
-    first = dispatches.dispatch_region(ir.RankedTensorType.get([parts], bits))
+    cut = min(
+        range(len(shape)), key=lambda axis: abs(math.prod(shape[:axis]) - math.prod(shape[axis:]))
+    )
+    first = dispatches.dispatch_region(ir.RankedTensorType.get(shape[:cut], bits))
     with ir.InsertionPoint(first.regions[0].blocks[0]):
-        value = reshaped(numbers, [parts, count // parts])
-        dispatches.dispatch_return(_largest(value, code))
+        dispatches.dispatch_return(_largest(numbers, cut, code))
     last = dispatches.dispatch_region(ir.RankedTensorType.get([], element))
     with ir.InsertionPoint(last.regions[0].blocks[0]):
-        found = _largest(first.results[0], lambda x: x)
+        found = _largest(first.results[0], 0, lambda x: x)
         dispatches.dispatch_return(
             ops.elementwise([found], element, lambda x: arith.BitcastOp(element, x).result)
         )
@@ -81,21 +84,21 @@ def _amax(numbers: ir.Value) -> ir.Value:
     return result
 
 
-def _largest(value: ir.Value, code: Callable[[ir.Value], ir.Value]) -> ir.Value:
-    """The largest code along the last axis."""
+def _largest(value: ir.Value, kept: int, code: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    """The largest code along all axes but the first ones."""
     from iree.compiler import ir
     from iree.compiler.dialects import arith
 
     from conv_compiler.ir import ops
 
-    *kept, _ = shape = ops.shape_of(value)
+    shape = ops.shape_of(value)
     loops = [ir.AffineDimExpr.get(axis) for axis in range(len(shape))]
     type = ir.IntegerType.get_signless(ops.bits_of(ops.element_of(value)))
     return ops.generic(
         [value],
-        ops.filled(kept, type),
-        [loops, loops[:-1]],
+        ops.filled(shape[:kept], type),
+        [loops, loops[:kept]],
         len(loops),
-        1,
+        len(loops) - kept,
         lambda x, most: arith.MaxSIOp(code(x), most).result,
     )

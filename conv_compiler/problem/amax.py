@@ -36,12 +36,14 @@ def split_ops(problem: Shapes) -> tuple[Fused | None, Fused | None]:
     )
 
 
-@lru_cache(maxsize=256)
 def in_front(problem: ConvProblem) -> ConvProblem:
     """The problem whose result is the numbers, in the type of its sums; itself where no largest
     one is asked for."""
-    if not problem.amax:
-        return problem
+    return _in_front(problem) if problem.amax else problem
+
+
+@lru_cache(maxsize=256)
+def _in_front(problem: ConvProblem) -> ConvProblem:
     before, _ = split_ops(problem)
     return replace(
         problem,

@@ -192,8 +192,10 @@ def _tried(
         got = got.reshape(problem.result_shape)
         comparison, allowed = compare_special(problem, got, (first, second, *extra), plain)
         if largest:
-            numbers = numbers_of(problem, exact_sums(problem, first, second), tuple(extra))
-            numbers = np.where(np.isnan(got), np.nan, numbers)
+            with np.errstate(all="ignore"):
+                numbers = numbers_of(problem, exact_sums(problem, first, second), tuple(extra))
+            if not extra or np.isfinite(extra[0]).all():  # else NaN may come of d
+                numbers = np.where(np.isnan(got), np.nan, numbers)
             comparison = with_largest(problem, comparison, largest[0], numbers)
     else:
         sums = exact_sums(problem, first, second)
