@@ -7,47 +7,40 @@ After, two dispatch regions, behind one that widens the source where single elem
 
     forall blocks of channels                                    workgroups
       packed = the weights, as vectors of lanes
-    forall image, rows, shares of the channels                   workgroups
+    forall image, plane, rows, shares of the channels            workgroups
       for blocks of channels, rows                               (blocks innermost for `groups`)
         for tiles of adjacent pixels                             sums in registers
-          for rows of taps that are inside                       no pads
+          for planes and rows of taps that are inside            no pads
             for source channels
               sums[pixels][lanes] += source[pixels] * packed[lanes]
           result = epilogue(sums)                                whole vectors
 
 Taps along a row are known where the kernel is written: tiles at either end of a row leave out what
-they would read outside. A data gradient's phases are rows and columns with taps of their own
-(`problem/slides.py`), so no product is by a zero between strided pixels.
+they would read outside. A data gradient's phases are planes, rows and columns with taps of
+their own (`problem/slides.py`), so no product is by a zero between strided pixels.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import dispatches, ops
+from conv_compiler.ir import ops
 from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
 from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
 from conv_compiler.passes.direct_parts.kernel import Kernel
-from conv_compiler.passes.direct_parts.options import DirectOptions
-from conv_compiler.passes.direct_parts.products import PRODUCTS
+from conv_compiler.passes.direct_parts.lanes import Lanes
+from conv_compiler.passes.direct_parts.options import TILES, DirectOptions
+from conv_compiler.passes.direct_parts.products import Groups, Results, Sources
+from conv_compiler.passes.direct_parts.tiles import Tiled
 
-
-def _wide(source: ir.Value, element: ir.Type) -> ir.Value:
-    """A tensor in the type of sums, by a kernel of its own; itself where it is."""
-    if ops.element_of(source) == element:
-        return source
-    flat = ops.merge_axes(source, 0, len(ops.shape_of(source)))
-    region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(flat), element))
-    with ir.InsertionPoint(region.regions[0].blocks[0]):
-        dispatches.dispatch_return(
-            ops.elementwise([flat], element, lambda x: ops.convert(x, element))
-        )
-    found: ir.Value = region.results[0]
-    return found
+PRODUCTS: MappingProxyType[str, type[Lanes]] = MappingProxyType(
+    {"results": Results, "groups": Groups, "sources": Sources, TILES: Tiled}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +67,7 @@ class DirectKernel(DirectOptions):
             element = ops.element_of(op.results[0])
             lanes = PRODUCTS[self.product](self, weight, element)
             with ir.InsertionPoint(result.value.owner):
-                if lanes.reads_single and not source.steps:
-                    source = replace(source, tensor=_wide(source.tensor, element))
+                source = lanes.source(source)
                 packed = lanes.packing().region()
                 made = Kernel(self, lanes, source, result).value(packed)
             last = result.value.owner

@@ -13,7 +13,7 @@ from conv_compiler.passes.cpu_kernel import amx_ops
 from conv_compiler.passes.cpu_kernel.addresses import pointer
 from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
 
-ROWS = amx_ops.TILE_ROWS
+LANES = amx_ops.TILE_ROWS
 
 
 def emulate(monkeypatch):
@@ -37,7 +37,7 @@ def call(self, name, shape, operands, results):
     if name == "cast.tile.to.vector":
         return [operands[0]]
     if name == "tileloadd64.internal":
-        assert shape == (ROWS, amx_ops.ROW_BYTES)
+        assert shape == (self.rows, amx_ops.ROW_BYTES)
         return [_loaded(self, *operands)]
     assert name == "tilestored64.internal"
     return _stored(self, *operands)
@@ -47,7 +47,8 @@ def multiplied(self, total, *factors):
     """Sums with products added, those of one packed element one after the other."""
     (rows_at, rows_apart), (at, apart) = factors[self.rows_of], factors[1 - self.rows_of]
     sums = [
-        vector.BitCastOp(self.row_of_sums, _row_of(self, total, row)).result for row in range(ROWS)
+        vector.BitCastOp(self.row_of_sums, _row_of(self, total, row)).result
+        for row in range(self.rows)
     ]
 
     def a_step(step, sums):
@@ -88,11 +89,11 @@ def _splat(type, value):
 
 
 def _row_of(self, value, row):
-    return vector.ExtractStridedSliceOp(self.row, value, [row * ROWS], [ROWS], [1]).result
+    return vector.ExtractStridedSliceOp(self.row, value, [row * LANES], [LANES], [1]).result
 
 
 def _with_row(value, row, number):
-    return vector.InsertStridedSliceOp(row, value, [number * ROWS], [1]).result
+    return vector.InsertStridedSliceOp(row, value, [number * LANES], [1]).result
 
 
 def _behind(address, bytes):
@@ -116,14 +117,14 @@ def _at(pointer, stride, row):
 
 def _loaded(self, pointer, stride):
     value = _splat(self.whole, 0)
-    for row in range(ROWS):
+    for row in range(self.rows):
         value = _with_row(value, _load(self.row, _at(pointer, stride, row)), row)
     return value
 
 
 def _stored(self, pointer, stride, value):
     align = {"alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4)}
-    for row in range(ROWS):
+    for row in range(self.rows):
         operands = [_row_of(self, value, row), _at(pointer, stride, row)]
         ir.Operation.create("llvm.store", operands=operands, attributes=align)
     return []

@@ -12,7 +12,7 @@ with those taps alone whose offset is whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -90,6 +90,28 @@ class Slide:
             return len(self.reach(units))
         span = (units - 1) * self.step + max(offsets) - min(offsets) + 1
         return min(span, units * len(offsets))
+
+    @property
+    def outside(self) -> tuple[int, int]:
+        """How many pixels in front of the source and behind it result pixels read."""
+        read = [
+            first * self.step + read.offset
+            for phase, reads in enumerate(self.window)
+            for read in reads
+            for first in (0, -(-(self.outs - phase) // self.phases) - 1)
+        ]
+        return max(0, -min(read, default=0)), max(0, max(read, default=0) - self.size + 1)
+
+    def between(self, pads: tuple[int, int]) -> Slide:
+        """The same over a source with so many more pixels on either side."""
+        front, behind = pads
+        return replace(
+            self,
+            size=front + self.size + behind,
+            window=tuple(
+                tuple(Read(tap, offset + front) for tap, offset in reads) for reads in self.window
+            ),
+        )
 
     @property
     def meets(self) -> bool:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from conv_compiler.errors import UnsupportedStrategy, did_you_mean
 from conv_compiler.strategies.channel_sums import CHANNEL_SUMS
 from conv_compiler.strategies.cpu.cpu_amx import CPU_AMX
+from conv_compiler.strategies.cpu.cpu_amx_direct import CPU_AMX_DIRECT
 from conv_compiler.strategies.cpu.cpu_direct import CPU_DIRECT
 from conv_compiler.strategies.cpu.cpu_dot import CPU_DOT
 from conv_compiler.strategies.cpu.cpu_grouped import CPU_GROUPED
@@ -38,6 +39,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             WGMMA_GEMM,
             WGMMA_PIXELS,
             WGMMA_WINDOWS,
+            CPU_AMX_DIRECT,
             CPU_AMX,
             CPU_DOT,
             CPU_DIRECT,

@@ -154,7 +154,9 @@ class DirectTiling:
 
     `product` is what lies in the lanes. A register tile has the sums of `columns` adjacent units of
     result pixels (`problem/slides.py`) for `vectors` of `lanes`. A workgroup has `rows_share` rows
-    of result pixels and one of `shares` shares of the result's channels.
+    of result pixels and one of `shares` shares of the result's channels. Where sums are in tile
+    registers, `instruction` multiplies these, and each has `tile_rows` of the pixels. Where pixels
+    are rows of no image, but any that lie one behind another, a row has `row_pixels`.
     """
 
     product: str
@@ -163,6 +165,9 @@ class DirectTiling:
     lanes: int
     rows_share: int
     shares: int
+    instruction: str = ""
+    tile_rows: int = 0
+    row_pixels: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

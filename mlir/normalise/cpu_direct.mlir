@@ -4,7 +4,7 @@
 //
 // Before:                          After:
 //   for g, result pixels             packed = the weights, as vectors of lanes
-//     for taps, channels             forall images, rows, shares of channels         workgroups
+//     for taps, channels             forall images, planes, rows, shares of channels workgroups
 //       sum += source * weight         for tiles of adjacent pixels
 //   put phases in place                  for taps that are inside, source channels
 //   elementwise op                         sums += source * packed                   registers

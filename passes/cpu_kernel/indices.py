@@ -78,7 +78,7 @@ def divided(index: ir.Value, divisor: int) -> ir.Value:
     """index / divisor, rounded down, of an index that is not negative."""
     if (value := _known(index)) is not None:
         return constant(value // divisor)
-    return arith.DivUIOp(index, constant(divisor)).result
+    return index if divisor == 1 else arith.DivUIOp(index, constant(divisor)).result
 
 
 def less(index: ir.Value, other: ir.Value) -> ir.Value:
@@ -102,6 +102,23 @@ def choice(
             scf.YieldOp([value()])
     result: ir.Value = branch.results[0]
     return result
+
+
+def between(
+    first: ir.Value,
+    behind: ir.Value,
+    values: list[ir.Value],
+    body: Callable[[ir.Value, list[ir.Value]], list[ir.Value]],
+) -> list[ir.Value]:
+    """A loop from one index to before another, that hands values on; one known iteration is no
+    loop."""
+    low, high = _known(first), _known(behind)
+    if low is not None and high == low + 1:
+        return body(first, values)
+    loop = scf.ForOp(first, behind, constant(1), values)
+    with ir.InsertionPoint(loop.body):
+        scf.YieldOp(body(loop.induction_variable, list(loop.inner_iter_args)))
+    return list(loop.results)
 
 
 def loops(

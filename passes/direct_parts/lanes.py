@@ -5,18 +5,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
 
 from conv_compiler.ir import ops
+from conv_compiler.passes.direct_parts.moves import channels_last
 from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
+from conv_compiler.passes.direct_parts.runs import Run, runs
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
     from conv_compiler.passes.direct_parts.options import DirectOptions
-    from conv_compiler.passes.direct_parts.runs import Run
+    from conv_compiler.problem.slides import Slide
 
 
 class Lanes(ABC):
@@ -25,8 +28,6 @@ class Lanes(ABC):
     # Whether all rows and columns are computed for one block of channels before the next: where
     # weights are many more than a pixel's elements.
     outer_blocks = True
-    # Whether single elements of the source are read, of which each would be widened many times.
-    reads_single = False
 
     def __init__(self, options: DirectOptions, weight: Operand, element: ir.Type) -> None:
         self.options, self.weight, self.element = options, weight, element
@@ -66,6 +67,24 @@ class Lanes(ABC):
     ) -> list[ir.Value]:
         """Sums with the products of a row of taps: `source` gives the address of the pixel that a
         tile reads so many columns from its first unit on, `weights` that of a column tap."""
+
+    def source(self, source: Operand) -> Operand:
+        """The source as it is read: itself, or a copy that a kernel of its own makes."""
+        if self.options.source_images:
+            tensor = channels_last(source, self.element, self.options.source_rows)
+            return replace(source, tensor=tensor, steps=())
+        return source
+
+    def begin(self, source: ir.Value, packed: ir.Value) -> None:  # noqa: B027
+        """Make what a workgroup's tiles have in common."""
+
+    def runs(self, slide: Slide, phase: int) -> list[Run]:
+        """The register tiles of a row of a phase."""
+        return runs(slide, phase, self.options.columns)
+
+    def settled(self, sums: list[ir.Value]) -> list[ir.Value]:
+        """Whole sums, as `results` takes them."""
+        return sums
 
     def zeros(self, units: int) -> list[ir.Value]:
         """Sums of nothing of so many pixels."""

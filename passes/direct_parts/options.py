@@ -9,6 +9,25 @@ from functools import cached_property
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide
 
+# The product whose sums are in tile registers.
+TILES = "tiles"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Sizes of a source: rows of pixels of an image, and pixels that are added on either side."""
+
+    images: int
+    rows: int
+    pixels: int
+    channels: int
+    pads: tuple[int, int]
+
+    @property
+    def whole(self) -> int:
+        """Pixels of a row of the copy."""
+        return self.pads[0] + self.pixels + self.pads[1]
+
 
 @dataclass(frozen=True, kw_only=True)
 class DirectOptions(ConvolutionSizes):
@@ -17,7 +36,10 @@ class DirectOptions(ConvolutionSizes):
     `product` is what lies in the lanes: a key of PRODUCTS. A register tile has the sums of
     `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
     these are more than the result channels of a group, the last lanes hold none. A workgroup has
-    `rows` rows of result pixels and one of `shares` shares of the result's channels.
+    `rows` rows of result pixels and one of `shares` shares of the result's channels. With the
+    product `tiles`, `instruction` multiplies tile registers of `tile_rows` pixels each. A source or
+    result whose channels lie in front of its pixels has `source_images` or `result_images`; 0 is
+    for one whose channels lie last.
     """
 
     product: str
@@ -26,19 +48,46 @@ class DirectOptions(ConvolutionSizes):
     lanes: int
     rows: int
     shares: int
+    instruction: str = ""
+    tile_rows: int = 0
+    source_images: int = 0
+    result_images: int = 0
 
     @cached_property
-    def slides(self) -> tuple[Slide, Slide]:
-        """How rows and columns of the result read their source; a single dimension has no rows."""
+    def slides(self) -> tuple[Slide, Slide, Slide]:
+        """How planes, rows and columns of the result read their source; one dimension is columns,
+        two are rows and columns."""
         found = [one.slide(self.direction) for one in self.dimensions]
-        row, column = [Slide()] * (2 - len(found)) + found
-        return row, column
+        plane, row, column = [Slide()] * (3 - len(found)) + found
+        return plane, row, column.between(self.pads)
+
+    @cached_property
+    def pads(self) -> tuple[int, int]:
+        """Pixels that rows of the source are lengthened by on either side: of a tile register none
+        may be outside."""
+        return (
+            self.dimensions[-1].slide(self.direction).outside if self.product == TILES else (0, 0)
+        )
 
     @property
-    def taps(self) -> tuple[int, int]:
-        """Taps of the filter along rows and columns."""
-        row, column = [1] * (2 - len(self.filter)) + list(self.filter)
-        return row, column
+    def source_rows(self) -> Rows:
+        """The source as a copy of it reads it."""
+        plane, row, column = self.slides
+        pixels, rows = column.size - sum(self.pads), plane.size * row.size
+        images = self.source_images or self.batch
+        if rows * self.batch % images:  # rows that are of no image
+            rows, pixels = 1, self.batch * rows * pixels // images
+        else:
+            rows = rows * self.batch // images
+        return Rows(
+            images=images, rows=rows, pixels=pixels, channels=self.source_pixel, pads=self.pads
+        )
+
+    @property
+    def taps(self) -> tuple[int, int, int]:
+        """Taps of the filter along planes, rows and columns."""
+        plane, row, column = [1] * (3 - len(self.filter)) + list(self.filter)
+        return plane, row, column
 
     @property
     def block(self) -> int:

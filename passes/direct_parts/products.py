@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
@@ -20,6 +20,7 @@ from iree.compiler.dialects import tensor, vector
 from conv_compiler.passes.cpu_kernel.indices import constant, divided, loops, plus, times
 from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.lanes import Lanes
+from conv_compiler.passes.direct_parts.moves import in_type
 from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ _UNROLLED = 4
 
 class Results(Lanes):
     """Result channels of a group in the lanes."""
-
-    reads_single = True
 
     @property
     def blocks(self) -> int:
@@ -67,6 +66,12 @@ class Results(Lanes):
         inner = [(options.sources, source), (options.vectors, options.lanes * result)]
         return Packing(options, self.weight, self.element, outer, inner, result)
 
+    def source(self, source: Operand) -> Operand:
+        """In the type of sums: single elements are read, and each would be widened many times."""
+        if source.steps or self.options.source_images:
+            return super().source(source)
+        return replace(source, tensor=in_type(source.tensor, self.element))
+
     def source_channel(self, block: ir.Value) -> ir.Value:
         """The first one of the block's group."""
         options = self.options
@@ -94,7 +99,7 @@ class Results(Lanes):
         """
         options, (steps, tensor_, packed) = self.options, operand
         together = max(n for n in range(1, _UNROLLED + 1) if options.sources % n == 0)
-        step, size = options.slides[1].step, options.vectors
+        step, size = options.slides[2].step, options.vectors
 
         def moved(offset: int, column: int, shift: ir.Value | None = None) -> ir.Value:
             at = source(column + offset)
@@ -190,7 +195,7 @@ class Groups(Lanes):
     ) -> list[ir.Value]:
         """Each vector of the source once, for all taps that it meets."""
         options, (steps, tensor_, packed) = self.options, operand
-        sums, step = list(sums), options.slides[1].step
+        sums, step = list(sums), options.slides[2].step
         met: dict[int, list[tuple[int, int]]] = {}
         for read, units in run.reads:
             for unit in units:
@@ -252,7 +257,7 @@ class Sources(Lanes):
     ) -> list[ir.Value]:
         """Vectors of source channels one after another."""
         options, (steps, tensor_, packed) = self.options, operand
-        step = options.slides[1].step
+        step = options.slides[2].step
 
         def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             sums = list(sums)
@@ -282,8 +287,3 @@ class Sources(Lanes):
         ]
         type = ir.VectorType.get([self.options.results], self.element)
         return [vector.FromElementsOp(type, elements).result]
-
-
-PRODUCTS: MappingProxyType[str, type[Results] | type[Groups] | type[Sources]] = MappingProxyType(
-    {"results": Results, "groups": Groups, "sources": Sources}
-)

@@ -54,6 +54,24 @@ def units_of(slide: Slide, phase: int) -> int:
     return -(-(slide.outs - phase) // slide.phases)
 
 
+def equal_runs(slide: Slide, phase: int, size: int) -> list[Run]:
+    """The tiles of a row of one phase, of `size` units each, where no pixel read is outside.
+
+    The last one begins earlier where they are more than the row has: it computes some units again.
+    Raises UnsupportedStrategy for rows of fewer units.
+    """
+    units, reads = units_of(slide, phase), slide.window[phase]
+    if units < size:
+        raise UnsupportedStrategy(f"rows of {units} units: fewer than a tile's {size}")
+    count, rest = divmod(units, size)
+    whole = tuple((one, tuple(range(size))) for one in reads)
+    taps = progression(reads) if reads else None
+    found = [Run(first=0, units=size, repeat=count, reads=whole, taps=taps)]
+    if rest:
+        found.append(Run(first=units - size, units=size, repeat=1, reads=whole, taps=taps))
+    return found
+
+
 def runs(slide: Slide, phase: int, most: int) -> list[Run]:
     """The tiles of a row of one phase; those that read alike are one run."""
     reads = sorted(slide.window[phase], key=lambda read: read.offset)

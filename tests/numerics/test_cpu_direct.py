@@ -47,6 +47,23 @@ PROBLEMS = {
     "odd": ConvProblem(n=2, g=2, k=20, c=12, image=(7, 9), filter=(3, 2), pad_low=1),
     "odd_square": ConvProblem(n=1, k=36, c=8, image=(5, 9), filter=(1, 1)),
     "few": ConvProblem(n=2, k=3, c=16, image=(8, 17), filter=(3, 3), pad_low=1),
+    "planes": ConvProblem(
+        n=2, k=8, c=12, image=(5, 6, 7), filter=(3, 2, 3), pad_low=(1, 0, 1), pad_high=(1, 1, 0),
+    ),
+    "plane_phases": ConvProblem(
+        n=1, k=12, c=8, image=(5, 4, 7), filter=(3, 1, 2), stride=(2, 3, 2), dilation=(2, 1, 1),
+        pad_low=(1, 0, 1),
+    ),
+    "group_planes": ConvProblem(
+        n=2, g=8, k=1, c=1, image=(4, 6, 9), filter=(2, 3, 3), stride=(1, 2, 1), pad_low=1,
+    ),
+    "first": ConvProblem(
+        n=2, k=16, c=24, image=(9, 7), filter=(3, 3), pad_low=1, layout="NGCHW_GKCYX_NGKHW"
+    ),
+    "first_phases": ConvProblem(
+        n=2, k=36, c=30, image=(5, 3), filter=(3, 2), stride=(2, 1), pad_low=1,
+        layout="NGCHW_GKCYX_NGKHW",
+    ),
     "wave": ConvProblem(
         n=3, k=8, c=16, image=(41,), filter=(5,), stride=2, pad_low=2,
         layout="NWGC_GKXC_NWGK",
@@ -95,6 +112,12 @@ def test_each_product_is_met():
     assert {"results", "groups", "sources"} <= found
 
 
+def sizes_of(ndim):
+    """Image, filter, stride, dilation and pads of so many dimensions."""
+    bounds = ((1, 13 if ndim < 3 else 6), (1, 4), (1, 3), (1, 2), (0, 3), (0, 3))
+    return st.tuples(*(st.tuples(*[st.integers(*one)] * ndim) for one in bounds))
+
+
 @settings(max_examples=6, deadline=None)
 @given(
     direction=st.sampled_from(DIRECTIONS),
@@ -110,20 +133,18 @@ def test_each_product_is_met():
             (6, 7, 1),
         ]
     ),
-    sizes=st.tuples(*[st.tuples(*[st.integers(1, n)] * 2) for n in (13, 4, 3, 2)]),
-    pads=st.tuples(*[st.tuples(*[st.integers(0, 3)] * 2)] * 2),
+    sizes=st.integers(1, 3).flatmap(sizes_of),
     n=st.integers(1, 3),
 )
 @example(
     direction="bwd_data",
     channels=(8, 12, 1),
-    sizes=((1, 13), (1, 4), (3, 2), (1, 2)),
-    pads=((0, 3), (3, 0)),
+    sizes=((1, 13), (1, 4), (3, 2), (1, 2), (0, 3), (3, 0)),
     n=1,
 )
-def test_any_sizes(direction, channels, sizes, pads, n):
+def test_any_sizes(direction, channels, sizes, n):
     c, k, g = channels
-    image, filter, stride, dilation = sizes
+    image, filter, stride, dilation, pad_low, pad_high = sizes
     try:
         problem = ConvProblem(
             direction=direction,
@@ -135,8 +156,8 @@ def test_any_sizes(direction, channels, sizes, pads, n):
             filter=filter,
             stride=stride,
             dilation=dilation,
-            pad_low=pads[0],
-            pad_high=pads[1],
+            pad_low=pad_low,
+            pad_high=pad_high,
             dtype="f32",
             weight_dtype="",
         )

@@ -266,6 +266,10 @@ class AmxInstructions:
     product_cycles: float = 16
     load_cycles: float = 8
     sum_latency_cycles: float = 52
+    # To write a row of a tile of sums: it goes by way of the stack.
+    kept_row_cycles: float = 4
+    # Rows of a tile of weights that are worth an instruction.
+    least_depth: int = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +315,10 @@ class DirectKernels:
     most_taps: int = 1024
     most_row_taps: int = 32
     most_phase_pixels: int = 64
+    # Products for each element of source and result that is moved where channels lie first.
+    least_moved_products: int = 64
+    # Pixels of a row that are of no image.
+    most_row_pixels: int = 256
     # Vectors of a register tile whose last one is not full.
     most_tail_registers: int = 5
     # Images, the rows of its register tiles, from which `cpu_packed` fills these.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
@@ -50,22 +50,10 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     if not isinstance(wgrad, EquivalentWgrad):
         return "it computes fwd and bwd_data"
     problem = wgrad.of
-    row = problem.layout_row.grouped
     product = product_of(problem, sums_of(problem, target))
     wide = problem.data_type.bytes >= problem.accumulator_type.bytes
-    few = math.prod(problem.filter) <= DIRECT.most_taps
-    few = few and problem.filter[-1] <= DIRECT.most_row_taps
-    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
-        "channels lie last in its layouts": (row.input, row.output) == ("N*GC", "N*GK"),
-        "it has one or two dimensions": problem.ndim <= 2,
-        f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
-        f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
-        <= DIRECT.most_phase_pixels,
-        # Of what is written down tap by tap: more would be listed for no end.
-        "its windows meet the image": few
-        and phases <= DIRECT.most_phase_pixels
-        and all(one.slide(problem.direction).meets for one in spaced(problem)),
+        **form_rules(problem, first=product == "results" and worth_moving(problem)),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
@@ -77,7 +65,45 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     return next((rule for rule, holds in rules.items() if not holds), "")
 
 
-def _tiling(one: Strategy) -> DirectTiling:
+def lie_last(problem: ConvProblem) -> bool:
+    """Whether channels lie behind the pixels."""
+    return problem.layout_row.grouped.input == "N*GC"
+
+
+def worth_moving(problem: ConvProblem) -> bool:
+    """Whether products are so many that it pays to move channels behind the pixels and back."""
+    moved = math.prod(problem.input_shape) + math.prod(problem.output_shape)
+    return problem.g == 1 and problem.flops >= 2 * moved * DIRECT.least_moved_products
+
+
+def form_rules(problem: ConvProblem, *, first: bool = False) -> dict[str, bool]:
+    """What a direct kernel asks of a convolution's layouts and sizes, and whether it holds.
+
+    With `first` channels may lie in front of pixels too, where no tensor d lies as the result does.
+    """
+    row = problem.layout_row.grouped
+    layouts = (("N*GC", "N*GK"), ("NGC*", "NGK*"))[: 1 + first]
+    few = math.prod(problem.filter) <= DIRECT.most_taps
+    few = few and problem.filter[-1] <= DIRECT.most_row_taps
+    phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
+    reads_result = problem.fused is not None and problem.fused.d_per == "element"
+    return {
+        "no tensor d lies as a result whose channels lie in front": lie_last(problem)
+        or not reads_result,
+        "its channels lie last, or all in front of the pixels"
+        if first
+        else "channels lie last in its layouts": (row.input, row.output) in layouts,
+        f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
+        f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
+        <= DIRECT.most_phase_pixels,
+        # Of what is written down tap by tap: more would be listed for no end.
+        "its windows meet the image": few
+        and phases <= DIRECT.most_phase_pixels
+        and all(one.slide(problem.direction).meets for one in spaced(problem)),
+    }
+
+
+def direct_tiling(one: Strategy) -> DirectTiling:
     assert isinstance(one.tiling, DirectTiling)
     return one.tiling
 
@@ -109,7 +135,7 @@ class CpuDirect(CpuKind):
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
         """Where half of the lanes are empty, and `cpu_packed` has images to fill its tiles with."""
         assert isinstance(wgrad, EquivalentWgrad)
-        tiling, (_, results) = _tiling(one), channels(wgrad.of)
+        tiling, (_, results) = direct_tiling(one), channels(wgrad.of)
         empty = tiling.lanes < min(results, target.cpu.unit.lanes)
         return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_tile_rows
 
@@ -118,11 +144,12 @@ class CpuDirect(CpuKind):
         from conv_compiler.passes.direct_kernel import DirectKernel
 
         assert isinstance(wgrad, EquivalentWgrad)
-        problem, numbers = wgrad.of, asdict(_tiling(one))
+        numbers = asdict(direct_tiling(one))
+        del numbers["row_pixels"]  # which the sizes say
         step = DirectKernel(
             rows=numbers.pop("rows_share"),
             **numbers,
-            **sizes_of(problem),
+            **self.sizes(wgrad.of, one),
         )
         info = CompilationInfo(
             lowering_config="#iree_cpu.lowering_config<>",
@@ -131,6 +158,11 @@ class CpuDirect(CpuKind):
         return Lowering(
             passes=(step,), schedule=Schedule(roles={"contraction": info, "packing": info})
         )
+
+    def sizes(self, problem: ConvProblem, one: Strategy) -> dict[str, Any]:
+        """The sizes of the convolution as the pass computes it."""
+        images = 0 if lie_last(problem) else problem.n
+        return {**sizes_of(problem), "source_images": images, "result_images": images}
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """One part: a register tile has all products of its sums."""
@@ -141,8 +173,8 @@ class CpuDirect(CpuKind):
         return 1
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
-        """Nothing by name."""
-        return Promises()
+        """The instruction that multiplies tiles, where there is one."""
+        return Promises(instruction=direct_tiling(one).instruction)
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""

@@ -41,11 +41,16 @@ class Direct:
     processor: Processor
 
     @cached_property
-    def slides(self) -> tuple[Slide, Slide]:
-        """Those of rows and columns."""
+    def slides(self) -> tuple[Slide, Slide, Slide]:
+        """Those of planes, rows and columns."""
         found = [one.slide(self.problem.direction) for one in spaced(self.problem)]
-        row, column = [Slide()] * (2 - len(found)) + found
-        return row, column
+        plane, row, column = [Slide()] * (3 - len(found)) + found
+        return plane, row, column
+
+    @property
+    def planes(self) -> int:
+        """Planes of result pixels of all images; a workgroup has rows of one."""
+        return self.problem.n * self.slides[0].outs
 
     @property
     def native(self) -> int:
@@ -56,7 +61,8 @@ class Direct:
     def lane_channels(self) -> int:
         """Channels, or groups, that the lanes are taken from."""
         sources, results = channels(self.problem)
-        return {"results": results, "groups": self.problem.g, "sources": sources}[self.product]
+        of = {"results": results, "tiles": results, "groups": self.problem.g, "sources": sources}
+        return of[self.product]
 
     @property
     def lanes(self) -> int:
@@ -79,7 +85,7 @@ class Direct:
         """
         for vectors in self._vectors():
             cuts = self._cuts(vectors)
-            for columns in range(1, min(self._most_columns(vectors), self.slides[1].units) + 1):
+            for columns in range(1, min(self._most_columns(vectors), self.slides[2].units) + 1):
                 row = self.row_cycles(columns, vectors)
                 found = list(self._distributions(row, columns, vectors, cuts))
                 most = min(found)[0] * (1 + DIRECT.pieces_share)
@@ -100,7 +106,7 @@ class Direct:
     def _pieces(self, found: tuple[float, int, int]) -> tuple[float, float]:
         """Pieces in which workers take the workgroups of a distribution, fewest cycles then."""
         cycles, rows, shares = found
-        workgroups = self.problem.n * (self.slides[0].outs // rows) * shares
+        workgroups = self.planes * (self.slides[1].outs // rows) * shares
         run = NEIGHBOURS.run_workgroups if in_runs(workgroups, self.processor.cores) else 1
         return workgroups // run, -cycles
 
@@ -127,15 +133,15 @@ class Direct:
         """Register tiles that hold all channels of a result pixel."""
         if self.product == "sources":
             return self.problem.g
-        groups = self.problem.g if self.product == "results" else 1
+        groups = 1 if self.product == "groups" else self.problem.g
         return groups * -(-self.lane_channels // (self.lanes * vectors))
 
     def row_cycles(self, columns: int, vectors: int) -> float:
         """Cycles of a row of result pixels of one block, all its taps inside."""
-        row, column = self.slides
+        plane, row, column = self.slides
         sources, _ = channels(self.problem)
         steps = {"results": sources, "groups": 1, "sources": sources // self.lanes}[self.product]
-        down = sum(map(len, row.window)) / row.phases
+        down = math.prod(sum(map(len, one.window)) / one.phases for one in (plane, row))
         begin = DIRECT.row_cycles + vectors * DIRECT.vector_cycles
         total = 0.0
         for reads in column.window:
@@ -171,7 +177,7 @@ class Direct:
         self, row: float, columns: int, vectors: int, cuts: list[tuple[int, int, int]]
     ) -> Iterator[tuple[float, int, int]]:
         """(cycles, rows of a workgroup, shares of the channels)."""
-        problem, (down, across) = self.problem, self.slides
+        problem, (plane, down, across) = self.problem, self.slides
         sources, results = channels(problem)
         blocks, cores = self.blocks(vectors), self.processor.cores
         weights = math.prod(problem.filter) * problem.g * sources * results
@@ -180,6 +186,7 @@ class Direct:
         made = problem.g * results * problem.result_type.bytes
         for shares, rows, workgroups in cuts:
             read = min(down.size, down.read(-(-rows // down.phases)))
+            read *= min(plane.size, plane.read(1))
             lines = (read * across.size * pixel + rows * across.outs * made / shares) / LINE_BYTES
             one = (
                 row * rows * blocks / shares
@@ -192,15 +199,15 @@ class Direct:
     def _cuts(self, vectors: int) -> list[tuple[int, int, int]]:
         """(shares of the channels, rows, workgroups): enough workgroups for all cores, and no
         needless thousands, or the fewest where there are more in any case."""
-        problem, down, cores = self.problem, self.slides[0].outs, self.processor.cores
-        cut = self.blocks(vectors) if self.product == "results" else 1
-        least = min(DISTRIBUTIONS.core_workgroups * cores, cut * down * problem.n)
+        planes, down, cores = self.planes, self.slides[1].outs, self.processor.cores
+        cut = self.blocks(vectors) if self.product in ("results", "tiles") else 1
+        least = min(DISTRIBUTIONS.core_workgroups * cores, cut * down * planes)
         heights = divisors(down)
         enough = [
             (shares, rows, workgroups)
             for shares in divisors(cut)
             for rows in heights
-            if (workgroups := problem.n * (down // rows) * shares) >= least
+            if (workgroups := planes * (down // rows) * shares) >= least
         ]
         most = DIRECT.most_core_workgroups * cores
         few = [one for one in enough if one[2] <= most]

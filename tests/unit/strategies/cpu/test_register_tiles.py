@@ -227,6 +227,7 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
             "cpu-x86-64-v4",
             {"filter": (1, 1), "stride": (2, 2), "pad_low": (0, 0)},
             (
+                "cpu_amx_direct: it computes fwd and bwd_data",
                 "cpu_amx: cpu-x86-64-v4 multiplies no tiles of f32",
                 "cpu_dot: cpu-x86-64-v4 multiplies no pairs of f32",
                 "cpu_direct: it computes fwd and bwd_data",
@@ -236,12 +237,16 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
         (
             "cpu-sapphirerapids",
             {"c": 3, "dtype": "bf16"},
-            ("cpu_amx: groups of 3 and 64 channels leave tiles empty, 8 do not",),
+            (
+                "cpu_amx_direct: it computes fwd and bwd_data",
+                "cpu_amx: groups of 3 and 64 channels leave tiles empty, 8 do not",
+            ),
         ),
         (
             "cpu-znver4",
             {"n": 1, "k": 1, "c": 1, "image": (3, 3), "pad_low": (0, 0), "dtype": "bf16"},
             (
+                "cpu_amx_direct: it computes fwd and bwd_data",
                 "cpu_amx: one image has no other to go with",
                 "cpu_dot: one image has no other to go with",
                 "cpu_direct: it computes fwd and bwd_data",

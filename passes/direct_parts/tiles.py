@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums of a direct kernel in tile registers: rows are adjacent pixels, lanes result channels.
+
+A tile of the source is read as it lies, a row a pixel. Those of the weights are packed with the
+source channels that an instruction adds up side by side. Where result pixels read outside, the
+source is copied first, with zeros on either side of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from iree.compiler import ir
+
+from conv_compiler.ir import ops
+from conv_compiler.passes.cpu_kernel.addresses import Address
+from conv_compiler.passes.cpu_kernel.amx_ops import (
+    ELEMENT_BYTES,
+    ROW_BYTES,
+    Tiles,
+    address_of,
+)
+from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
+from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
+from conv_compiler.passes.cpu_kernel.shuffles import riffled
+from conv_compiler.passes.direct_parts.moves import channels_last, lengthened
+from conv_compiler.passes.direct_parts.packing import Packing, stored
+from conv_compiler.passes.direct_parts.products import Results
+from conv_compiler.passes.direct_parts.runs import Run, equal_runs
+from conv_compiler.problem.batching import divisors
+from conv_compiler.targets.host import TILE_INSTRUCTIONS, TILE_ROWS
+
+if TYPE_CHECKING:
+    from conv_compiler.passes.depthwise_parts.operands import Operand
+    from conv_compiler.passes.direct_parts.options import DirectOptions
+    from conv_compiler.problem.slides import Slide
+
+
+class TilePacking(Packing):
+    """[group, block, taps | sources, vector | lanes], so many sources side by side in a lane."""
+
+    def __init__(self, packing: Packing, together: int) -> None:
+        self.__dict__.update(packing.__dict__)
+        self.together = together
+
+    def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
+        """A workgroup's part of the packed weights."""
+        lanes, ((extent, step), (vectors, apart)) = self.options.lanes, self.inner
+        side = self.together
+        square = lanes if self.is_transposed else side
+
+        def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            (target,) = values
+            first, number = times(at[0], square), at[1]
+            address = plus(base, times(first, step), times(number, apart))
+            if self.is_transposed:
+                rows = self.vectors(source, address, lanes)
+            else:
+                rows = [
+                    self.vectors(source, plus(address, constant(i * step)), lanes)[0]
+                    for i in range(side)
+                ]
+            for place in range(0, square, side):
+                beside = plus(times(first, vectors), times(number, side))
+                to = times(plus(beside, constant(place * vectors)), lanes)
+                for i, value in enumerate(riffled(rows[place : place + side])):
+                    target = stored(value, target, [plus(to, constant(i * lanes))])
+            return [target]
+
+        return loops([extent // square, vectors], [piece], some)[0]
+
+
+class Tiled(Results):
+    """Result channels of a group in the lanes of tiles."""
+
+    def __init__(self, options: DirectOptions, weight: Operand, element: ir.Type) -> None:
+        super().__init__(options, weight, element)
+        row = TILE_INSTRUCTIONS[options.instruction]
+        self.side, self.multiplied = row.products, ir.Type.parse(row.element)
+        self.depth = tile_depth(options.sources, row.products)
+        self.tiles = Tiles(
+            options.instruction, self.depth, element, rows_of=0, rows=options.tile_rows
+        )
+
+    @cached_property
+    def rows_of_tiles(self) -> int:
+        """Tiles beside one another along the pixels."""
+        return self.options.columns // self.options.tile_rows
+
+    def packing(self) -> Packing:
+        """[group, block, taps | sources, vector | lanes], sources side by side."""
+        packing = super().packing()
+        packing.element = self.multiplied
+        return TilePacking(packing, self.side)
+
+    def source(self, source: Operand) -> Operand:
+        """A copy where the source is of another type or order, or read outside of its rows."""
+        options, element = self.options, self.multiplied
+        if options.source_images:
+            return replace(source, tensor=channels_last(source, element, options.source_rows))
+        if any(options.pads) or ops.element_of(source.tensor) != element:
+            return replace(source, tensor=lengthened(source, element, options.source_rows))
+        return source
+
+    def begin(self, source: ir.Value, packed: ir.Value) -> None:
+        """Addresses of the operands, and room for the tiles of sums."""
+        self.at_source, self.at_packed = address_of(source), address_of(packed)
+        count = self.options.columns * self.options.vectors * TILE_ROWS
+        self.kept = Address(stack_tensor([count], self.element)).first
+
+    def runs(self, slide: Slide, phase: int) -> list[Run]:
+        """Tiles of as many pixels each."""
+        return equal_runs(slide, phase, self.options.columns)
+
+    def zeros(self, units: int) -> list[ir.Value]:
+        """Tiles of zeros."""
+        return [self.tiles.zero() for _ in range(self.rows_of_tiles * self.options.vectors)]
+
+    def add(
+        self,
+        sums: list[ir.Value],
+        source: Callable[[int], ir.Value],
+        weights: Callable[[int], ir.Value],
+        operand: tuple[Operand, ir.Value, ir.Value],
+        run: Run,
+    ) -> list[ir.Value]:
+        """Steps of source channels, of one tap after another."""
+        options, taps, vectors = self.options, run.taps, self.options.vectors
+        assert taps is not None
+        bytes = self.multiplied.width // 8
+        step = options.slides[2].step * options.source_pixel
+        deep = self.depth * self.side
+
+        def a_step(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            tap, channel = at[0], times(at[1], deep)
+            pixel = plus(
+                source(taps.first.offset),
+                times(tap, taps.step.offset * options.source_pixel),
+                channel,
+            )
+            weight = plus(
+                weights(taps.first.tap),
+                times(tap, taps.step.tap * self.tap_size),
+                times(channel, options.block),
+            )
+
+            def row(number: int) -> ir.Value:
+                at = plus(pixel, constant(number * options.tile_rows * step))
+                address = plus(self.at_source, times(at, bytes))
+                return self.tiles.factor(address, step * bytes // ELEMENT_BYTES, has_rows=True)
+
+            def column(number: int) -> ir.Value:
+                at = plus(weight, constant(number * TILE_ROWS * self.side))
+                address = plus(self.at_packed, times(at, bytes))
+                return self.tiles.factor(address, vectors * TILE_ROWS, has_rows=False)
+
+            return self.multiplied_by(row, column, sums)
+
+        return loops([taps.length, options.sources // deep], sums, a_step)
+
+    def multiplied_by(
+        self,
+        row: Callable[[int], ir.Value],
+        column: Callable[[int], ir.Value],
+        sums: list[ir.Value],
+    ) -> list[ir.Value]:
+        """Sums with the products of rows by columns: factors of the shorter side stay in registers,
+        those of the longer one come and go."""
+        rows, columns, sums = self.rows_of_tiles, self.options.vectors, list(sums)
+        stay = (
+            [row(i) for i in range(rows)]
+            if rows <= columns
+            else [column(j) for j in range(columns)]
+        )
+        for number in range(max(rows, columns)):
+            comes = column(number) if rows <= columns else row(number)
+            for other, one in enumerate(stay):
+                i, j = (other, number) if rows <= columns else (number, other)
+                a, b = (one, comes) if rows <= columns else (comes, one)
+                place = i * columns + j
+                sums[place] = self.tiles.product.add(sums[place], a, b)
+        return sums
+
+    def settled(self, sums: list[ir.Value]) -> list[ir.Value]:
+        """The addresses at which the tiles are kept."""
+        size = self.options.tile_rows * ROW_BYTES
+        found = [plus(self.kept, constant(number * size)) for number in range(len(sums))]
+        for address, tile in zip(found, sums, strict=True):
+            self.tiles.keep(address, constant(ROW_BYTES), tile)
+        return found
+
+    def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
+        """The result channels of a pixel."""
+        tile, row = divmod(unit, self.options.tile_rows)
+        first = tile * self.options.vectors
+        return [
+            self.tiles.kept_row(sums[first + number], row) for number in range(self.options.vectors)
+        ]
+
+
+def tile_depth(sources: int, side: int) -> int:
+    """Rows of a tile of weights: as many as divide the source channels, `side` in each."""
+    return max(one for one in divisors(sources // side) if one <= TILE_ROWS)
