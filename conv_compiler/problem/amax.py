@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.directions import COMPUTED
 from conv_compiler.problem.elementwise import Fused
 
@@ -56,20 +55,3 @@ def _in_front(problem: ConvProblem) -> ConvProblem:
 def results_of(problem: Shapes) -> tuple[str, ...]:
     """Names of what a call gives."""
     return (COMPUTED[problem.direction][1], *([AMAX] * problem.amax))
-
-
-def check_amax(problem: Shapes) -> None:
-    """Refuse what has no largest absolute value here, by UnsupportedProblem."""
-    wrong = {
-        f"of {problem.direction}: it multiplies nothing": problem.sums_alone,
-        f"of {problem.dtype}: sums of integers are no floats": problem.data_type.is_integer,
-        "of a batch of 0: there is no number": problem.n == 0,
-        "of a dynamic batch: not built": problem.dynamic_batch,
-        "beside a result operand: its memory is of one result": problem.result_operand,
-        f"of {problem.elementwise}: d is of the type of the sums then, not {problem.d_type.name}": (
-            problem.takes_d and problem.d_type != problem.accumulator_type
-        ),
-    }
-    for rule, is_wrong in wrong.items():
-        if is_wrong:
-            raise UnsupportedProblem(f"amax {rule}; leave one out")

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
-from conv_compiler.problem.amax import check_amax
 from conv_compiler.problem.dtypes import (
     check_pair,
     compute_text,
@@ -153,7 +152,7 @@ def check(problem: Shapes) -> None:
     if problem.sums_alone:
         _check_sums(problem)
     if problem.amax:
-        check_amax(problem)
+        _check_amax(problem)
     if problem.pad_mode and (spare := SPARE[problem.pad_mode]) is not None:
         for size, *pads in zip(problem.image, problem.pad_low, problem.pad_high, strict=True):
             if max(pads) > size + spare:
@@ -198,6 +197,23 @@ def _check_sums(problem: Shapes) -> None:
         raise UnsupportedProblem(
             f"dynamic batch: not built for {problem.direction}; compile for each batch size"
         )
+
+
+def _check_amax(problem: Shapes) -> None:
+    """Refuse what has no largest absolute value here, by UnsupportedProblem."""
+    wrong = {
+        f"of {problem.direction}: it multiplies nothing": problem.sums_alone,
+        f"of {problem.dtype}: sums of integers are no floats": problem.data_type.is_integer,
+        "of a batch of 0: there is no number": problem.n == 0,
+        "of a dynamic batch: not built": problem.dynamic_batch,
+        "beside a result operand: its memory is of one result": problem.result_operand,
+        f"of {problem.elementwise}: d is of the type of the sums then, not {problem.d_type.name}": (
+            problem.takes_d and problem.d_type != problem.accumulator_type
+        ),
+    }
+    for rule, is_wrong in wrong.items():
+        if is_wrong:
+            raise UnsupportedProblem(f"amax {rule}; leave one out")
 
 
 def _size(name: str, value: Any, least: int) -> int:
