@@ -108,5 +108,5 @@ class DirectOptions(ConvolutionSizes):
     def tail(self) -> int:
         """Lanes of a group's last vector that hold result channels, where one tile has all of the
         group's and not all lanes do; else 0."""
-        has_tail = self.product == "results" and self.results < self.block
+        has_tail = self.product in ("results", TILES) and self.results < self.block
         return self.results % self.lanes if has_tail else 0

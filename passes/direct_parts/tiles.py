@@ -25,7 +25,7 @@ from conv_compiler.passes.cpu_kernel.amx_ops import (
 )
 from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
 from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
-from conv_compiler.passes.cpu_kernel.shuffles import riffled
+from conv_compiler.passes.cpu_kernel.shuffles import part_of, riffled
 from conv_compiler.passes.direct_parts.moves import channels_last, lengthened
 from conv_compiler.passes.direct_parts.packing import Packing, stored
 from conv_compiler.passes.direct_parts.products import Results
@@ -49,28 +49,33 @@ class TilePacking(Packing):
     def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
         """A workgroup's part of the packed weights."""
         lanes, ((extent, step), (vectors, apart)) = self.options.lanes, self.inner
-        side = self.together
+        side, tail = self.together, self.options.tail
         square = lanes if self.is_transposed else side
+        # Vectors of which the last is not full are told apart where the kernel is written.
+        numbers = range(vectors if tail else 1)
 
         def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             (target,) = values
-            first, number = times(at[0], square), at[1]
-            address = plus(base, times(first, step), times(number, apart))
-            if self.is_transposed:
-                rows = self.vectors(source, address, lanes)
-            else:
-                rows = [
-                    self.vectors(source, plus(address, constant(i * step)), lanes)[0]
-                    for i in range(side)
-                ]
-            for place in range(0, square, side):
-                beside = plus(times(first, vectors), times(number, side))
-                to = times(plus(beside, constant(place * vectors)), lanes)
-                for i, value in enumerate(riffled(rows[place : place + side])):
-                    target = stored(value, target, [plus(to, constant(i * lanes))])
+            first = times(at[0], square)
+            for one in numbers:
+                number = plus(at[1], constant(one))
+                full = tail if tail and one == vectors - 1 else lanes
+                address = plus(base, times(first, step), times(number, apart))
+                if self.is_transposed:
+                    rows = self.vectors(source, address, full)
+                else:
+                    rows = [
+                        self.vectors(source, plus(address, constant(i * step)), full)[0]
+                        for i in range(side)
+                    ]
+                for place in range(0, square, side):
+                    beside = plus(times(first, vectors), times(number, side))
+                    to = times(plus(beside, constant(place * vectors)), lanes)
+                    for i, value in enumerate(riffled(rows[place : place + side])):
+                        target = stored(value, target, [plus(to, constant(i * lanes))])
             return [target]
 
-        return loops([extent // square, vectors], [piece], some)[0]
+        return loops([extent // square, 1 if tail else vectors], [piece], some)[0]
 
 
 class Tiled(Results):
@@ -195,10 +200,11 @@ class Tiled(Results):
     def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
         """The result channels of a pixel."""
         tile, row = divmod(unit, self.options.tile_rows)
-        first = tile * self.options.vectors
-        return [
+        first, tail = tile * self.options.vectors, self.options.tail
+        *found, last = (
             self.tiles.kept_row(sums[first + number], row) for number in range(self.options.vectors)
-        ]
+        )
+        return [*found, part_of(last, 0, tail) if tail else last]
 
 
 def tile_depth(sources: int, side: int) -> int:

@@ -268,6 +268,8 @@ class AmxInstructions:
     sum_latency_cycles: float = 52
     # To write a row of a tile of sums: it goes by way of the stack.
     kept_row_cycles: float = 4
+    # Result channels that one register tile holds, whose last lanes may be empty.
+    most_tail_lanes: int = 96
     # Rows of a tile of weights that are worth an instruction.
     least_depth: int = 8
 

@@ -42,8 +42,9 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         == row.dtype
         and not problem.compute
         and problem.operand_ops == (None, None),
-        f"the channels of a group in the result are a multiple of {TILE_ROWS}": results % TILE_ROWS
-        == 0,
+        f"the channels of a group in the result are a multiple of {TILE_ROWS}, or "
+        f"{AMX.most_tail_lanes} at most": results % TILE_ROWS == 0
+        or TILE_ROWS // 2 <= results <= AMX.most_tail_lanes,
         "the channels of a group in the source fill half of a tile": sources % row.products == 0
         and _depth(sources, row) >= AMX.least_depth,
     }
@@ -98,10 +99,13 @@ class TiledDirect(Direct):
         """Register tiles with the cycles of all cores, each with the best of its distributions."""
         column = self.slides[2]
         shortest = min(-(-(column.outs - phase) // column.phases) for phase in range(column.phases))
-        blocks = self.lane_channels // TILE_ROWS
+        blocks = -(-self.lane_channels // TILE_ROWS)
+        has_tail = self.lane_channels % TILE_ROWS > 0  # in which case one tile has all channels
         for tiles, vectors in product(range(1, TILE_REGISTERS), repeat=2):
             # The factors of the longer side come and go.
-            if tiles * vectors + min(tiles, vectors) + 1 > TILE_REGISTERS or blocks % vectors:
+            if tiles * vectors + min(tiles, vectors) + 1 > TILE_REGISTERS:
+                continue
+            if vectors != blocks if has_tail else blocks % vectors:
                 continue
             for rows in range(TILE_ROWS, 0, -1):
                 if tiles * rows > shortest:

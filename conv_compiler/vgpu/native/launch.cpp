@@ -275,6 +275,7 @@ class Run {
     const uint32_t vgprs = std::min<uint32_t>(256, std::max<uint32_t>(1, (kernel_.vgprs + 7) / 8 * 8));
     memset(w.v, 0, sizeof(Row) * vgprs);
     memset(w.v + 256, 0, sizeof(Row) * std::min<uint32_t>(256, kernel_.agprs));
+    if (g.debug) memset(w.v, 0, sizeof w.v);  // which shows the others too
     w.group = &g;
     w.lanes = lanes_;
     w.index = index;

@@ -119,6 +119,14 @@ def test_an_earlier_step_is_as_it_was(reduction: Debugger) -> None:
         assert (again, state(reduction, again)) == kept[step]
 
 
+def test_registers_that_a_kernel_lacks_are_zeros(reduction: Debugger) -> None:
+    """They showed what the process had left in that memory, another value in each run."""
+    reduction.go(Plan(until=40))
+    waves = len(reduction.waves())
+    last = [reduction.vector(wave, row) for wave in range(waves) for row in (255, 511)]
+    assert not any(one is None or one.any() for one in last)
+
+
 def test_breakpoints_stop_one_wave_of_one_workgroup(reduction: Debugger) -> None:
     waves = len(reduction.waves())
     address = reduction.code()[-1].address
