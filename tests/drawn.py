@@ -101,7 +101,7 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
     problem = draw(problems(ndim, types, kind))
     layout = draw(st.sampled_from(MIXED)) if chosen["layout"] == "mixed" else chosen["layout"]
     name, direction = chosen["elementwise"], chosen["direction"]
-    if name and ELEMENTWISE[name].by_channel and direction == "bwd_weight":
+    if name and ELEMENTWISE[name].d_per == "channel" and direction == "bwd_weight":
         direction = "fwd"  # a weight gradient has no channels of an image
     op = draw(elementwise_texts(name, direction)) if name else ""
     problem = replace(

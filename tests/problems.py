@@ -157,7 +157,9 @@ def elementwise_texts(draw: st.DrawFn, name: str = "", direction: str = "bwd_wei
 
     Their parameters are numbers that f32 holds exactly or not.
     """
-    rows = [row for row in ELEMENTWISE.values() if direction != "bwd_weight" or not row.by_channel]
+    rows = [
+        row for row in ELEMENTWISE.values() if direction != "bwd_weight" or row.d_per != "channel"
+    ]
     first = ELEMENTWISE[name] if name else draw(st.sampled_from(rows))
     others = [row for row in rows if not (first.takes_d and row.takes_d)]
     behind = draw(st.one_of(st.just(()), st.tuples(st.sampled_from(others))))
@@ -174,7 +176,7 @@ def _step(draw: st.DrawFn, row: Elementwise) -> str:
     return (
         row.name
         + (f"({','.join(values)})" if values else "")
-        + (draw(st.sampled_from(["", ":f32"])) if row.takes_d else "")
+        + (draw(st.sampled_from(["", ":f32"])) if row.d_per in ("element", "channel") else "")
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.benchmark.sides import CallSide, Case
 from conv_compiler.errors import DeviceUnavailable
@@ -20,7 +20,13 @@ def kernel_side(artifact: Artifact | Path, case: Case, detail: str) -> CallSide:
     """The call of a `.vmfb` with its operands on the device."""
     kernel = load(artifact, case.device)
     placed = [kernel.put(array) for array in case.operands]
-    return CallSide(detail=detail, call=lambda: kernel(*placed), to_numpy=to_numpy)
+    several = len(kernel.results) > 1  # the result is the first
+
+    def call() -> Any:
+        found = kernel(*placed)
+        return found[0] if several else found
+
+    return CallSide(detail=detail, call=call, to_numpy=to_numpy)
 
 
 def our_side(case: Case, artifact: Artifact) -> CallSide:

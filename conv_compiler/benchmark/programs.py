@@ -126,7 +126,8 @@ def miopen_line(problem: ConvProblem) -> list[str]:
 
 
 def _plain(name: str, problem: ConvProblem) -> None:
-    if problem.elementwise or problem.operand_ops != (None, None) or problem.dynamic_batch:
+    has_ops = problem.elementwise or problem.amax or problem.operand_ops != (None, None)
+    if has_ops or problem.dynamic_batch:
         raise PeerRefused(f"{name}: has no ops on tensors and no dynamic batch; leave it out")
 
 

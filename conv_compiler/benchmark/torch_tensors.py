@@ -25,6 +25,7 @@ def check_problem(problem: ConvProblem) -> None:
         "ops on tensors": bool(problem.elementwise) or problem.operand_ops != (None, None),
         f"compute {problem.compute}": bool(problem.compute),
         "a dynamic batch": problem.dynamic_batch,
+        "the largest value beside a result": problem.amax,
     }
     if found := [what for what, is_so in wrong.items() if is_so]:
         raise PeerRefused(f"torch: has no call for {found[0]}; leave torch out")

@@ -5,16 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from conv_compiler.build.amax import with_amax
 from conv_compiler.build.bwd_bias import build_bwd_bias
 from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
 from conv_compiler.build.empty import build_empty
 from conv_compiler.build.extended import build_extended
 from conv_compiler.build.fwd import build_fwd
+from conv_compiler.problem.amax import in_front, results_of
 from conv_compiler.problem.batching import chunk_problem, chunks_of, cut_axis, sums_chunks
-from conv_compiler.problem.directions import BIAS, RESULT_MEMORY, STATED_DIRECTION
+from conv_compiler.problem.directions import (
+    BIAS,
+    COMPUTED,
+    RESULT_MEMORY,
+    STATED_DIRECTION,
+    STATED_OPERANDS,
+    STATED_RESULTS,
+)
 from conv_compiler.problem.extended import is_extended
 
 if TYPE_CHECKING:
@@ -45,11 +54,12 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
     """The payload module of a problem, in the MLIR context in force.
 
     Its one function is `@main`, or of another name. It takes the operands as the user holds them,
-    d where the problem's elementwise op takes it, memory for the result where the problem says so,
-    and returns the result. The contraction is one linalg.generic tagged
-    `conv_compiler.role = "contraction"`, whose loops are named, outermost first, by the array
-    `conv_compiler.loops`; those of other directions as in `problem/canonical.py`. A problem in
-    chunks has it in the private function `@chunk`, and `@main` is the host program around it.
+    d where the problem's elementwise op takes it, and memory for the result where the problem says
+    so. It returns the result, and behind it the largest absolute value where that is asked for. The
+    contraction is one linalg.generic tagged `conv_compiler.role = "contraction"`, whose loops are
+    named, outermost first, by the array `conv_compiler.loops`; those of other directions as in
+    `problem/canonical.py`. A problem in chunks has it in the private function `@chunk`, and `@main`
+    is the host program around it.
     """
     from iree.compiler import ir
     from iree.compiler.dialects import func
@@ -95,19 +105,33 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
                 if problem.d_shape != problem.result_shape
                 else tensor_type(problem, result, problem.result_shape, d_type)
             )
-        body, attributes = computes(problem), [ir.DictAttr.get({})] * len(types)
+        inner = in_front(problem)
+        body, attributes = computes(inner), [ir.DictAttr.get({})] * len(types)
         if problem.result_operand:
-            inner = ops.element_type(problem.result_type)
-            types.append(ir.RankedTensorType.get(list(problem.result_shape), inner))
+            element = ops.element_type(problem.result_type)
+            types.append(ir.RankedTensorType.get(list(problem.result_shape), element))
             # IREE has the result in this argument's memory (IREE: `iree.abi.output`).
             index = ir.IntegerAttr.get(ir.IndexType.get(), 0)
             attributes.append(ir.DictAttr.get({RESULT_MEMORY: index}))
         named = len(attributes) - problem.result_operand
+
+        def results(operands: Sequence[ir.Value]) -> Any:
+            if not problem.amax:
+                return body(*operands)
+            taken = len(inner.operand_shapes) + inner.takes_d
+            return with_amax(problem, body(*operands[:taken]), tuple(operands[taken:]))
+
         made = func.FuncOp.from_py_func(*types, name=name)(
-            lambda *operands: body(*operands[:named])
+            lambda *operands: results(operands[:named])
         ).func_op
         made.arg_attrs = attributes
-        reflection = {STATED_DIRECTION: ir.StringAttr.get(problem.direction)}
-        made.attributes["iree.reflection"] = ir.DictAttr.get(reflection)
+        stated = {STATED_DIRECTION: problem.direction}
+        if problem.amax:
+            names = (*COMPUTED[problem.direction][0], *(["d"] * problem.takes_d))
+            stated |= {STATED_OPERANDS: ",".join(names)}
+            stated |= {STATED_RESULTS: ",".join(results_of(problem))}
+        made.attributes["iree.reflection"] = ir.DictAttr.get(
+            {name: ir.StringAttr.get(text) for name, text in stated.items()}
+        )
     module.operation.verify()
     return module

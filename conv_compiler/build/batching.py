@@ -48,8 +48,9 @@ def build_chunks(
     first, second, result = problem.tensors
     names = [name for name, _ in zip((first, second, result), operands, strict=False)]
     axes = [cut_axis(problem, name, cut.axis) for name in names]
-    if len(axes) > 2 and problem.d_shape != problem.result_shape:  # groups are its outermost axis
-        axes[2] = 0 if cut.axis == "G" else None
+    if len(axes) > 2 and problem.d_shape != problem.result_shape:
+        # Groups are the outermost axis of one that has any.
+        axes[2] = 0 if cut.axis == "G" and problem.d_shape else None
     operands = [
         operand.read() if isinstance(operand, Group) and axis is None else operand
         for axis, operand in zip(axes, operands, strict=True)

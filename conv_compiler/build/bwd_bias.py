@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.build.bwd_weight import multiplicand, rounded_after
+from conv_compiler.build.bwd_weight import axes_of_d, multiplicand, rounded_after
 from conv_compiler.problem.channel_sums import axes_of_sums, kept_shape
 
 if TYPE_CHECKING:
@@ -41,5 +41,6 @@ def build_bwd_bias(problem: ConvProblem, gradient: ir.Value, *extra: ir.Value) -
             lambda x, total: ops.add(total, ops.convert(x, total.type)),
             {ROLE: ir.StringAttr.get(SUM_ROLES[0])},
         )
-    extra = tuple(reshaped(d, kept) for d in extra)
-    return reshaped(rounded_after(problem, sums, extra), problem.bias_shape)
+    if (of_d := axes_of_d(problem)) is None:
+        extra = tuple(reshaped(d, kept) for d in extra)
+    return reshaped(rounded_after(problem, sums, extra, of_d), problem.bias_shape)

@@ -61,13 +61,14 @@ def grouped(problem: ConvProblem, name: str, value: ir.Value) -> ir.Value:
 def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
     """An operand after its op, in the type that is multiplied; itself where that is no change."""
     from conv_compiler.ir import dispatches, ops
+    from conv_compiler.ir.f8 import narrowed
     from conv_compiler.ir.scalar import rounded, widened
 
     type = ops.element_type(dtype)
     if op is None and ops.element_of(value) == type:
         return value
     if op is None:
-        return ops.narrowed(value, dtype) if dtype.is_f8 else dispatches.converted(value, type)
+        return narrowed(value, dtype) if dtype.is_f8 else dispatches.converted(value, type)
     wide = ops.element_type(DTYPES[DTYPES[dtype.accumulator].elementwise])
 
     def computed(x: ir.Value) -> Scalar:
@@ -75,7 +76,7 @@ def multiplicand(value: ir.Value, op: Fused | None, dtype: DType) -> ir.Value:
         return found
 
     if dtype.is_f8:
-        return ops.narrowed(value, dtype, lambda x: computed(x).value)
+        return narrowed(value, dtype, lambda x: computed(x).value)
     return ops.elementwise([value], type, lambda x: rounded(computed(x), type))
 
 
@@ -139,26 +140,29 @@ def finished(problem: ConvProblem, sums: ir.Value, extra: tuple[ir.Value, ...] =
 
     if problem.fused is None:
         return rounded_after(problem, sums)
-    by_channel = problem.fused.by_channel
-    if by_channel and problem.layout_row.folded:
+    per, axes = problem.fused.d_per, axes_of_d(problem)
+    if per == "channel" and problem.layout_row.folded:
         groups = problem.g, problem.d_shape[0] // problem.g
         extra = tuple(ops.split_axis(d, 0, groups) for d in extra)
-    elif not by_channel:
+    elif per == "element":
         extra = tuple(grouped(problem, problem.tensors[2], d) for d in extra)
-    return rounded_after(problem, sums, extra, channel_axes(problem) if by_channel else ())
+    return rounded_after(problem, sums, extra, axes)
 
 
 def rounded_after(
     problem: ConvProblem,
     sums: ir.Value,
     extra: tuple[ir.Value, ...] = (),
-    channels: tuple[int, ...] = (),
+    axes: tuple[int, ...] | None = None,
 ) -> ir.Value:
-    """The sums after the elementwise op, in the result's type; d has the sums' axes, or those of
-    `channels`."""
+    """The sums after the elementwise op, in the result's type; d has these axes of the sums, or
+    all."""
     from conv_compiler.ir import ops
+    from conv_compiler.ir.f8 import narrowed
 
     type, fused = ops.element_type(problem.result_type), problem.fused
+    if fused is None and problem.result_type.is_f8:
+        return narrowed(sums, problem.result_type, role="epilogue")
     if fused is None:
         return ops.convert_tensor(sums, type)
     from conv_compiler.ir.scalar import rounded, widened
@@ -169,8 +173,16 @@ def rounded_after(
         type,
         lambda *scalars: rounded(fused.applied(*(widened(x, wide) for x in scalars)), type),
         "epilogue",
-        {1: channels} if channels else {},
+        {} if axes is None else {1: axes},
     )
+
+
+def axes_of_d(problem: ConvProblem) -> tuple[int, ...] | None:
+    """Axes of a grouped result that the elementwise op's d has; None for all."""
+    per = problem.fused.d_per if problem.fused else ""
+    if per == "channel":
+        return channel_axes(problem)
+    return () if per == "call" else None
 
 
 def channel_axes(problem: ConvProblem) -> tuple[int, int]:

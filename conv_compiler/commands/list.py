@@ -97,9 +97,12 @@ def _how(data: str, target: Target) -> str:
 
 
 def _d_of(row: Elementwise) -> str:
-    if not row.takes_d:
-        return "-"
-    return "a number a channel" if row.by_channel else "the result's shape"
+    return {
+        "": "-",
+        "element": "the result's shape",
+        "channel": "a number a channel",
+        "call": "a number",
+    }[row.d_per]
 
 
 def _elementwise() -> Rows:

@@ -15,6 +15,7 @@ from typing import Any
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.frontends.ckprofiler_operations import (
     NOTHING,
+    OCP_NOTE,
     SIZES,
     SPATIAL,
     TABLES,
@@ -62,6 +63,9 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
             _row(name_of_table, head[name_of_table], table)
     types = _row("dtype", head["dtype"], operation.dtypes, operation.unbuilt_dtypes)
     data, result, compute = types
+    elementwise = operation.elementwise
+    if "op" in head:
+        elementwise = _row("op", head["op"], operation.ops)
     layout = _row("layout", head["layout"], operation.layouts, operation.unbuilt_layouts)
     sizes, split_k = read_sizes(name, head["ndim"], words[len(names) :], operation.split_k)
     problem = ConvProblem(
@@ -70,10 +74,11 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
         dtype=data,
         weight_dtype=result,
         compute=compute,
-        elementwise=operation.elementwise,
+        elementwise=elementwise,
         **sizes,
     )
-    return (_with_split(Request(problem=problem), split_k, operation),)
+    note = OCP_NOTE if problem.data_type.is_f8 else ""
+    return (_with_split(Request(problem=problem, note=note), split_k, operation),)
 
 
 def _with_split(request: Request, word: str, operation: Operation) -> Request:

@@ -33,15 +33,20 @@ _FLOATS = MappingProxyType(
 )
 _WITH_I8 = MappingProxyType({**_FLOATS, "3": ("i8", "i8", "")})
 _TF32 = ("f32", "f32", "bf16x3")
+# Of one type of 8-bit floats, and what two of them mean.
+_F8 = MappingProxyType({"fp8": ("f8E4M3FN", "f8E4M3FN", ""), "bf8": ("f8E5M2", "f8E4M3FN", "")})
+_TWO_F8 = "operands of two types of 8-bit floats"
+OCP_NOTE = (
+    "8-bit floats: OCP's, as Composable Kernel has on gfx950; those of gfx942 are "
+    "--dtype f8E4M3FNUZ or f8E5M2FNUZ"
+)
 
 # Those that say how ckProfiler measures; `index`, the width of its indices, is ours to choose.
 UNUSED = ("verify", "init", "log", "time")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 _INDEX_WIDTHS = MappingProxyType({"0": "32-bit", "1": "64-bit"})
 # Arguments that state no part of a problem, and what they may be.
-TABLES: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"index": _INDEX_WIDTHS, "op": MappingProxyType({"0": "clamp"})}
-)
+TABLES: Mapping[str, Mapping[str, str]] = MappingProxyType({"index": _INDEX_WIDTHS})
 # Behind the head, in the order of Composable Kernel's library/src/utility/convolution_parameter.cpp
 # (ROCm/composable_kernel @8e22e1ae3).
 SIZES = ("g", "n", "k", "c")
@@ -61,7 +66,7 @@ class Operation:
     type, compute types), `layouts` to layouts in the spelling of two dimensions; the unbuilt ones
     to what they mean. `split_k` tells whether the line ends with a split: "needed", "allowed" or
     not (""); `splits` are the words for it that are no number of 1 or more. `elementwise` is the op
-    on its result, whose parameters stand in its code.
+    on its result, whose parameters stand in its code; of several `ops` the argument `op` names one.
     """
 
     source: str
@@ -72,6 +77,7 @@ class Operation:
     split_k: str = ""
     splits: Mapping[str, tuple[SplitK, ...]] = field(default_factory=dict)
     elementwise: str = ""
+    ops: _Table[str] = field(default_factory=dict)
     unbuilt_dtypes: Mapping[str, str] = field(default_factory=dict)
     unbuilt_layouts: Mapping[str, str] = field(default_factory=dict)
 
@@ -120,8 +126,8 @@ _FWD = Operation(
     direction="fwd",
     # So argv[3] and argv[4] are read there and @8e22e1ae3; the help of that one swaps the two.
     head=("dtype", "layout", "index", "verify", "init", "log", "time", "ndim"),
-    dtypes=MappingProxyType({**_WITH_I8, "8": _TF32}),
-    unbuilt_dtypes=MappingProxyType(dict.fromkeys("4567", "8-bit floats as the output")),
+    dtypes=MappingProxyType({**_WITH_I8, "4": _F8["fp8"], "5": _F8["bf8"], "8": _TF32}),
+    unbuilt_dtypes=MappingProxyType(dict.fromkeys("67", _TWO_F8)),
     layouts=_GROUPED,
 )
 _CONV_FWD = Operation(
@@ -155,7 +161,17 @@ OPERATIONS = MappingProxyType(
             dtypes=MappingProxyType({"0": _FLOATS["1"], "1": _FLOATS["2"]}),
             unbuilt_dtypes={},
             layouts=_some(_GROUPED, "01"),
-            elementwise="clamp(0,256)",
+            ops=MappingProxyType({"0": "clamp(0,256)"}),
+        ),
+        "grouped_conv_fwd_outelementop": replace(
+            _FWD,
+            source=f"{_FUSED}8a41cc65f profiler/src/profile_grouped_conv_fwd_outelementop.cpp",
+            head=("dtype", "op", "layout", "verify", "init", "log", "time", "ndim"),
+            dtypes=MappingProxyType({"0": _F8["fp8"], "1": _F8["bf8"]}),
+            unbuilt_dtypes=MappingProxyType(dict.fromkeys("23", _TWO_F8)),
+            layouts=_some(_GROUPED, "1"),
+            # By three scales in a row, which are one number here.
+            ops=MappingProxyType({"0": "scale_by", "1": "divide_by"}),
         ),
         "conv_bwd_data": replace(
             _CONV_FWD, direction="bwd_data", source=f"{_OLD}profiler/src/profile_conv_bwd_data.cpp"

@@ -112,6 +112,12 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
         help="multiply in bf16, f16, 8-bit floats (bf8,fp8) or bf16x3; see docs/types.md",
     )
     add("--elementwise", metavar="OP", help="op on the result, fused: see list elementwise")
+    group.add_argument(
+        "--amax",
+        action="store_const",
+        const=True,
+        help="the largest absolute value of the result beside it",
+    )
     for name in TENSORS:
         add(
             f"--{name}-op",
@@ -151,7 +157,7 @@ _FIELDS = (
     *("pad_mode", "layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
-    "dynamic_batch",
+    *("dynamic_batch", "amax"),
 )
 
 

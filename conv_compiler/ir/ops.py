@@ -252,25 +252,6 @@ def elementwise(
     )
 
 
-def narrowed(
-    value: ir.Value, dtype: DType, op: Callable[[ir.Value], ir.Value] = lambda x: x
-) -> ir.Value:
-    """The tensor of floats after an op on f32 as 8-bit floats, to the nearest even, saturated."""
-
-    def body(x: ir.Value) -> ir.Value:
-        x = op(convert(x, ir.F32Type.get()))  # what every target can convert from
-        largest = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, dtype.largest)).result
-        least = arith.ConstantOp(x.type, ir.FloatAttr.get(x.type, -dtype.largest)).result
-        # Choices keep NaN; minima and maxima may lose it on their way to an instruction.
-        above = arith.CmpFOp(arith.CmpFPredicate.OGT, x, largest).result
-        below = arith.CmpFOp(arith.CmpFPredicate.OLT, x, least).result
-        inside = arith.SelectOp(below, least, x).result
-        inside = arith.SelectOp(above, largest, inside).result
-        return arith.TruncFOp(element_type(dtype), inside).result
-
-    return elementwise([value], element_type(dtype), body)
-
-
 def string_array(names: Sequence[str]) -> Any:
     """An array attribute of strings."""
     return ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])

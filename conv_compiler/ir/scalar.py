@@ -10,6 +10,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, math
 
 from conv_compiler.ir import ops
+from conv_compiler.ir.f8 import row_of, saturated
 
 # Where the continued fraction of tanh is used, and its last number: it is then exact to f64.
 _NEAR_0, _LAST_ODD = 0.625, 21
@@ -102,7 +103,9 @@ def widened(value: ir.Value, to: ir.Type) -> Scalar:
 
 
 def rounded(scalar: Scalar, to: ir.Type) -> ir.Value:
-    """A value of another type, to the nearest even; integers saturate."""
+    """A value of another type, to the nearest even; integers and 8-bit floats saturate."""
+    if row := row_of(to):
+        return saturated(scalar.value, row)
     if not isinstance(to, ir.IntegerType):
         return ops.convert(scalar.value, to)
     top = 2.0 ** (ir.IntegerType(to).width - 1)

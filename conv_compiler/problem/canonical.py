@@ -33,6 +33,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.amax import in_front
 from conv_compiler.problem.batching import innermost_chunk
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import BIAS
@@ -218,7 +219,7 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
 
     Raises UnsupportedProblem where one of its sizes is too large.
     """
-    problem = over_extended(problem)
+    problem = over_extended(in_front(problem))
     if problem.direction not in _ROLES:
         return problem
     try:
@@ -271,4 +272,4 @@ def canonical(problem: ConvProblem) -> ConvProblem:
 
     Of a batch in chunks that of one chunk; of products in terms that of the terms.
     """
-    return in_terms(equivalent_wgrad(innermost_chunk(problem)))
+    return in_terms(equivalent_wgrad(innermost_chunk(in_front(problem))))

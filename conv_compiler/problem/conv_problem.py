@@ -55,7 +55,7 @@ class ConvProblem(Shapes):
         direction: `bwd_weight`, `bwd_data`, `fwd`, or `bwd_bias` for the gradient of a bias.
         elementwise: An op on the sums before they are rounded, such as `bilinear(0.5,2)`
             (`conv-compiler list elementwise`), or several with `>` between them. Its tensor d has
-            the shape `d_shape` and the result's type, or f32 with `:f32` behind the op.
+            the shape `d_shape` and the type `d_type`: the result's, f32 with `:f32` behind the op.
         compute: The type in which operands are multiplied, by default that of the data or what the
             target needs. `bf16` or `f16` for f16 data; `bf16x3` for f32 data; two 8-bit floats,
             such as `bf8,fp8`, of the output gradient and of the input.
@@ -67,6 +67,8 @@ class ConvProblem(Shapes):
             Not with a dynamic batch.
         pad_mode: What pads are: `zeros`, the default, or the image's own pixels: `circular`,
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
+        amax: Give the largest absolute value of the result beside it, from before it is rounded:
+            of what the ops in front of a last `scale_by` or `divide_by` give, in f32.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the

@@ -157,8 +157,9 @@ TYPE_PAIRS = (
     ("f64", "f64"),
     *(
         (data, weight)
-        for data in ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
-        for weight in ("f32", "f16", "bf16")
+        for kind in (("f8E4M3FN", "f8E5M2"), ("f8E4M3FNUZ", "f8E5M2FNUZ"))
+        for data in kind
+        for weight in ("f32", "f16", "bf16", *kind)
     ),
 )
 

@@ -21,6 +21,8 @@ from conv_compiler.errors import UnsupportedProblem, did_you_mean
 
 # Between ops that follow one another.
 JOIN = ">"
+# What d has a number for, by the name that a formula gives it.
+D_PER = MappingProxyType({"d": "element", "b": "channel", "f": "call"})
 _WORD = re.compile(r"(\w+)(?:\(([^()]*)\))?(?::(\w+))?")
 
 
@@ -49,7 +51,8 @@ def tanh(a: Any) -> Any:
 @dataclass(frozen=True, kw_only=True)
 class Elementwise:
     """One op; `text` is its formula for people. `formula` gets the sum, then d where there is one,
-    then the parameters. With `by_channel` d has an element for each channel of the result.
+    then the parameters. `d_per` says what d has a number for: each element of the result, each
+    channel of it, or each call; empty where there is no d.
 
     It is written in arithmetic and the functions above. On arrays it is the definition that kernels
     are held to. On scalars of a kernel that is being built (`build.scalar`) it adds the ops.
@@ -59,8 +62,12 @@ class Elementwise:
     text: str
     formula: Callable[..., Any]
     parameters: tuple[str, ...] = ()
-    takes_d: bool = False
-    by_channel: bool = False
+    d_per: str = ""
+
+    @property
+    def takes_d(self) -> bool:
+        """Whether the op reads a tensor beside the sums."""
+        return bool(self.d_per)
 
     @property
     def signature(self) -> str:
@@ -69,21 +76,12 @@ class Elementwise:
 
 
 def _row(name: str, text: str, formula: Callable[..., Any]) -> Elementwise:
-    """A row; the arguments of its formula are x, d where it takes one, and the parameters.
-
-    A d of one element a channel is called b.
-    """
+    """A row; the arguments of its formula are x, d by its name in D_PER where it takes one, and the
+    parameters."""
     _, *names = inspect.signature(formula).parameters
-    by_channel = names[:1] == ["b"]
-    takes_d = by_channel or names[:1] == ["d"]
-    return Elementwise(
-        name=name,
-        text=text,
-        formula=formula,
-        parameters=tuple(names[takes_d:]),
-        takes_d=takes_d,
-        by_channel=by_channel,
-    )
+    d_per = D_PER.get(names[0], "") if names else ""
+    parameters = tuple(names[bool(d_per) :])
+    return Elementwise(name=name, text=text, formula=formula, parameters=parameters, d_per=d_per)
 
 
 ELEMENTWISE = MappingProxyType(
@@ -95,6 +93,8 @@ ELEMENTWISE = MappingProxyType(
             _row("add", "x + d", lambda x, d: x + d),
             _row("scale_add", "s x + d", lambda x, d, s: x * s + d),
             _row("bias", "x + b[channel]", lambda x, b: x + b),
+            _row("scale_by", "f x", lambda x, f: x * f),
+            _row("divide_by", "x / f", lambda x, f: x / f),
             _row("relu", "max(x, 0)", lambda x: maximum(x, 0.0)),
             # The smaller of two is the larger of their negatives. As in PyTorch, high wins.
             _row(
@@ -161,9 +161,9 @@ class Fused:
         return any(step.row.takes_d for step in self.steps)
 
     @property
-    def by_channel(self) -> bool:
-        """Whether that tensor has an element for each channel instead."""
-        return any(step.row.by_channel for step in self.steps)
+    def d_per(self) -> str:
+        """What that tensor has a number for, as of the op that reads it."""
+        return "".join(step.row.d_per for step in self.steps)
 
     @property
     def d_dtype(self) -> str:
@@ -241,6 +241,11 @@ def _step(text: str, word: str) -> Step:
     if found[3] and not row.takes_d:
         raise UnsupportedProblem(
             f"elementwise {text}: has no tensor d that could be {found[3]}; write {row.signature}"
+        )
+    if found[3] and row.d_per == "call":
+        raise UnsupportedProblem(
+            f"elementwise {text}: its number is of the type ops are computed in, not {found[3]}; "
+            f"write {row.signature}"
         )
     return Step(row=row, values=values, d_dtype=found[3] or "")
 

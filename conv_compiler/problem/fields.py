@@ -33,6 +33,7 @@ class Fields:
     dynamic_batch: bool = False
     result_operand: bool = False
     pad_mode: str = ""
+    amax: bool = False
 
     @cached_property
     def _key(self) -> int:

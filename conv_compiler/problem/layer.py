@@ -49,6 +49,8 @@ class Layer:
         if not self.problems:
             raise UnsupportedProblem("layer: of no result; give a problem for each")
         first = self.problems[0]
+        if any(one.amax for one in self.problems):
+            raise UnsupportedProblem("layer amax: not beside other results; compile it apart")
         for one in self.problems[1:]:
             for name in ALIKE:
                 here, there = getattr(one, name), getattr(first, name)

@@ -106,18 +106,22 @@ class Shapes(Fields):
 
     @property
     def d_shape(self) -> tuple[int, ...]:
-        """Shape of that tensor d: the result's, or the channels' in the result's layout: (G, K) of
-        a forward pass, one axis of both where the layout has no G."""
-        if not (self.fused and self.fused.by_channel):
-            return self.result_shape
-        return self._of_channels(self.k if self.tensors[2] == "output" else self.c)
+        """Shape of that tensor d: the result's, the channels' in the result's layout, or () of a
+        number. The channels' is (G, K) of a forward pass, one axis of both in a layout without
+        G."""
+        per = self.fused.d_per if self.fused else ""
+        if per == "channel":
+            return self._of_channels(self.k if self.tensors[2] == "output" else self.c)
+        return () if per == "call" else self.result_shape
 
     def _of_channels(self, channels: int) -> tuple[int, ...]:
         return (self.g * channels,) if self.layout_row.folded else (self.g, channels)
 
     @property
     def d_type(self) -> DType:
-        """Row of the elementwise op's tensor d."""
+        """Row of the elementwise op's tensor d; of a number that which ops are computed in."""
+        if self.fused and self.fused.d_per == "call":
+            return DTYPES[self.accumulator_type.elementwise]
         return DTYPES[(self.fused.d_dtype if self.fused else "") or self.weight_dtype]
 
     @property

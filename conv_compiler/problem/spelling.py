@@ -54,6 +54,8 @@ def name_of(problem: Shapes) -> str:
             parts.append(f"{name.removesuffix('_op')}-{op.translate(_NAME_CHARACTERS)}")
     if problem.result_operand:
         parts.append("into")
+    if problem.amax:
+        parts.append("amax")
     return "_".join(parts)
 
 

@@ -63,6 +63,7 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
     }
     settings["dynamic_batch"] = dynamic
     settings["result_operand"] = _truth("result operand", problem.result_operand)
+    settings["amax"] = _truth("amax", problem.amax)
     settings["dtype"] = dtype = name_of_dtype(problem.dtype)
     weight_dtype = name_of_dtype(problem.weight_dtype)
     image = tuple(problem.image) if isinstance(problem.image, Iterable) else (problem.image,)
@@ -150,6 +151,8 @@ def check(problem: Shapes) -> None:
             raise UnsupportedProblem(f"{name} op {op}: {rule}")
     if problem.sums_alone:
         _check_sums(problem)
+    if problem.amax:
+        _check_amax(problem)
     if problem.pad_mode and (spare := SPARE[problem.pad_mode]) is not None:
         for size, *pads in zip(problem.image, problem.pad_low, problem.pad_high, strict=True):
             if max(pads) > size + spare:
@@ -162,7 +165,11 @@ def check(problem: Shapes) -> None:
             f"elementwise {problem.elementwise}: d is the result's {problem.weight_dtype} or f32; "
             f"leave {problem.fused.d_dtype} out"
         )
-    if problem.fused and problem.fused.by_channel and problem.tensors[-1] in ("weight", "bias"):
+    if (
+        problem.fused
+        and problem.fused.d_per == "channel"
+        and problem.tensors[-1] in ("weight", "bias")
+    ):
         raise UnsupportedProblem(
             f"elementwise {problem.elementwise}: a bias has an element for each channel of an "
             f"image, and the result is a {problem.tensors[-1]} gradient; use it in fwd or bwd_data"
@@ -190,6 +197,23 @@ def _check_sums(problem: Shapes) -> None:
         raise UnsupportedProblem(
             f"dynamic batch: not built for {problem.direction}; compile for each batch size"
         )
+
+
+def _check_amax(problem: Shapes) -> None:
+    """Refuse what has no largest absolute value here, by UnsupportedProblem."""
+    wrong = {
+        f"of {problem.direction}: it multiplies nothing": problem.sums_alone,
+        f"of {problem.dtype}: sums of integers are no floats": problem.data_type.is_integer,
+        "of a batch of 0: there is no number": problem.n == 0,
+        "of a dynamic batch: not built": problem.dynamic_batch,
+        "beside a result operand: its memory is of one result": problem.result_operand,
+        f"of {problem.elementwise}: d is of the type of the sums then, not {problem.d_type.name}": (
+            problem.takes_d and problem.d_type != problem.accumulator_type
+        ),
+    }
+    for rule, is_wrong in wrong.items():
+        if is_wrong:
+            raise UnsupportedProblem(f"amax {rule}; leave one out")
 
 
 def _size(name: str, value: Any, least: int) -> int:

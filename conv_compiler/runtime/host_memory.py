@@ -64,7 +64,9 @@ def placed(array: np.ndarray[Any, Any], device: Any, alignment: int) -> Any:
 @lru_cache
 def _layout(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, bool]:
     """The memory of an array as a type, and whether DLPack has a name for its elements."""
-    return _bytes_type(math.prod(shape) * dtype.itemsize), dtype.kind in "fiu"
+    # `isbuiltin` is 2 of the types of ml_dtypes, of which f8E5M2 has the kind of floats.
+    named = dtype.kind in "fiu" and dtype.isbuiltin == 1
+    return _bytes_type(math.prod(shape) * dtype.itemsize), named
 
 
 def as_array(

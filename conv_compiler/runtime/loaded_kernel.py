@@ -14,11 +14,7 @@ from typing import Any
 import iree.runtime as iree
 import numpy as np
 
-from conv_compiler.errors import (
-    InvalidArray,
-    InvalidArtifact,
-    LaunchFailed,
-)
+from conv_compiler.errors import InvalidArray, InvalidArtifact, LaunchFailed
 from conv_compiler.problem.directions import (
     ALIGNMENT,
     STATED_ALIGNMENT,
@@ -83,6 +79,7 @@ class Kernel:
         "_on_host",
         "_row",
         "_seconds",
+        "_takes_number",
         "_waiting",
         "device",
         "operands",
@@ -113,6 +110,7 @@ class Kernel:
             names, made = stated_names(function.reflection, len(operands), len(results))
             self.operands = tuple(map(Tensor.parse, names, operands))
             self.results = tuple(map(Tensor.parse, made, results))
+            self._takes_number = any(not tensor.shape for tensor in self.operands)
             # Of ours nothing but a batch is dynamic.
             self._batches = [
                 (number, tensor.shape.index(None))
@@ -151,6 +149,8 @@ class Kernel:
             raise InvalidArray(
                 f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
             )
+        if self._takes_number:
+            operands = tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in operands)
         foreign = [array for array in operands if is_foreign(array)]
         like = foreign[0] if foreign else None
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]

@@ -57,7 +57,7 @@ class ChannelSums(StrategyKind):
             if info := _info(problem, target, loops, is_first=role == SUM_ROLES[0]):
                 roles[role] = info
         return Lowering(
-            passes=(*passes, Cut(levels=one.tiling.levels)), schedule=Schedule(roles=roles)
+            passes=(Cut(levels=one.tiling.levels), *passes), schedule=Schedule(roles=roles)
         )
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:

@@ -3,27 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from conv_compiler.errors import InvalidArray
+from conv_compiler.problem.pad_modes import ZEROS
 from conv_compiler.torch import batching as batching
 from conv_compiler.torch import derivatives as derivatives
 from conv_compiler.torch.choice import DEFAULT, spelled, transposed
 from conv_compiler.torch.layouts import is_last
 from conv_compiler.torch.ops import bwd_data, fwd
+from conv_compiler.torch.pads import Ints, each, padded
 
-Ints = int | Sequence[int]
 Ours = Iterable[str] | str
-
-
-def _each(value: Ints, ndim: int) -> list[int]:
-    """A size of each dimension."""
-    sizes = [value] if isinstance(value, int) else list(value)
-    return sizes * ndim if len(sizes) == 1 else sizes
 
 
 def _as_autocast(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -54,22 +49,6 @@ def _checked(ndim: int, input: Tensor, weight: Tensor) -> bool:
     return input.dim() == ndim + 1
 
 
-def _same(
-    input: Tensor, filter: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
-) -> tuple[Tensor, list[int]]:
-    """The input, and the pads with which the output has its size.
-
-    Where a total is odd, the pixel more is zeros behind the image, as in PyTorch.
-    """
-    if any(step != 1 for step in stride):
-        raise InvalidArray(f"padding same: not with stride {tuple(stride)}; use stride 1")
-    totals = [d * (f - 1) for d, f in zip(dilation, filter, strict=True)]
-    if any(total % 2 for total in totals):
-        behind = [size for total in reversed(totals) for size in (0, total % 2)]
-        input = functional.pad(input, behind)
-    return input, [total // 2 for total in totals]
-
-
 def conv(
     ndim: int,
     input: Tensor,
@@ -80,22 +59,18 @@ def conv(
     dilation: Ints,
     groups: int,
     ours: Ours,
+    padding_mode: str,
 ) -> Tensor:
     """A convolution of `ndim` dimensions; see `conv2d`."""
     input, weight, bias = _as_autocast(input, weight, bias)
     is_one = _checked(ndim, input, weight)
     if is_one:
         input = input.unsqueeze(0)
-    strides, dilations = _each(stride, ndim), _each(dilation, ndim)
-    if padding == "same":
-        input, pads = _same(input, weight.shape[2:], strides, dilations)
-    elif padding == "valid":
-        pads = [0] * ndim
-    elif isinstance(padding, str):
-        raise InvalidArray(f"padding {padding}: not a word for it; use same, valid or sizes")
-    else:
-        pads = _each(padding, ndim)
-    output: Tensor = fwd(input, weight, bias, strides, pads, dilations, groups, spelled(ours))
+    strides, dilations = each(stride, ndim), each(dilation, ndim)
+    shape = weight.shape[2:]
+    input, pads, mode = padded(input, shape, padding, strides, dilations, padding_mode)
+    sizes = (strides, pads, mode, dilations, groups)
+    output: Tensor = fwd(input, weight, bias, *sizes, spelled(ours))
     return output.squeeze(0) if is_one else output
 
 
@@ -117,8 +92,8 @@ def conv_transpose(
     is_one = _checked(ndim, input, weight)
     if is_one:
         input = input.unsqueeze(0)
-    strides, pads = _each(stride, ndim), _each(padding, ndim)
-    dilations, more = _each(dilation, ndim), _each(output_padding, ndim)
+    strides, pads = each(stride, ndim), each(padding, ndim)
+    dilations, more = each(dilation, ndim), each(output_padding, ndim)
     rows = zip(input.shape[2:], weight.shape[2:], strides, pads, dilations, more, strict=True)
     image, behind = [], []
     for pixels, taps, step, pad, apart, extra in rows:
@@ -132,7 +107,7 @@ def conv_transpose(
         behind.append(extra // step)
     if any(behind):
         input = functional.pad(input, [size for one in reversed(behind) for size in (0, one)])
-    sizes = (strides, pads, dilations, groups, transposed(spelled(ours)))
+    sizes = (strides, pads, ZEROS, dilations, groups, transposed(spelled(ours)))
     output: Tensor = bwd_data(input, weight, image, is_last(input), *sizes)
     if bias is not None:
         output = output + bias.view(-1, *[1] * ndim)
@@ -149,9 +124,11 @@ def conv1d(
     groups: int = 1,
     *,
     ours: Ours = DEFAULT,
+    padding_mode: str = ZEROS,
 ) -> Tensor:
     """`torch.nn.functional.conv1d`; see `conv2d`."""
-    return conv(1, input, weight, bias, stride, padding, dilation, groups, ours)
+    sizes = (stride, padding, dilation, groups)
+    return conv(1, input, weight, bias, *sizes, ours, padding_mode)
 
 
 def conv2d(
@@ -164,6 +141,7 @@ def conv2d(
     groups: int = 1,
     *,
     ours: Ours = DEFAULT,
+    padding_mode: str = ZEROS,
 ) -> Tensor:
     """`torch.nn.functional.conv2d` whose weight gradient is computed by a kernel of this package.
 
@@ -175,11 +153,13 @@ def conv2d(
         weight: [K, C / groups, Y, X], of the input's type.
         bias: [K], or None.
         stride: Steps of the filter over the image.
-        padding: Zeros on both sides, or `same` or `valid`.
+        padding: Pixels on both sides, or `same` or `valid`.
         dilation: Distance of neighbouring taps.
         groups: Groups of channels.
         ours: Which of `fwd`, `bwd_data`, `bwd_weight` and `bwd_bias` are computed here; PyTorch
             computes the others. `fastest` times either once and keeps the answer.
+        padding_mode: What pads are: `zeros`, or pixels of the image, by `reflect`, `replicate` or
+            `circular`.
 
     Raises:
         InvalidArray: The tensors do not go together.
@@ -192,7 +172,8 @@ def conv2d(
         >>> weight.grad.shape
         torch.Size([16, 8, 3, 3])
     """
-    return conv(2, input, weight, bias, stride, padding, dilation, groups, ours)
+    sizes = (stride, padding, dilation, groups)
+    return conv(2, input, weight, bias, *sizes, ours, padding_mode)
 
 
 def conv3d(
@@ -205,9 +186,11 @@ def conv3d(
     groups: int = 1,
     *,
     ours: Ours = DEFAULT,
+    padding_mode: str = ZEROS,
 ) -> Tensor:
     """`torch.nn.functional.conv3d`; see `conv2d`."""
-    return conv(3, input, weight, bias, stride, padding, dilation, groups, ours)
+    sizes = (stride, padding, dilation, groups)
+    return conv(3, input, weight, bias, *sizes, ours, padding_mode)
 
 
 def conv_transpose1d(

@@ -46,6 +46,7 @@ class Call(NamedTuple):
     filter: Sizes
     stride: Sizes
     pad: Sizes
+    pad_mode: str
     dilation: Sizes
 
     def problem(self) -> ConvProblem:
@@ -67,6 +68,7 @@ class Call(NamedTuple):
             filter=self.filter,
             stride=self.stride,
             pad_low=self.pad,
+            pad_mode=self.pad_mode,
             dilation=self.dilation,
             layout=layout(self.data_last, self.weight_last, len(self.image)),
             dtype=dtype,

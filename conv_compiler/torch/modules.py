@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from conv_compiler.torch.choice import DEFAULT, spelled
 from conv_compiler.torch.functional import Ours, conv, conv_transpose
@@ -32,12 +31,9 @@ class _Conv(_Ours):
 
     def _conv_forward(self: Any, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """What PyTorch's `forward` calls."""
-        padding, ndim = self.padding, len(self.kernel_size)
-        if self.padding_mode != "zeros":
-            pads = self._reversed_padding_repeated_twice
-            input, padding = functional.pad(input, pads, mode=self.padding_mode), 0
-        sizes = (self.stride, padding, self.dilation, self.groups)
-        return conv(ndim, input, weight, bias, *sizes, self.ours)
+        sizes = (self.stride, self.padding, self.dilation, self.groups)
+        ndim = len(self.kernel_size)
+        return conv(ndim, input, weight, bias, *sizes, self.ours, self.padding_mode)
 
 
 class _ConvTranspose(_Ours):

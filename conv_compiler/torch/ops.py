@@ -4,7 +4,8 @@ a bias.
 
 `torch.ops.conv_compiler.{fwd, bwd_data, bwd_weight, bwd_bias}` have rules for autograd to any
 order, for fake tensors (`torch.compile`, `torch.export`) and for `torch.vmap`. `ours` is a word of
-`choice.spelled`. A result lies as its operand images do, or as `last` says.
+`choice.spelled`, `pad_mode` one of `problem.pad_modes`. A result lies as its operand images do, or
+as `last` says.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import torch
 from torch import Tensor
 
 from conv_compiler.problem.directions import BIAS
+from conv_compiler.problem.pad_modes import ZEROS
 from conv_compiler.torch import pytorch
 from conv_compiler.torch.choice import FASTEST, is_ours
 from conv_compiler.torch.kernels import Call
 from conv_compiler.torch.layouts import dense, empty, is_last
 
-_SIZES = "int[] stride, int[] pad, int[] dilation, int groups, str ours"
+_SIZES = "int[] stride, int[] pad, str pad_mode, int[] dilation, int groups, str ours"
 _SCHEMAS = {
     "fwd": f"(Tensor input, Tensor weight, Tensor? bias, {_SIZES}) -> Tensor",
     "bwd_data": f"(Tensor d_output, Tensor weight, int[] image, bool last, {_SIZES}) -> Tensor",
@@ -46,11 +48,11 @@ def _call(
     channels: tuple[int, int],
     image: Ints,
     filter: Ints,
-    sizes: tuple[Ints, Ints, Ints, int],
+    sizes: tuple[Ints, Ints, str, Ints, int],
 ) -> Call:
     """The call of a direction; `lies` are the orders of images and weight, `channels` those of
     output and input."""
-    stride, pad, dilation, groups = sizes
+    stride, pad, pad_mode, dilation, groups = sizes
     return Call(
         direction=direction,
         device=first.device,
@@ -65,6 +67,7 @@ def _call(
         filter=tuple(filter),
         stride=tuple(stride),
         pad=tuple(pad),
+        pad_mode=pad_mode,
         dilation=tuple(dilation),
     )
 
@@ -75,7 +78,7 @@ def _fwd_call(input: Tensor, weight: Tensor, *sizes: Any) -> Call:
 
 
 def _bwd_data_call(d_output: Tensor, weight: Tensor, image: Ints, last: bool, *sizes: Any) -> Call:
-    channels, lies = (weight.shape[0], weight.shape[1] * sizes[3]), (last, is_last(weight))
+    channels, lies = (weight.shape[0], weight.shape[1] * sizes[4]), (last, is_last(weight))
     return _call("bwd_data", d_output, lies, channels, image, weight.shape[2:], sizes)
 
 
@@ -91,7 +94,7 @@ def _bwd_bias_call(d_output: Tensor) -> Call:
     image, channels = d_output.shape[2:], d_output.shape[1]
     unit, zeros = [1] * len(image), [0] * len(image)
     lies = (is_last(d_output), False)
-    return _call(BIAS, d_output, lies, (channels, 1), image, unit, (unit, zeros, unit, 1))
+    return _call(BIAS, d_output, lies, (channels, 1), image, unit, (unit, zeros, ZEROS, unit, 1))
 
 
 @torch.library.custom_op("conv_compiler::fwd", mutates_args=(), schema=_SCHEMAS["fwd"])
@@ -101,12 +104,13 @@ def fwd(
     bias: Tensor | None,
     stride: Ints,
     pad: Ints,
+    pad_mode: str,
     dilation: Ints,
     groups: int,
     ours: str,
 ) -> Tensor:
     """The output, plus the bias of each channel."""
-    sizes = (stride, pad, dilation, groups)
+    sizes = (stride, pad, pad_mode, dilation, groups)
     call = _fwd_call(input, weight, *sizes)
 
     def here() -> Tensor:
@@ -127,12 +131,13 @@ def bwd_data(
     last: bool,
     stride: Ints,
     pad: Ints,
+    pad_mode: str,
     dilation: Ints,
     groups: int,
     ours: str,
 ) -> Tensor:
     """The gradient of an input with this image."""
-    sizes = (stride, pad, dilation, groups)
+    sizes = (stride, pad, pad_mode, dilation, groups)
     call = _bwd_data_call(d_output, weight, image, last, *sizes)
 
     def here() -> Tensor:
@@ -154,12 +159,13 @@ def bwd_weight(
     last: bool,
     stride: Ints,
     pad: Ints,
+    pad_mode: str,
     dilation: Ints,
     groups: int,
     ours: str,
 ) -> Tensor:
     """The gradient of a weight with this filter."""
-    sizes = (stride, pad, dilation, groups)
+    sizes = (stride, pad, pad_mode, dilation, groups)
     call = _bwd_weight_call(input, d_output, filter, last, *sizes)
 
     def here() -> Tensor:
@@ -207,8 +213,8 @@ def _record(call: Call, ours: str) -> None:
 
 @fwd.register_fake
 def _(input: Tensor, weight: Tensor, bias: Tensor | None, *sizes: Any) -> Tensor:
-    *spatial, _groups, ours = sizes
-    outs = _outs(input.shape[2:], weight.shape[2:], *spatial)
+    stride, pad, _, dilation, _, ours = sizes
+    outs = _outs(input.shape[2:], weight.shape[2:], stride, pad, dilation)
     if _RECORDED.get() is not None:
         _record(_fwd_call(input, weight, *sizes[:-1]), ours)
     return empty(input, (input.shape[0], weight.shape[0], *outs), is_last(input))

@@ -225,8 +225,16 @@ def without_denormals(
 
 
 def _d(problem: ConvProblem, data: str, rng: np.random.Generator) -> Array:
-    """The elementwise op's d: small integers, or floats drawn evenly from [-1, 1)."""
+    """The elementwise op's d: small integers, or floats drawn evenly from [-1, 1).
+
+    A number for each call is not 0, as one may divide by it: a power of two, or any number from 1/4
+    to 4, of either sign.
+    """
     dtype, shape = problem.d_type, problem.d_shape
+    if problem.fused and problem.fused.d_per == "call":
+        whole = data in _WHOLE or problem.data_type.is_integer
+        power = rng.integers(-2, 3) if whole else rng.random() * 4 - 2
+        return np.array(rng.choice([-1.0, 1.0]) * 2.0**power, dtype.to_numpy())
     if data in _WHOLE or dtype.is_integer:
         drawn = rng.integers(-_WIDEST_FLOAT, _WIDEST_FLOAT + 1, shape, dtype=np.int8)
         return drawn.astype(dtype.to_numpy())

@@ -32,12 +32,12 @@ def multiplying(
     wgrad = equivalent_wgrad(problem)
     gradient, *extra = operands
     ones = np.ones(wgrad.input_shape, problem.data_type.to_numpy())
-    d = (array.reshape(wgrad.result_shape) for array in extra)
+    d = (array.reshape(wgrad.d_shape) for array in extra)
     return wgrad, (ones, gradient.reshape(wgrad.output_shape), *d)
 
 
 def alone(problem: ConvProblem, operands: Sequence[Array]) -> tuple[Array, ...]:
     """The inverse: the operands of a bias's gradient of those of its weight gradient."""
     _, gradient, *extra = operands
-    d = (array.reshape(problem.result_shape) for array in extra)
+    d = (array.reshape(problem.d_shape) for array in extra)
     return (gradient.reshape(problem.output_shape), *d)

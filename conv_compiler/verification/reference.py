@@ -114,8 +114,9 @@ def _tensors(
 
 
 def spread(problem: ConvProblem, d: Array) -> Array:
-    """The elementwise op's d in the result's shape: of one element a channel a view, repeated."""
-    if not (problem.fused and problem.fused.by_channel):
+    """The elementwise op's d in the result's shape: of one element a channel a view, repeated. A
+    number stays one."""
+    if not (problem.fused and problem.fused.d_per == "channel"):
         return d
     name = problem.tensors[2]
     letters: str = getattr(problem.layout_row, name)
@@ -128,7 +129,8 @@ def spread(problem: ConvProblem, d: Array) -> Array:
 
 
 def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array:
-    """The weight gradient of exact sums: after the elementwise op; integers saturate to their type.
+    """The weight gradient of exact sums: after the elementwise op; integers and 8-bit floats
+    saturate to their type.
 
     Raises InvalidArray unless `d` is there, in its shape, just where the op takes it.
     """
@@ -141,6 +143,8 @@ def finished(problem: ConvProblem, sums: Array, d: Array | None = None) -> Array
     if problem.result_type.is_integer:
         top = 2 ** (problem.result_type.bits - 1)
         sums = np.rint(sums).clip(-top, top - 1).astype(np.int64)
+    elif problem.result_type.is_f8:
+        sums = sums.clip(-problem.result_type.largest, problem.result_type.largest)
     return sums
 
 

@@ -59,7 +59,7 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
 
     Integers must be equal. Random data, with u the unit roundoff of a type and n = gemm_k:
         relative = u(weight)
-        absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n)
+        absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n) + half a denormal step (weight)
     The first is the one rounding into the weight type. The second bounds the n roundings of the
     sum in any order. n u is the worst case (N. J. Higham, Accuracy and Stability of Numerical
     Algorithms, 2nd ed., section 4.2); Composable Kernel's tests use it too. 8 sqrt(n) u holds but
@@ -87,7 +87,7 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
         products = min(n * terms.error, usual + _CONFIDENCE**2 / 6 * terms.error)
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
-        absolute=roundings * sums + products,
+        absolute=roundings * sums + products + below_normal(problem, problem.result_type, ()),
     )
 
 

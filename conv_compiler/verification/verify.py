@@ -18,6 +18,7 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.runtime.kernel import load, to_numpy
+from conv_compiler.verification.amax import numbers_of, tolerance_of, with_largest
 from conv_compiler.verification.comparison import Comparison, check_shape
 from conv_compiler.verification.comparison import compare as compare
 from conv_compiler.verification.inputs import inputs as inputs
@@ -177,15 +178,25 @@ def _tried(
         )
     given = (first, second, *extra)
     placed = [kernel.put(array) for array in (alone(asked, given) if asked.sums_alone else given)]
-    got = to_numpy(kernel(*placed))
-    drifting = np.zeros(got.shape, bool)
+    got, *largest = _arrays(kernel(*placed))
+    drifting = [np.zeros(one.shape, bool) for one in (got, *largest)]
     for _ in range(runs - 1):
-        drifting |= _bits(got) != _bits(to_numpy(kernel(*placed)))
+        again = zip((got, *largest), _arrays(kernel(*placed)), strict=True)
+        drifting = [
+            found | (_bits(one) != _bits(other))
+            for found, (one, other) in zip(drifting, again, strict=True)
+        ]
     if data == "special" and not problem.data_type.is_integer:
         check_shape(asked, got, asked.result_shape)
         _, plain = multiplying(asked, inputs(asked, data, seed))
         got = got.reshape(problem.result_shape)
         comparison, allowed = compare_special(problem, got, (first, second, *extra), plain)
+        if largest:
+            with np.errstate(all="ignore"):
+                numbers = numbers_of(problem, exact_sums(problem, first, second), tuple(extra))
+            if not extra or np.isfinite(extra[0]).all():  # else NaN may come of d
+                numbers = np.where(np.isnan(got), np.nan, numbers)
+            comparison = with_largest(problem, comparison, largest[0], numbers)
     else:
         sums = exact_sums(problem, first, second)
         allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
@@ -198,7 +209,17 @@ def _tried(
         allowed = after_elementwise(problem, allowed, sums, d, below).shaped(asked.result_shape)
         want = finished(problem, sums, *extra).reshape(asked.result_shape)
         comparison = compare(asked, got, want, allowed)
-    return _Trial(comparison=comparison, tolerance=allowed, drifting=int(drifting.sum()))
+        if largest:
+            numbers = numbers_of(problem, sums, tuple(extra))
+            near = tolerance_of(problem, data, flushed, given, sums)
+            comparison = with_largest(problem, comparison, largest[0], numbers, near)
+    drifted = sum(int(one.sum()) for one in drifting)
+    return _Trial(comparison=comparison, tolerance=allowed, drifting=drifted)
+
+
+def _arrays(given: Any) -> list[Array]:
+    """What a call gives: the result, and its largest absolute value where that is asked for."""
+    return [to_numpy(one) for one in (given if isinstance(given, tuple) else (given,))]
 
 
 def _width(allowed: Tolerance) -> float:

@@ -19,12 +19,12 @@ func.func private @channel_sums(
 
 transform.named_sequence @normalise(
     %payload: !transform.any_op {transform.readonly},
-    %f8: !transform.any_param {transform.readonly},
-    %levels: !transform.any_param {transform.readonly}) {
-  // 8-bit floats are widened in integer arithmetic.
-  func.call @emulate_f8(%payload, %f8) : (!transform.any_op, !transform.any_param) -> ()
+    %levels: !transform.any_param {transform.readonly},
+    %f8: !transform.any_param {transform.readonly}) {
   // Parts and inner elements of each summed axis, level by level.
   func.call @channel_sums(%payload, %levels) : (!transform.any_op, !transform.any_param) -> ()
+  // 8-bit floats are converted in integer arithmetic: of the levels' ops, so behind them.
+  func.call @emulate_f8(%payload, %f8) : (!transform.any_op, !transform.any_param) -> ()
   transform.yield
 }
 }

@@ -16,6 +16,7 @@ from iree.compiler.dialects import tensor
 from conv_compiler.ir import ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import erase_if_dead
+from conv_compiler.ir.views import reshaped
 from conv_compiler.passes.cpu_kernel.foralls import slice_of
 from conv_compiler.passes.drop_unit_loops import unit_groups
 
@@ -76,8 +77,7 @@ class Epilogue:
 
 def _with_axes(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """A tensor without its axes of one element; of one element with one axis."""
-    flat = ops.merge_axes(value, 0, len(ops.shape_of(value)))
-    return ops.reshape(flat, shape, [list(range(len(shape)))]) if len(shape) > 1 else flat
+    return reshaped(value, shape or [1])
 
 
 def find_epilogue(value: ir.Value) -> Epilogue | None:

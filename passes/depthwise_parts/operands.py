@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith
+from iree.compiler.dialects import arith, tensor, vector
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.attributes import EXTENSION, ROLE
+from conv_compiler.ir.reads import read_per
+from conv_compiler.ir.views import reshaped
 
 _VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
 _MOVES = (*_VIEWS, "tensor.pad", "tensor.extract_slice", "linalg.generic")
@@ -36,6 +39,32 @@ class Operand:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beside:
+    """A tensor, as a vector, that the op on the sums reads beside them, and what it has a number
+    for: each element of the result, each channel of it, or each call."""
+
+    tensor: ir.Value
+    per: str
+
+    def read(
+        self,
+        load: Callable[[ir.Value, ir.Value, int], ir.Value],
+        places: Mapping[str, ir.Value],
+        count: int,
+    ) -> ir.Value:
+        """What belongs to so many adjacent elements of the result, as a vector.
+
+        `places` has the first one's place among elements and its channel.
+        """
+        if self.per in places:
+            return load(self.tensor, places[self.per], count)
+        first = arith.ConstantOp(ir.IndexType.get(), 0).result
+        number = tensor.ExtractOp(self.tensor, [first]).result
+        type = ir.VectorType.get([count], ops.element_of(self.tensor))
+        return vector.BroadcastOp(type, number).result
+
+
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """The value that a kernel is to compute in place of the contraction's, and the elementwise op
     between the two, if there is one."""
@@ -43,14 +72,12 @@ class Result:
     value: ir.Value
     epilogue: ir.Operation | None
 
-    def extra(self) -> list[tuple[ir.Value, bool]]:
-        """Other tensors that the op reads, as vectors; and whether one has an element for each
-        channel, or else lies as the result does."""
+    def extra(self) -> list[Beside]:
+        """Other tensors that the op reads."""
         if self.epilogue is None:
             return []
-        rank = len(ops.shape_of(self.epilogue.results[0]))
         return [
-            (flat(value), len(ops.read_axes(self.epilogue, number)) < rank)
+            Beside(tensor=flat(value), per=read_per(self.epilogue, number))
             for number, value in enumerate(list(self.epilogue.operands)[1:-1], start=1)
         ]
 
@@ -61,7 +88,7 @@ class Result:
 
 def flat(value: ir.Value) -> ir.Value:
     """A tensor as a vector."""
-    return ops.merge_axes(value, 0, len(ops.shape_of(value)))
+    return reshaped(value, [math.prod(ops.shape_of(value))])
 
 
 def find_operand(value: ir.Value) -> Operand:

@@ -124,10 +124,8 @@ class Strip:
         def put() -> ir.Value:
             channels = kernel.options.groups * kernel.options.results
             place_in_result = linear(_pixel(extents, [self.n, *pixels]), channels, self.channel)
-            extra = [
-                load(tensor, self.channel if by_channel else place_in_result, kernel.options.vector)
-                for tensor, by_channel in kernel.extra
-            ]
+            places = {"element": place_in_result, "channel": self.channel}
+            extra = [one.read(load, places, kernel.options.vector) for one in kernel.extra]
             return self.write(piece, kernel.result.finished(sums, extra), place)
 
         test = both(self.real, *tests)

@@ -213,10 +213,8 @@ class Kernel:
             of_channel = plus(self.channel, channel)
             of_result = plus(times(pixel, options.result_pixel), of_channel)
             (length,) = ir.VectorType(sums.type).shape
-            extra = [
-                loaded(one, of_channel if by_channel else of_result, length)
-                for one, by_channel in self.extra
-            ]
+            first = {"element": of_result, "channel": of_channel}
+            extra = [one.read(loaded, first, length) for one in self.extra]
         value = self.result.finished(sums, extra)
         places = [constant(0), constant(0), row, column, channel]
         return stored(value, piece, [places[axis] for axis in self.kept])

@@ -20,6 +20,8 @@ from iree.compiler.dialects import arith, tensor
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.attributes import ROLE
+from conv_compiler.ir.reads import read_per
+from conv_compiler.ir.views import reshaped
 
 
 class StoredAxes(NamedTuple):
@@ -103,20 +105,22 @@ class Store:
         for value, axes in zip(others, self.operand_axes, strict=True):
             shape = [self.type.shape[axis] for axis in axes]
             more = [full[axis] - own for axis, own in zip(axes, shape, strict=True)]
-            found.append(ops.pad(_reshaped(value, shape), [0] * len(shape), more))
+            found.append(ops.pad(reshaped(value, shape), [0] * len(shape), more))
         return found
 
     @property
     def operand_axes(self) -> list[list[int]]:
-        """The axes of `type` that each of these tensors has: all, or those of its channels."""
+        """The axes of `type` that each of these tensors has: all, those of its channels, or none of
+        a number."""
         if self.epilogue is None:
             return []
-        rank = len(ops.shape_of(self.epilogue.results[0]))
-        channels = sorted(1 + self.axes.names.index(name) for name in ("g", "m"))
+        axes = {
+            "element": list(range(len(self.type.shape))),
+            "channel": sorted(1 + self.axes.names.index(name) for name in ("g", "m")),
+            "call": [],
+        }
         return [
-            channels
-            if len(ops.read_axes(self.epilogue, number)) < rank
-            else list(range(len(self.type.shape)))
+            axes[read_per(self.epilogue, number)]
             for number in range(1, len(self.epilogue.operands) - 1)
         ]
 
@@ -144,7 +148,7 @@ class Store:
 
     def whole(self, value: ir.Value) -> ir.Value:
         """The region's result in the result's axes."""
-        return _reshaped(value, self.result.shape)
+        return reshaped(value, self.result.shape)
 
 
 def in_stored_order(sums: ir.Value, axes: StoredAxes) -> ir.Value:
@@ -189,10 +193,3 @@ def _stored_maps(
     names = _AXES if len(shape) == len(_AXES) else _AXES_WITHOUT_TAPS
     stored = [dims[names.index(name)] for name in ("s", *axes.names)]
     return [dims, stored], tensor.EmptyOp(axes.by_name(shape), element).result
-
-
-def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
-    """The elements in their order as a tensor of another shape."""
-    old, new = ops.shape_of(value), list(shape)
-    flat = ops.reshape(value, [math.prod(old)], [list(range(len(old)))])
-    return ops.reshape(flat, new, [list(range(len(new)))])

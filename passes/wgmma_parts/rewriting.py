@@ -57,7 +57,7 @@ def rewrite(
         last = result.value.owner
         with ir.InsertionPoint(last):
             extra = result.extra() if epilogue is not None else []
-            if not channels and any(by_channel for _, by_channel in extra):
+            if not channels and any(one.per == "channel" for one in extra):
                 raise UnsupportedStrategy(
                     f"{name}: a bias is added where channels of groups lie apart; use another "
                     "strategy"
@@ -69,7 +69,8 @@ def rewrite(
                     accumulator=ops.element_of(op.results[0]),
                     epilogue=epilogue,
                     extra=[
-                        Extra(tensor, channels if by_channel else 0) for tensor, by_channel in extra
+                        Extra(one.tensor, one.per, channels if one.per == "channel" else 0)
+                        for one in extra
                     ],
                 )
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, gpu, scf
+from iree.compiler.dialects import arith, gpu, scf, vector
 
 from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
@@ -160,15 +160,22 @@ def _store(vector: ir.Value, memory: ir.Value, at: ir.Value) -> None:
 
 
 class Extra(NamedTuple):
-    """Another tensor that an op on the sums reads: it lies as the result does, or has an element
-    for each of so many `channels` that are adjacent in the result."""
+    """Another tensor that an op on the sums reads: it lies as the result does, has a number for
+    each of so many `channels` that are adjacent in the result, or one for each call."""
 
     tensor: ir.Value
+    per: str = "element"
     channels: int = 0
 
-    def place(self, at: ir.Value) -> ir.Value:
-        """Where it has what belongs to an element of the result."""
-        return arith.RemUIOp(at, number(self.channels)).result if self.channels else at
+    def read(self, at: ir.Value, count: int) -> ir.Value:
+        """What belongs to so many adjacent elements of the result, as a vector."""
+        if self.per == "call":
+            one = read_vector(self.tensor, number(0), 1)
+            type = ir.VectorType.get([count], ir.VectorType(one.type).element_type)
+            return vector.BroadcastOp(type, one).result
+        if self.per == "channel":
+            at = arith.RemUIOp(at, number(self.channels)).result
+        return read_vector(self.tensor, at, count)
 
 
 def in_memory(extra: Sequence[Extra], memory: Sequence[ir.Value]) -> list[Extra]:
@@ -214,7 +221,7 @@ class Line:
 
     def _read(self, at: ir.Value, count: int) -> list[ir.Value]:
         """Of the other tensors what belongs to so many adjacent elements."""
-        return [read_vector(one.tensor, one.place(at), count) for one in self.extra]
+        return [one.read(at, count) for one in self.extra]
 
 
 def only_rounds(op: ir.Operation) -> bool:

@@ -29,6 +29,11 @@ LINES = {
         "ngchw-gkcyx-ngkhw_bf16_bias-clamp-0-256",
     ),
     "grouped_conv_fwd_clamp": ("1 0 1 3 4 5 6 2", "", "nhwgc-gkyxc-nhwgk_bf16_clamp-0-256"),
+    "grouped_conv_fwd_outelementop": (
+        "1 0 1 3 4 5 6 2",
+        "",
+        "nhwgc-gkyxc-nhwgk_f8E5M2_f8E4M3FN_scale_by",
+    ),
     "conv_bwd_data": ("2 1 3 4 0 5 2", "", "nhwc-kyxc-nhwk_bf16"),
     "conv_fwd": ("2 1 3 4 0 5 2", "", "nhwc-kyxc-nhwk_bf16"),
     "grouped_conv_bwd_weight_tile": ("5 2 1 3 0 4 2", "17", "nhwgc-gkyxc-nhwgk_bf16"),

@@ -18,7 +18,7 @@ def test_no_tensor_is_copied_for_its_shape(last):
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True
     ) as trace:
-        found = pytorch.bwd_data(gradient, weight, [9, 9], [1, 1], [1, 1], [1, 1], 8)
+        found = pytorch.bwd_data(gradient, weight, [9, 9], [1, 1], [1, 1], "zeros", [1, 1], 8)
     assert list(found.shape) == sizes
     copied = [
         event

@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 
 from conv_compiler.compiler.compile import compile
+from conv_compiler.errors import InvalidArray
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.elementwise import ELEMENTWISE
-from conv_compiler.runtime.kernel import load
+from conv_compiler.runtime.kernel import load, run
 from conv_compiler.verification.verify import verify
 from tests.checks import check, configured_roles
 from tests.problems import for_drawn, of_any_kind
 from tests.turns import in_turn
 
 # On small integers with the parameters of `test_every_op`.
-EXACT = ("scale", "bilinear", "add", "scale_add", "bias", "relu", "clamp", "leaky_relu")
+EXACT = (
+    *("scale", "bilinear", "add", "scale_add", "bias", "scale_by", "divide_by"),
+    *("relu", "clamp", "leaky_relu"),
+)
 # CK's example of MultipleD, smaller: 3D, grouped, padded.
 PROBLEM = ConvProblem(
     n=2, g=2, k=24, c=16, image=(3, 5, 4), filter=(3, 3, 3), pad_low=(1, 1, 1), dtype="bf16"
@@ -43,7 +47,7 @@ EVERY_OP = [
 def test_every_op(name, target, split_k):
     values = ",".join(["0.5", "-3"][: len(ELEMENTWISE[name].parameters)])
     text = f"{name}({values})" if values else name
-    direction = "fwd" if ELEMENTWISE[name].by_channel else "bwd_weight"
+    direction = "fwd" if ELEMENTWISE[name].d_per == "channel" else "bwd_weight"
     report = check(replace(PROBLEM, elementwise=text, direction=direction), target, split_k)
     assert report.tolerance.exact == (name in EXACT)
 
@@ -181,3 +185,47 @@ def test_no_kernel_more_on_the_cpu(types, text, fields):
     plain = ConvProblem(**sizes, dtype=dtype, weight_dtype=weight_dtype)
     with_op = check(replace(plain, elementwise=text), "cpu", 1).artifact
     assert len(with_op.kernels) == len(configured_roles(plain, "cpu", None, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "target"),
+    in_turn(BIASED, ["fwd", "bwd_data", "bwd_weight"], ["cpu", "gfx942", "gfx1100"]),
+)
+def test_a_number_that_is_an_operand(name, direction, target):
+    """It meets each way to store a result, for no kernel more than a constant takes."""
+    problem = ConvProblem(
+        n=2, image=(5, 6), filter=(3, 3), pad_low=1, direction=direction,
+        elementwise="scale_by>relu", **BIASED[name],
+    )  # fmt: skip
+    artifact = check(problem, target, 1).artifact
+    constant = configured_roles(replace(problem, elementwise="scale(3)>relu"), target, None, 1)
+    assert len(artifact.kernels) <= len(constant)
+
+
+@pytest.mark.parametrize("direction", ["bwd_bias", "bwd_data"])
+@pytest.mark.parametrize("pad_mode", ["", "reflect"])
+def test_a_number_of_bias_gradients_and_behind_pads(direction, pad_mode):
+    problem = ConvProblem(
+        n=2, k=6, c=5, image=(5, 6), filter=(3, 3), pad_low=1, stride=2, pad_mode=pad_mode,
+        direction=direction, elementwise="divide_by>leaky_relu(-2)",
+    )  # fmt: skip
+    assert check(problem, "cpu").tolerance.exact
+
+
+def test_a_number_is_given_in_any_form_of_numpy():
+    problem = ConvProblem(
+        n=2, k=6, c=5, image=(5, 6), filter=(3, 3), dtype="f32", elementwise="scale_by"
+    )
+    artifact = compile(problem, "cpu")
+    image = np.ones(problem.input_shape, np.float32)
+    gradient = np.ones(problem.output_shape, np.float32)
+    want = np.full(problem.result_shape, 0.5 * problem.gemm_k, np.float32)
+    for number in (np.float32(0.5), np.array(0.5, np.float32), np.full(3, 0.5, np.float32)[1]):
+        np.testing.assert_array_equal(run(artifact, image, gradient, d=number), want)
+    for number, message in (
+        (np.ones(1, np.float32), r"d \(1,\): not the kernel's shape; give \(\)"),
+        (np.float64(0.5), "d float64: not the kernel's type; give float32"),
+        (0.5, "d float: not an array of numpy"),
+    ):
+        with pytest.raises(InvalidArray, match=message):
+            run(artifact, image, gradient, d=number)

@@ -44,6 +44,28 @@ def test_every_code(dtype, target):
     np.testing.assert_array_equal(found, codes.astype(np.float32).reshape(-1))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("target", SPREAD)
+def test_results_of_8_bits(target, dtype):
+    """Each code times a scale of the call, as ml_dtypes rounds it once saturated: halfway cases,
+    denormals, numbers beyond the largest."""
+    problem = ConvProblem(
+        n=1, k=1, c=256, image=(1,), filter=(1,), dtype=dtype, weight_dtype=dtype,
+        elementwise="scale_by",
+    )  # fmt: skip
+    numpy, largest = problem.data_type.to_numpy(), np.float32(problem.data_type.largest)
+    codes = np.arange(256, dtype=np.uint8).view(numpy)
+    kernel = load(compile(problem, target), None if target == "cpu" else "vgpu")
+    one = np.ones(problem.output_shape, numpy)
+    for scale in (1.0, 0.5, 0.37, 2.0**-6, 1000.0, -1.25):
+        got = kernel(codes.reshape(problem.input_shape), one, np.float32(scale)).reshape(-1)
+        with np.errstate(invalid="ignore"):  # NaN
+            want = (codes.astype(np.float32) * np.float32(scale)).clip(-largest, largest)
+        np.testing.assert_array_equal(
+            got.astype(np.float32), want.astype(numpy).astype(np.float32), str(scale)
+        )
+
+
 @pytest.mark.parametrize(
     ("target", "dtype", "compute"),
     in_turn(SPREAD, ["f16", "bf16"], ["f8E5M2,f8E4M3FN", "f8E5M2FNUZ,f8E4M3FNUZ"]),

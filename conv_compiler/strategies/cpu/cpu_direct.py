@@ -86,10 +86,10 @@ def form_rules(problem: ConvProblem, *, first: bool = False) -> dict[str, bool]:
     few = math.prod(problem.filter) <= DIRECT.most_taps
     few = few and problem.filter[-1] <= DIRECT.most_row_taps
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
-    alike = lie_last(problem) or problem.fused is None or problem.fused.by_channel
+    reads_result = problem.fused is not None and problem.fused.d_per == "element"
     return {
-        "no tensor d lies as a result whose channels lie in front": alike
-        or not (problem.fused and problem.fused.takes_d),
+        "no tensor d lies as a result whose channels lie in front": lie_last(problem)
+        or not reads_result,
         "its channels lie last, or all in front of the pixels"
         if first
         else "channels lie last in its layouts": (row.input, row.output) in layouts,

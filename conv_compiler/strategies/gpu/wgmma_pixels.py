@@ -66,7 +66,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         "its operands have no ops": not any(problem.operand_ops),
         "no bias is added where channels of groups lie apart": problem.g == 1
         or row.output == "N*GK"
-        or not (problem.fused and problem.fused.by_channel),
+        or not (problem.fused and problem.fused.d_per == "channel"),
         "channels lie last in its layouts": (row.input, row.output)
         in (("N*GC", "N*GK"), ("GN*C", "GN*K"))
         and row.weight.endswith("C"),

@@ -215,7 +215,8 @@ REFUSED = {
         "conv_bwd_data",
         "11 arguments behind ndim 1",
     ),
-    "ckProfiler grouped_conv_fwd 4 0 1 1 1 0 1 1": ("dtype 4", "8-bit floats as the output"),
+    "ckProfiler grouped_conv_fwd 6 0 1 1 1 0 1 1": ("dtype 6", "two types of 8-bit floats"),
+    "ckProfiler grouped_conv_fwd_outelementop 0 2 1 1 1 0 1 1": ("op 2", "not in the table"),
     "ckProfiler grouped_conv_fwd 1 1 2 1 1 0 1 1": ("index 2", "use 0 (32-bit), 1 (64-bit)"),
     "ckProfiler grouped_conv_fwd 1 1 2 --instances": (
         "--instances",
@@ -377,12 +378,13 @@ def test_ckprofiler_round_iteration(name: str, data: st.DataObject) -> None:
     layouts = {find_layout(text, 2): digit for digit, text in row.layouts.items()}
     types = {typed: digit for digit, typed in row.dtypes.items() if not typed[2]}
     drawn = problems(tuple(layouts), tuple((first, second) for first, second, _ in types))
-    problem = replace(data.draw(drawn), direction=row.direction, elementwise=row.elementwise)
+    op, elementwise = data.draw(st.sampled_from([*row.ops.items()] or [("", row.elementwise)]))
+    problem = replace(data.draw(drawn), direction=row.direction, elementwise=elementwise)
     head = {
         "dtype": types[problem.dtype, problem.weight_dtype, ""],
         "layout": layouts[problem.layout_row],
         "index": "0",
-        "op": "0",
+        "op": op,
         "ndim": problem.ndim,
     }
     words = [name, *(head.get(argument, "1") for argument in row.head)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from conv_compiler.cli import main
@@ -34,6 +34,8 @@ BY_HAND = {
     "bilinear": lambda x, d, alpha, beta: alpha * x + beta * d,
     "add": lambda x, d: d + x,
     "bias": lambda x, b: b + x,
+    "scale_by": lambda x, f: f * x,
+    "divide_by": lambda x, f: x / f,
     "scale_add": lambda x, d, s: d + s * x,
     "relu": lambda x: x if x > 0 else 0.0,
     "clamp": lambda x, low, high: min(max(x, low), high),
@@ -43,6 +45,7 @@ BY_HAND = {
     "sigmoid": lambda x: math.exp(x) / (math.exp(x) + 1),
 }
 NUMBERS = st.floats(-100, 100, width=32)
+FACTORS = NUMBERS.filter(lambda number: abs(number) > 2**-10)
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
@@ -51,6 +54,7 @@ def test_every_op_is_the_one_by_hand(name, x, d, values):
     row = ELEMENTWISE[name]
     values = values[: len(row.parameters)]
     text = f"{name}({','.join(map(repr, values))})" if values else name
+    assume(d or name != "divide_by")
     operands = (x, d) if row.takes_d else (x,)
     found = parse(text).on_arrays(*(np.array([one]) for one in operands))
     assert found[0] == pytest.approx(BY_HAND[name](*operands, *values))
@@ -100,6 +104,8 @@ def test_parameters_are_the_f32_that_kernels_hold(value):
             "an element for each channel of an image, and the result is a weight gradient",
         ),
         ("relu:f32", "has no tensor d that could be f32"),
+        ("scale_by:f32", "its number is of the type ops are computed in, not f32; write scale_by"),
+        ("scale_by>add", "two of its ops take d"),
         ("add:i8", "d is the result's f16 or f32; leave i8 out"),
     ],
 )
@@ -156,7 +162,8 @@ def test_a_chain_is_held_to_roundings_of_its_size(text, numbers, data):
     """In f32 it is within the tolerance of what it is in float64."""
     problem = replace(PROBLEM, elementwise=text, weight_dtype="f32")
     x = np.array(numbers)
-    d = np.array([data.draw(NUMBERS) for _ in numbers]) if problem.takes_d else None
+    factors = FACTORS if problem.takes_d and problem.fused.d_per == "call" else NUMBERS
+    d = np.array([data.draw(factors) for _ in numbers]) if problem.takes_d else None
     allowed = after_elementwise(problem, Tolerance(relative=0.0, absolute=0.0), x, d)
     want = problem.fused.on_arrays(x, d)
     narrow = [None if one is None else one.astype(np.float32) for one in (x, d)]
@@ -183,6 +190,26 @@ def test_a_bias_is_added_to_its_channel(direction, layout, shape, axes):
     want = np.maximum(plain_sums + np.expand_dims(b.astype(np.float64), others), 0)
     assert np.array_equal(plain(problem, first, second, b), want)
     assert problem.bytes == replace(problem, elementwise="").bytes + 2 * b.size
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight", "bwd_bias"])
+@pytest.mark.parametrize(("name", "power"), [("scale_by", 1), ("divide_by", -1)])
+def test_a_number_for_all_elements(direction, name, power):
+    problem = replace(PROBLEM, direction=direction, elementwise=f"{name}>relu")
+    assert (problem.d_shape, problem.d_type.name) == ((), "f32")
+    *operands, d = inputs(problem)
+    assert d.shape == ()
+    if direction != "bwd_bias":
+        sums = plain(replace(problem, elementwise=""), *operands)
+        assert np.array_equal(plain(problem, *operands, d), np.maximum(sums * float(d) ** power, 0))
+        with pytest.raises(InvalidArray, match=r"d \(1,\): not the problem's; give \(\)"):
+            plain(problem, *operands, d.reshape(1))
+    assert problem.bytes == replace(problem, elementwise="").bytes + 4
+
+
+def test_a_number_of_f64_is_f64():
+    problem = replace(PROBLEM, dtype="f64", weight_dtype="f64", elementwise="scale_by")
+    assert problem.d_type.name == "f64"
 
 
 def test_an_exact_op_is_held_to_equality():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import conv_compiler.torch as ct  # noqa: E402
+from conv_compiler.errors import InvalidArray  # noqa: E402
 from conv_compiler.torch.layouts import is_last  # noqa: E402
-from conv_compiler.torch.ops import bwd_data, bwd_weight, fwd  # noqa: E402
+from conv_compiler.torch.ops import bwd_bias, bwd_data, bwd_weight, fwd  # noqa: E402
 
 ALL = ("fwd", "bwd_data", "bwd_weight")
 PLAIN = {
@@ -105,6 +107,87 @@ def test_one_image_words_of_padding_and_no_images():
     hold("conv2d", (whole(0, 4, 6, 5), whole(8, 4, 3, 3), whole(8)))
 
 
+def hold_padded(mode, tensors, padding, ours, **settings):
+    """As `hold`, of a module of PyTorch's with a mode."""
+    kind = f"Conv{tensors[0].dim() - 2}d"
+    k, c, *filter = tensors[1].shape
+    words = {"padding": padding, "padding_mode": mode, "dtype": tensors[0].dtype, **settings}
+    plain = getattr(torch.nn, kind)(c * settings.get("groups", 1), k, filter, **words)
+    with torch.no_grad():
+        plain.weight.copy_(tensors[1])
+        plain.bias.copy_(tensors[2])
+    net, found = ct.replace(copy.deepcopy(plain), ours=ours), []
+    assert type(net) is getattr(ct, kind)
+    for one in (net, plain):
+        image = tensors[0].detach().clone().requires_grad_()
+        output = one(image)
+        output.backward(torch.arange(output.numel(), dtype=output.dtype).view(output.shape) % 7 - 3)
+        found.append((output, image.grad, one.weight.grad, one.bias.grad))
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("ours", [(*ALL, "bwd_bias"), ()], ids=["ours", "pytorchs"])
+@pytest.mark.parametrize(
+    ("mode", "last", "settings"),
+    [
+        ("reflect", False, {"padding": (3, 1), "stride": (2, 1), "dilation": (1, 2)}),
+        ("replicate", True, {"padding": (7, 2), "groups": 2}),
+        ("circular", True, {"padding": (4, 3), "stride": 3}),
+    ],
+)
+def test_pads_that_repeat_pixels(mode, last, settings, ours):
+    groups = settings.get("groups", 1)
+    tensors = whole(2, 4, 6, 5, last=last), whole(6, 4 // groups, 3, 2, last=last), whole(6)
+    hold_padded(mode, tensors, ours=ours, **settings)
+
+
+def test_words_and_dimensions_of_such_pads():
+    """An even total, odd ones, no pads, and three dimensions."""
+    ours, one = ("bwd_weight",), (whole(2, 3, 9), whole(4, 3, 5), whole(4))
+    hold_padded("reflect", one, "same", ours)
+    hold_padded("replicate", (whole(2, 3, 9, 8), whole(4, 3, 3, 4), whole(4)), "same", ours)
+    hold_padded("circular", one, "valid", ())
+    three = whole(1, 3, 3, 4, 5), whole(2, 3, 2, 3, 2), whole(2)
+    hold_padded("circular", three, (0, 1, 2), ours)
+
+
+def test_a_mode_that_there_is_not_and_pads_that_are_too_long():
+    image, weight = whole(2, 4, 6, 5), whole(8, 4, 3, 3)
+    with pytest.raises(InvalidArray, match="padding_mode reflct: not in the table; did you mean"):
+        ct.conv2d(image, weight, padding=1, padding_mode="reflct")
+    for mode, most in (("reflect", 4), ("circular", 5)):
+        with pytest.raises(
+            InvalidArray, match=f"more than {mode} has of an image of 5; use {most} "
+        ):
+            ct.conv2d(image, weight, padding=(1, most + 1), padding_mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((3, 5, 7), torch.float64),
+        ((2, 6, 4, 5), torch.float32),
+        ((2, 3, 2, 4, 3), torch.float64),
+        ((0, 4, 3, 3), torch.float32),
+    ],
+)
+def test_the_gradient_of_a_bias(shape, dtype):
+    """The op alone, both ways, with its own gradient, mapped, and as PyTorch asks of ops."""
+    given = whole(*shape, dtype=dtype)
+    expected = given.detach().sum([0, *range(2, given.dim())])
+    for ours in ("bwd_bias", ""):
+        found = bwd_bias(given, ours)
+        assert found.dtype == dtype
+        assert torch.equal(found, expected)
+    weights = torch.arange(1.0, shape[1] + 1, dtype=dtype)
+    (d_given,) = torch.autograd.grad(bwd_bias(given, "bwd_bias") @ weights, given)
+    assert torch.equal(d_given, weights.view(1, -1, *[1] * (len(shape) - 2)).expand(shape))
+    several = torch.stack([given.detach(), 2 * given.detach()])
+    mapped = torch.vmap(lambda one: bwd_bias(one, "bwd_bias"))(several)
+    assert torch.equal(mapped, torch.stack([expected, 2 * expected]))
+
+
 def test_tensors_that_are_not_dense():
     wide = whole(2, 8, 6, 10).detach()
     hold("conv2d", (wide[:, ::2, :, 1:8], whole(3, 8, 3, 3).detach()[:, 2:6]))
@@ -131,7 +214,7 @@ def test_gradients_of_any_order():
 
 
 SMALL = (2, 4, 4, 3), (4, 2, 2, 3), (4, 3, 2, 2)
-SIZES = ([1, 2], [1, 0], [1, 1], 2)
+SIZES = ([1, 2], [1, 0], "zeros", [1, 1], 2)
 
 
 @pytest.mark.parametrize("ours", ["fwd,bwd_data,bwd_weight", ""])
@@ -142,6 +225,9 @@ def test_what_pytorch_asks_of_ops(ours):
     torch.library.opcheck(fwd, (x, w, bias, *SIZES, ours))
     torch.library.opcheck(bwd_data, (y, w, [4, 5], True, *SIZES, ours))
     torch.library.opcheck(bwd_weight, (x, y, [3, 3], True, *SIZES, ours))
+    sizes = ([1, 2], [1, 1], "reflect", [1, 1], 2)
+    torch.library.opcheck(bwd_data, (y, w, [4, 3], True, *sizes, ours))
+    torch.library.opcheck(bwd_bias, (y, "bwd_bias" if ours else ""))
 
 
 def mapped(function, dims, *operands):
@@ -172,7 +258,7 @@ def test_vmap_of_a_convolution(dims):
 @pytest.mark.parametrize("dims", [(0, None), (None, 0), (1, 0)])
 def test_vmap_of_the_gradients(dims):
     y, w, x = (whole(*s).detach() for s in ((2, 6, 3, 3), (6, 2, 3, 2), (2, 4, 5, 4)))
-    settings = ([1, 1], [0, 0], [1, 1], 2, "bwd_data,bwd_weight")
+    settings = ([1, 1], [0, 0], "zeros", [1, 1], 2, "bwd_data,bwd_weight")
 
     def stacked(*tensors):
         return [

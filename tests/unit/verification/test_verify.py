@@ -60,7 +60,11 @@ def test_integer_sums_fit_the_weight_type(dtype, weight_dtype):
     want = reference(problem, *inputs(problem))
     assert np.abs(want).max() > 10
     rounded = want.astype(problem.result_type.to_numpy()).astype(np.float64)
-    assert np.mean(rounded == want) > 0.9
+    if problem.result_type.is_f8:  # of whole numbers it has but a few; most are in its range
+        assert np.mean(np.abs(want) < problem.result_type.largest) > 0.9
+        assert np.max(np.abs(rounded - want) / np.maximum(np.abs(want), 1)) <= 2**-3
+    else:
+        assert np.mean(rounded == want) > 0.9
 
 
 def test_very_long_sums_get_sparse_integers():
