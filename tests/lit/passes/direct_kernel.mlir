@@ -17,7 +17,7 @@
 // the row has a loop over source channels. The first tile has five pixels of two vectors; its first
 // pixel has no tap to the left. No zero is read in the place of a pad.
 // CHECK-NOT:     tensor.pad
-// CHECK:       flow.dispatch.region -> (tensor<1x6x9x16xf32>)
+// CHECK:       flow.dispatch.region -> (tensor<1x1x6x9x16xf32>)
 // CHECK:         scf.forall {{.*}} in (6)
 // CHECK:           %{{.+}}:10 = scf.for
 // CHECK:             %{{.+}}:10 = scf.for
