@@ -16,6 +16,7 @@ from conv_compiler.benchmark.torch_tensors import (
     to_array,
     to_tensor,
 )
+from conv_compiler.problem.pad_modes import ZEROS
 
 if TYPE_CHECKING:
     from conv_compiler.benchmark.sides import Case
@@ -95,6 +96,7 @@ def through_side(case: Case) -> CallSide:
     sizes = (
         list(problem.stride),
         list(problem.pad_low),
+        ZEROS,
         list(problem.dilation),
         problem.g,
         problem.direction,  # of which the kernel is ours

@@ -24,6 +24,7 @@ def check_problem(problem: ConvProblem) -> None:
         f"layout {problem.layout}": problem.g > 1 and row.input.startswith("G"),
         "ops on tensors": bool(problem.elementwise) or problem.operand_ops != (None, None),
         f"compute {problem.compute}": bool(problem.compute),
+        f"pads that are {problem.pad_mode}": bool(problem.pad_mode),
         "a dynamic batch": problem.dynamic_batch,
         "the largest value beside a result": problem.amax,
     }

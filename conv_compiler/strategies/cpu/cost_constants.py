@@ -269,9 +269,9 @@ class AmxInstructions:
     # To write a row of a tile of sums: it goes by way of the stack.
     kept_row_cycles: float = 4
     # Result channels that one register tile holds, whose last lanes may be empty.
-    most_tail_lanes: int = 96
+    most_tail_channels: int = 96
     # Rows of a tile of weights that are worth an instruction.
-    least_depth: int = 8
+    least_depth_rows: int = 8
 
 
 @dataclass(frozen=True, kw_only=True)

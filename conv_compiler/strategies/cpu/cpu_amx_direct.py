@@ -43,10 +43,10 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         and not problem.compute
         and problem.operand_ops == (None, None),
         f"the channels of a group in the result are a multiple of {TILE_ROWS}, or "
-        f"{AMX.most_tail_lanes} at most": results % TILE_ROWS == 0
-        or TILE_ROWS // 2 <= results <= AMX.most_tail_lanes,
+        f"{AMX.most_tail_channels} at most": results % TILE_ROWS == 0
+        or TILE_ROWS // 2 <= results <= AMX.most_tail_channels,
         "the channels of a group in the source fill half of a tile": sources % row.products == 0
-        and _depth(sources, row) >= AMX.least_depth,
+        and _depth(sources, row) >= AMX.least_depth_rows,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
 
