@@ -54,6 +54,7 @@ def test_pytorch_is_right(direction, layout, dtype):
         {"pad_high": (0, 1)},
         {"layout": "GNHWC_GKYXC_GNHWK"},
         {"elementwise": "relu"},
+        {"pad_mode": "circular"},
     ],
 )
 def test_what_pytorch_cannot_state(change):
