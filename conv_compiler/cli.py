@@ -105,7 +105,8 @@ def _without_line(words: list[str]) -> tuple[list[str], list[str]]:
     """The words before an unquoted line of another program, and the line: all the rest."""
     if not any(word in COMMANDS for word in words):
         return words, []
-    from conv_compiler.frontends import starts_line  # the half of the start-up
+    # A help needs no formats, and their import is half of the start-up.
+    from conv_compiler.frontends import starts_line
 
     before = ["", *words]
     for i, word in enumerate(words):

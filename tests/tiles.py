@@ -6,14 +6,35 @@ intrinsics are written as loads, stores and multiply-adds of their own.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
 
 from conv_compiler.passes.cpu_kernel import amx_ops
 from conv_compiler.passes.cpu_kernel.addresses import pointer
 from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
+from conv_compiler.targets.host import TILE_INSTRUCTIONS, host_flags
+from conv_compiler.targets.processors import Processor
 
 LANES = amx_ops.TILE_ROWS
+
+
+def on_any_host(monkeypatch, folder):
+    """Have the CPU's tiles: those of the host, or written out in plain vectors.
+
+    What is written out is kept in a folder, for it is no kernel that users have, and has no
+    instruction to be looked for.
+    """
+    if {row.flag for row in TILE_INSTRUCTIONS.values()} <= host_flags():
+        return
+    emulate(monkeypatch)
+    monkeypatch.setenv("CONV_COMPILER_CACHE", str(folder))
+    rows = {row.dtype: row for row in TILE_INSTRUCTIONS.values()}
+    monkeypatch.setattr(Processor, "tile_instruction", lambda self, dtype: rows.get(dtype))
+    monkeypatch.setattr(
+        import_module("conv_compiler.compiler.candidates"), "prove", lambda *_: None
+    )
 
 
 def emulate(monkeypatch):

@@ -109,6 +109,11 @@ class TileInstruction:
     element: str
     products: int
 
+    def depth(self, channels: int) -> int:
+        """Groups of neighbours that an instruction sums: as many as divide those of channels."""
+        groups = channels // self.products
+        return max(one for one in range(1, TILE_ROWS + 1) if groups % one == 0)
+
 
 # Palette 1 of AMX: eight tiles of 1 KiB. Intel's Software Developer's Manual, volume 1, chapter 18.
 TILE_REGISTERS, TILE_ROWS = 8, 16

@@ -59,14 +59,15 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
 
     Integers must be equal. Random data, with u the unit roundoff of a type and n = gemm_k:
         relative = u(weight)
-        absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n) + half a denormal step (weight)
-    The first is the one rounding into the weight type. The second bounds the n roundings of the
-    sum in any order. n u is the worst case (N. J. Higham, Accuracy and Stability of Numerical
-    Algorithms, 2nd ed., section 4.2); Composable Kernel's tests use it too. 8 sqrt(n) u holds but
-    for one sum in 10**13 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4 with
-    lambda = 8). Both are relative to the size of the partial sums: at most about sqrt(n), as
-    products of data from [-1, 1) have a deviation of 1/3. Sums split into parts have fewer
-    roundings in a row, so a split factor needs no more and is given no more.
+        absolute = u(accumulator) * min(n, 8 sqrt(n)) * sqrt(n)
+    and half the smallest denormal of an 8-bit weight. The first is the one rounding into the weight
+    type. The second bounds the n roundings of the sum in any order. n u is the worst case (N. J.
+    Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2); Composable
+    Kernel's tests use it too. 8 sqrt(n) u holds but for one sum in 10**13 (Higham and Mary, SIAM J.
+    Sci. Comput. 41(5), 2019, theorem 2.4 with lambda = 8). Both are relative to the size of the
+    partial sums: at most about sqrt(n), as products of data from [-1, 1) have a deviation of 1/3.
+    Sums split into parts have fewer roundings in a row, so a split factor needs no more and is
+    given no more.
 
     Products in terms (dtypes.TERMS) make sums of as many times more numbers. They are themselves
     off, each in a way of its own: by `error` at most, `deviation` as a rule. By Bernstein's
@@ -85,9 +86,11 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     if terms:
         usual = _CONFIDENCE * math.sqrt(n) * terms.deviation
         products = min(n * terms.error, usual + _CONFIDENCE**2 / 6 * terms.error)
+    # Denormals of wider types lie below what the sums are off by.
+    step = below_normal(problem, problem.result_type, ()) if problem.result_type.is_f8 else 0.0
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
-        absolute=roundings * sums + products + below_normal(problem, problem.result_type, ()),
+        absolute=roundings * sums + products + step,
     )
 
 

@@ -21,7 +21,7 @@ from conv_compiler.passes.cpu_kernel.indices import constant, divided, loops, pl
 from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.moves import in_type
-from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
+from conv_compiler.passes.direct_parts.packing import Axis, Packing, loaded, widened
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
@@ -56,6 +56,10 @@ class Results(Lanes):
 
     def packing(self) -> Packing:
         """[group, block, taps | source, vector | lanes]."""
+        return Packing(self.options, self.weight, self.element, *self.axes())
+
+    def axes(self) -> tuple[list[Axis], list[Axis], int]:
+        """Of the packed weights the outer axes and the inner ones, and how far lanes are apart."""
         options = self.options
         group, result, tap, source = options.weight_steps
         outer = [
@@ -64,7 +68,7 @@ class Results(Lanes):
             (math.prod(options.filter), tap),
         ]
         inner = [(options.sources, source), (options.vectors, options.lanes * result)]
-        return Packing(options, self.weight, self.element, outer, inner, result)
+        return outer, inner, result
 
     def source(self, source: Operand) -> Operand:
         """In the type of sums: single elements are read, and each would be widened many times."""

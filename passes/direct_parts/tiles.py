@@ -2,7 +2,7 @@
 """Sums of a direct kernel in tile registers: rows are adjacent pixels, lanes result channels.
 
 A tile of the source is read as it lies, a row a pixel. Those of the weights are packed with the
-source channels that an instruction adds up side by side. Where result pixels read outside, the
+adjacent source channels that an instruction adds up. Where result pixels read outside, the
 source is copied first, with zeros on either side of its rows.
 """
 
@@ -30,7 +30,6 @@ from conv_compiler.passes.direct_parts.moves import channels_last, lengthened
 from conv_compiler.passes.direct_parts.packing import Packing, stored
 from conv_compiler.passes.direct_parts.products import Results
 from conv_compiler.passes.direct_parts.runs import Run, equal_runs
-from conv_compiler.problem.batching import divisors
 from conv_compiler.targets.host import TILE_INSTRUCTIONS, TILE_ROWS
 
 if TYPE_CHECKING:
@@ -40,16 +39,13 @@ if TYPE_CHECKING:
 
 
 class TilePacking(Packing):
-    """[group, block, taps | sources, vector | lanes], so many sources side by side in a lane."""
-
-    def __init__(self, packing: Packing, together: int) -> None:
-        self.__dict__.update(packing.__dict__)
-        self.together = together
+    """[group, block, taps | sources, vector | lanes], as many adjacent sources in each lane as the
+    instruction adds up."""
 
     def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
         """A workgroup's part of the packed weights."""
         lanes, ((extent, step), (vectors, apart)) = self.options.lanes, self.inner
-        side, tail = self.together, self.options.tail
+        side, tail = TILE_INSTRUCTIONS[self.options.instruction].products, self.options.tail
         square = lanes if self.is_transposed else side
         # Vectors of which the last is not full are told apart where the kernel is written.
         numbers = range(vectors if tail else 1)
@@ -85,7 +81,7 @@ class Tiled(Results):
         super().__init__(options, weight, element)
         row = TILE_INSTRUCTIONS[options.instruction]
         self.side, self.multiplied = row.products, ir.Type.parse(row.element)
-        self.depth = tile_depth(options.sources, row.products)
+        self.depth = row.depth(options.sources)
         self.tiles = Tiles(
             options.instruction, self.depth, element, rows_of=0, rows=options.tile_rows
         )
@@ -96,10 +92,8 @@ class Tiled(Results):
         return self.options.columns // self.options.tile_rows
 
     def packing(self) -> Packing:
-        """[group, block, taps | sources, vector | lanes], sources side by side."""
-        packing = super().packing()
-        packing.element = self.multiplied
-        return TilePacking(packing, self.side)
+        """[group, block, taps | sources, vector | lanes], adjacent sources together."""
+        return TilePacking(self.options, self.weight, self.multiplied, *self.axes())
 
     def source(self, source: Operand) -> Operand:
         """A copy where the source is of another type or order, or read outside of its rows."""
@@ -205,8 +199,3 @@ class Tiled(Results):
             self.tiles.kept_row(sums[first + number], row) for number in range(self.options.vectors)
         )
         return [*found, part_of(last, 0, tail) if tail else last]
-
-
-def tile_depth(sources: int, side: int) -> int:
-    """Rows of a tile of weights: as many as divide the source channels, `side` in each."""
-    return max(one for one in divisors(sources // side) if one <= TILE_ROWS)

@@ -7,7 +7,6 @@ else of the kernels is the same.
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
 
@@ -18,7 +17,6 @@ from conv_compiler.strategies.cpu import work_distribution
 from conv_compiler.strategies.cpu.amx_tiles import tile_candidates
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import TILE_INSTRUCTIONS, host_flags
-from conv_compiler.targets.processors import Processor
 from tests import tiles
 from tests.checks import check
 from tests.problems import for_drawn, problems_with_split
@@ -78,22 +76,12 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def _tiles(monkeypatch, tmp_path):
-    if {row.flag for row in TILE_INSTRUCTIONS.values()} <= host_flags():
-        return
+    has_tiles = {row.flag for row in TILE_INSTRUCTIONS.values()} <= host_flags()
     # Every processor with AMX has AVX-512. What LLVM makes of the emulation for AVX2 alone writes
     # past the end of a buffer; no kernel that users have is compiled so.
-    if "avx512f" not in host_flags():
+    if not has_tiles and "avx512f" not in host_flags():
         pytest.skip("the emulation of tile registers needs a host with AVX-512")
-    tiles.emulate(monkeypatch)
-    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
-
-    def instruction(self, dtype):
-        return next((row for row in TILE_INSTRUCTIONS.values() if row.dtype == dtype), None)
-
-    monkeypatch.setattr(Processor, "tile_instruction", instruction)
-    monkeypatch.setattr(
-        import_module("conv_compiler.compiler.candidates"), "prove", lambda *_: None
-    )
+    tiles.on_any_host(monkeypatch, tmp_path)
 
 
 def problem_of(dtype, **fields):

@@ -7,7 +7,6 @@ else of the kernels is the same.
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +16,6 @@ from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu.cpu_amx_direct import misfit
 from conv_compiler.targets import find_target
-from conv_compiler.targets.host import TILE_INSTRUCTIONS, host_flags
-from conv_compiler.targets.processors import Processor
 from conv_compiler.targets.resolve import resolve
 from conv_compiler.verification.verify import verify
 from tests import tiles
@@ -41,6 +38,7 @@ PROBLEMS = {
         n=2, k=16, c=48, image=(7, 11), filter=(3, 3), stride=2, pad_low=1,
         layout="NGCHW_GKCYX_NGKHW",
     ),
+    "few pixels of a phase": ConvProblem(n=2, k=32, c=32, image=(5, 2), filter=1, stride=(1, 3)),
     "one dimension": ConvProblem(
         n=3, k=16, c=32, image=(41,), filter=(5,), stride=2, pad_low=2, layout="NWGC_GKXC_NWGK"
     ),
@@ -49,15 +47,7 @@ PROBLEMS = {
 
 @pytest.fixture(autouse=True)
 def _tiles(monkeypatch, tmp_path):
-    if {row.flag for row in TILE_INSTRUCTIONS.values()} <= host_flags():
-        return
-    tiles.emulate(monkeypatch)
-    monkeypatch.setenv("CONV_COMPILER_CACHE", str(tmp_path))
-    rows = {row.dtype: row for row in TILE_INSTRUCTIONS.values()}
-    monkeypatch.setattr(Processor, "tile_instruction", lambda self, dtype: rows.get(dtype))
-    monkeypatch.setattr(
-        import_module("conv_compiler.compiler.candidates"), "prove", lambda *_: None
-    )
+    tiles.on_any_host(monkeypatch, tmp_path)
 
 
 def fits(problem):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -233,6 +234,17 @@ def test_startup_imports_little(words: list[str], most: int, vmfb: Path) -> None
     assert len(names) < most
     asks = words == ["--help"]
     assert ("conv_compiler.frontends" in names) is not asks
+
+
+@pytest.mark.timed
+def test_startup_is_short(vmfb: Path) -> None:
+    """Of a compile from the cache."""
+    code = f"from conv_compiler.cli import main\nassert main({['compile', *PROBLEM]!r}) == 0\n"
+    # CPU time, which a busy machine does not stretch; alone the command takes as long as that.
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.6
 
 
 def test_help_names_every_command(capfd) -> None:

@@ -35,7 +35,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         return f"{target.name} multiplies no tiles of {problem.dtype}"
     sources, results = channels(problem)
     rules = {
-        **form_rules(problem, first=True),
+        **form_rules(problem),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1,
         "its data are what an instruction multiplies, without an op on them": problem.dtype
@@ -46,13 +46,9 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         f"{AMX.most_tail_channels} at most": results % TILE_ROWS == 0
         or TILE_ROWS // 2 <= results <= AMX.most_tail_channels,
         "the channels of a group in the source fill half of a tile": sources % row.products == 0
-        and _depth(sources, row) >= AMX.least_depth_rows,
+        and row.depth(sources) >= AMX.least_depth_rows,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
-
-
-def _depth(sources: int, row: TileInstruction) -> int:
-    return max(one for one in divisors(sources // row.products) if one <= TILE_ROWS)
 
 
 def flattened(problem: ConvProblem) -> dict[int, ConvProblem]:
@@ -132,7 +128,7 @@ class TiledDirect(Direct):
         """Cycles of a row of result pixels of one block."""
         plane, row, column = self.slides
         sources, _ = channels(self.problem)
-        depth = _depth(sources, self.instruction)
+        depth = self.instruction.depth(sources)
         steps = sources // (depth * self.instruction.products)
         down = math.prod(sum(map(len, one.window)) / one.phases for one in (plane, row))
         loads = (tiles * rows + vectors * depth) / TILE_ROWS * AMX.load_cycles

@@ -53,7 +53,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     product = product_of(problem, sums_of(problem, target))
     wide = problem.data_type.bytes >= problem.accumulator_type.bytes
     rules = {
-        **form_rules(problem, first=product == "results" and worth_moving(problem)),
+        **form_rules(problem),
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
         and not problem.operand_type.is_f8,
@@ -76,13 +76,9 @@ def worth_moving(problem: ConvProblem) -> bool:
     return problem.g == 1 and problem.flops >= 2 * moved * DIRECT.least_moved_products
 
 
-def form_rules(problem: ConvProblem, *, first: bool = False) -> dict[str, bool]:
-    """What a direct kernel asks of a convolution's layouts and sizes, and whether it holds.
-
-    With `first` channels may lie in front of pixels too, where no tensor d lies as the result does.
-    """
+def form_rules(problem: ConvProblem) -> dict[str, bool]:
+    """What a direct kernel asks of a convolution's layouts and sizes, and whether it holds."""
     row = problem.layout_row.grouped
-    layouts = (("N*GC", "N*GK"), ("NGC*", "NGK*"))[: 1 + first]
     few = math.prod(problem.filter) <= DIRECT.most_taps
     few = few and problem.filter[-1] <= DIRECT.most_row_taps
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
@@ -90,9 +86,8 @@ def form_rules(problem: ConvProblem, *, first: bool = False) -> dict[str, bool]:
     return {
         "no tensor d lies as a result whose channels lie in front": lie_last(problem)
         or not reads_result,
-        "its channels lie last, or all in front of the pixels"
-        if first
-        else "channels lie last in its layouts": (row.input, row.output) in layouts,
+        "its channels lie last, or all in front of the pixels": (row.input, row.output)
+        in (("N*GC", "N*GK"), ("NGC*", "NGK*")),
         f"its filters have {DIRECT.most_taps} taps at most, {DIRECT.most_row_taps} in a row": few,
         f"its strides have {DIRECT.most_phase_pixels} phases at most": phases
         <= DIRECT.most_phase_pixels,
@@ -133,8 +128,11 @@ class CpuDirect(CpuKind):
         return tuple(Strategy(name="cpu_direct", tiling=tiling, split_k=1) for *_, tiling in best)
 
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
-        """Where half of the lanes are empty, and `cpu_packed` has images to fill its tiles with."""
+        """Where it does not pay to move channels, or half of the lanes are empty and `cpu_packed`
+        has images to fill its tiles with."""
         assert isinstance(wgrad, EquivalentWgrad)
+        if not (lie_last(wgrad.of) or worth_moving(wgrad.of)):
+            return True
         tiling, (_, results) = direct_tiling(one), channels(wgrad.of)
         empty = tiling.lanes < min(results, target.cpu.unit.lanes)
         return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_tile_rows

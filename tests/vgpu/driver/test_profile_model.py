@@ -23,49 +23,32 @@ from tests.vgpu.support.programs import BY_NAME
 from tests.vgpu.support.running import CompileFor
 
 # Adds 1 as often as its argument's first dword says; the other loop runs five times.
+LOOPS = """
+  {load}x2 s[4:5], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  {load} s6, s[4:5], 0x0
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 0
+  s_mov_b32 s7, 5
+  s_waitcnt lgkmcnt(0)
+  first:
+  v_add_f32 v2, 1.0, v2
+  s_sub_u32 s7, s7, 1
+  s_cmp_lg_u32 s7, 0
+  s_cbranch_scc1 first
+  again:
+  v_fma_f32 v2, v2, 1.0, 1.0
+  v_fma_f32 v2, v2, 1.0, 1.0
+  s_sub_u32 s6, s6, 1
+  s_cmp_lg_u32 s6, 0
+  s_cbranch_scc1 again
+  {store} v1, v2, s[4:5] offset:4
+"""
 COUNTED = {
-    "gfx942": """
-      s_load_dwordx2 s[4:5], s[0:1], 0x0
-      s_waitcnt lgkmcnt(0)
-      s_load_dword s6, s[4:5], 0x0
-      v_mov_b32 v1, 0
-      v_mov_b32 v2, 0
-      s_mov_b32 s7, 5
-      s_waitcnt lgkmcnt(0)
-      first:
-      v_add_f32 v2, 1.0, v2
-      s_sub_u32 s7, s7, 1
-      s_cmp_lg_u32 s7, 0
-      s_cbranch_scc1 first
-      again:
-      v_fma_f32 v2, v2, 1.0, 1.0
-      v_fma_f32 v2, v2, 1.0, 1.0
-      s_sub_u32 s6, s6, 1
-      s_cmp_lg_u32 s6, 0
-      s_cbranch_scc1 again
-      global_store_dword v1, v2, s[4:5] offset:4
-    """,
-    "gfx1100": """
-      s_load_b64 s[4:5], s[0:1], 0x0
-      s_waitcnt lgkmcnt(0)
-      s_load_b32 s6, s[4:5], 0x0
-      v_mov_b32 v1, 0
-      v_mov_b32 v2, 0
-      s_mov_b32 s7, 5
-      s_waitcnt lgkmcnt(0)
-      first:
-      v_add_f32 v2, 1.0, v2
-      s_sub_u32 s7, s7, 1
-      s_cmp_lg_u32 s7, 0
-      s_cbranch_scc1 first
-      again:
-      v_fma_f32 v2, v2, 1.0, 1.0
-      v_fma_f32 v2, v2, 1.0, 1.0
-      s_sub_u32 s6, s6, 1
-      s_cmp_lg_u32 s6, 0
-      s_cbranch_scc1 again
-      global_store_b32 v1, v2, s[4:5] offset:4
-    """,
+    "gfx942": LOOPS.format(load="s_load_dword", store="global_store_dword"),
+    "gfx1100": LOOPS.replace("{load}x2", "s_load_b64").format(
+        load="s_load_b32", store="global_store_b32"
+    ),
 }
 # Jumps over an instruction, to an address that it computes.
 JUMPS = """
