@@ -80,6 +80,15 @@ class KeptSides:
             raise TimeoutError(found["error"])
         return dict(found["values"])
 
+    def apart(self) -> KeptSides:
+        """The same sides without the file, for another process."""
+        return KeptSides(known=dict(self.known))
+
+    def take(self, found: KeptSides) -> None:
+        """Keep what another process found."""
+        for key in found.known.keys() - self.known.keys():
+            self._keep(found.known[key])
+
     def _keep(self, line: dict[str, Any]) -> None:
         self.known[line["key"]] = line
         if self.path:

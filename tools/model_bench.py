@@ -4,7 +4,8 @@
 
     tools/model_bench.py [--sets wavelet,retinanet] [--chips gfx942,...] [--types f16,bf16,f32,i8]
                          [--directions bwd_weight,fwd,bwd_data] [--batch N] [--sample N]
-                         [--counts static|look|virtual] [--json] [--output FILE] [--keep FILE]
+                         [--counts static|look|virtual] [--jobs N] [--json] [--output FILE]
+                         [--keep FILE]
 
 Both sides are the same linalg payload; both times come from the code objects through the model of
 docs/model.md. These are modelled times, not measurements. With `--counts look` both start on the
@@ -13,7 +14,7 @@ run there to the end at a batch size reduced to a second's work. Ratios are told
 clock and at sustained rates.
 Compiled modules are kept in the user's cache, and with `--keep FILE` what was modelled of them
 (`kept_sides.py`): a run that was stopped goes on where it stood. `tools/sets/sets.json` names the
-sets; `--sample 5` takes each fifth problem of a set.
+sets; `--sample 5` takes each fifth problem of a set. `--jobs 8` compares eight problems at a time.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ import math
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -231,15 +233,31 @@ def compare(
     return row
 
 
-def rows(
+@dataclass(frozen=True)
+class Task:
+    """One problem on one chip, and where its counts are from."""
+
+    request: Request
+    chip: str
+    counts: str
+
+    def row(self, kept: KeptSides) -> dict[str, Any]:
+        """`compare` of it."""
+        return compare(self.request, find_target(self.chip), Cache.default(), self.counts, kept)
+
+
+def _row_apart(task: Task, kept: KeptSides) -> tuple[dict[str, Any], KeptSides]:
+    """The row of a task in a process of its own, and what is known after it."""
+    return task.row(kept), kept
+
+
+def tasks(
     requests: Sequence[Request],
     chips: Sequence[str],
     types: Sequence[str],
     directions: Sequence[str],
-    cache: Cache,
     counts: str,
-    kept: KeptSides,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Task]:
     """Every problem of every type and direction on every chip."""
     for chip, dtype, direction in product(chips, types, directions):
         # As IREE's kernel multiplies it, also where a chip's default is another.
@@ -252,8 +270,19 @@ def rows(
                 compute=compute,
                 direction=direction,
             )
-            one = replace(request, problem=problem)
-            yield compare(one, find_target(chip), cache, counts, kept)
+            yield Task(replace(request, problem=problem), chip, counts)
+
+
+def rows(every: Sequence[Task], kept: KeptSides, jobs: int) -> Iterator[dict[str, Any]]:
+    """The rows of tasks in their order, `jobs` processes at work where that is more than one."""
+    if jobs == 1:
+        yield from (one.row(kept) for one in every)
+        return
+    apart = kept.apart()
+    with ProcessPoolExecutor(jobs) as pool:
+        for row, found in pool.map(_row_apart, every, [apart] * len(every)):
+            kept.take(found)
+            yield row
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -313,6 +342,7 @@ def main() -> int:
     parser.add_argument("--batch", type=int, metavar="N", help="instead of the sets' own")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="each Nth problem")
     parser.add_argument("--counts", choices=("static", "look", "virtual"), default="static")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="problems at a time")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--output", type=Path, help="write the JSON here as well")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="modelled sides, to go on with")
@@ -328,14 +358,12 @@ def main() -> int:
     chips, types, directions = (
         words.split(",") for words in (arguments.chips, arguments.types, arguments.directions)
     )
-    total = len(requests) * len(chips) * len(types) * len(directions)
-    kept = KeptSides.read(arguments.keep)
-    cache = Cache.default()
-    for row in rows(requests, chips, types, directions, cache, arguments.counts, kept):
+    every = list(tasks(requests, chips, types, directions, arguments.counts))
+    for row in rows(every, KeptSides.read(arguments.keep), arguments.jobs):
         found.append(row)
         ratio = f"{row['ratio']:.2f}" if "ratio" in row else row["note"]
         print(
-            f"[{len(found)}/{total}] {row['chip']} {row['dtype']} {row['direction']} "
+            f"[{len(found)}/{len(every)}] {row['chip']} {row['dtype']} {row['direction']} "
             f"{row['label']}: {ratio}",
             file=sys.stderr,
             flush=True,

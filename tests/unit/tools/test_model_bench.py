@@ -183,3 +183,24 @@ def test_what_took_too_long_is_kept_and_a_cut_line_is_not(kept, tmp_path):
     assert len(sides.known) == 1
     assert sides.side(module, "static", lambda: {"seconds": 2}) == {"seconds": 2}
     assert len(kept.KeptSides.read(file).known) == 2
+
+
+class Doubled:
+    """A task whose row and side are its number, doubled."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def row(self, kept):
+        kept.known[str(self.number)] = {"key": str(self.number), "values": {}}
+        return {"twice": 2 * self.number}
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_rows_of_several_processes_are_in_order_and_kept(bench, jobs, tmp_path):
+    kept = sys.modules["kept_sides"].KeptSides.read(tmp_path / "kept.jsonl")
+    found = list(bench.rows([Doubled(number) for number in range(7)], kept, jobs))
+    assert found == [{"twice": 2 * number} for number in range(7)]
+    assert set(kept.known) == set(map(str, range(7)))
+    if jobs > 1:  # a task of one process writes through the sides' own method
+        assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 7
