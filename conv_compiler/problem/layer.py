@@ -77,6 +77,11 @@ class Layer:
         """Names of the results, in order."""
         return tuple(COMPUTED[one.direction][1] for one in self.problems)
 
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the module's functions for each result alone."""
+        return self.results
+
     @cached_property
     def operand_names(self) -> tuple[str, ...]:
         """Names of the operands, in the order of a call.

@@ -42,14 +42,18 @@ class Tensor:
         """A host array of this shape and type, unwritten."""
         return np.empty([images if size is None else size for size in self.shape], self.dtype)
 
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether an array of a shape has this one."""
+        return len(shape) == len(self.shape) and all(
+            want in (None, size) for size, want in zip(shape, self.shape, strict=True)
+        )
+
     def check(self, array: Any) -> None:
         """Raise InvalidArray unless the array has this shape and type."""
         shape, dtype = tuple(array.shape), array.dtype
         if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
             return
-        if len(shape) != len(self.shape) or any(
-            want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
-        ):
+        if not self.fits(shape):
             raise InvalidArray(
                 f"{self.name} {shape}: not the kernel's shape; give {self.shape}"
                 f"{without_groups(self.name, shape, self.shape)}"
