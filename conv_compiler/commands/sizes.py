@@ -13,6 +13,7 @@ from conv_compiler.commands.arguments import Job, jobs
 from conv_compiler.commands.options import wanted
 from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy
 from conv_compiler.frontends.flags import size, sizes
+from conv_compiler.parser import PROBLEM_GROUP
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.sizes import Sizes
 from conv_compiler.problem.validate import SAME
@@ -32,15 +33,16 @@ class SizesJob(Job):
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:
-    """`--images` and `--batches`."""
-    parser.add_argument(
+    """`--images` and `--batches`, among the flags of a problem."""
+    group = parser.add_argument_group(PROBLEM_GROUP, "or several sizes, in one module")
+    group.add_argument(
         "--images",
         type=_images,
         metavar="HxW,...",
-        help="one module for all of these images",
+        help="input images, chosen among when it is called",
     )
-    parser.add_argument(
-        "--batches", type=_batches, metavar="N,...", help="one module for all of these batches"
+    group.add_argument(
+        "--batches", type=_batches, metavar="N,...", help="each image with all of these batches"
     )
 
 
