@@ -41,6 +41,7 @@ PASSES = MappingProxyType(
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
+        "read-slices": ("read_slices", "ReadSlices"),
         "shorten-loop": ("shorten_loop", "ShortenLoop"),
         "skip-taps": ("skip_taps", "SkipTaps"),
         "split-k": ("split_k", "SplitK"),

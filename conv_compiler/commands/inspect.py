@@ -177,7 +177,7 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
     from conv_compiler.errors import UnsupportedTarget
     from conv_compiler.runtime.kernel import load
     from conv_compiler.targets import find_target
-    from conv_compiler.verification.verify import inputs
+    from conv_compiler.verification.slices import call_operands
 
     if artifact.target not in vgpu.CHIPS:
         isa = find_target(artifact.target).isa
@@ -188,7 +188,7 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
         )
     kernel = load(artifact, "vgpu")
     with vgpu.counting():
-        kernel(*inputs(artifact.problem))
+        kernel(*call_operands(artifact.problem))
     rows = [row.to_json() for row in vgpu.counters()]
     how = output(args)
     if how.is_table:

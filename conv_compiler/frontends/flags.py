@@ -124,6 +124,13 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
             metavar="OP",
             help=f"op on {name} or its gradient, first: scale(0.5), relu",
         )
+    for name in TENSORS:
+        add(
+            f"--{name}-within",
+            type=sizes,
+            metavar="SHAPE",
+            help=f"of the larger tensor that {name} or its gradient is a slice of",
+        )
     words = "bwd_weight, bwd_data, fwd or bwd_bias, or some: a,b (bwd_weight)"
     completed(add("--direction", metavar="WORD", help=words), lambda: tuple(COMPUTED))
     group.add_argument(
@@ -158,6 +165,7 @@ _FIELDS = (
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
     *("dynamic_batch", "amax"),
+    *(f"{name}_within" for name in TENSORS),
 )
 
 

@@ -69,6 +69,10 @@ class ConvProblem(Shapes):
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
         amax: Give the largest absolute value of the result beside it, from before it is rounded:
             of what the ops in front of a last `scale_by` or `divide_by` give, in f32.
+        input_within, weight_within, output_within: The shape, in the order of `layout`, of the
+            larger tensor that the operand of this name is a slice of; `output` is `d_output` too.
+            A call takes a slice with its strides, or the larger tensor, whose first elements the
+            operand then is. Not with a dynamic batch.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the

@@ -11,6 +11,7 @@ from itertools import groupby
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import COMPUTED
+from conv_compiler.problem.slices import has_slices
 
 # What all problems of a layer have alike: the convolution and its tensors.
 ALIKE = (
@@ -51,6 +52,8 @@ class Layer:
         first = self.problems[0]
         if any(one.amax for one in self.problems):
             raise UnsupportedProblem("layer amax: not beside other results; compile it apart")
+        if any(map(has_slices, self.problems)):
+            raise UnsupportedProblem("layer of slices: not built; compile its results apart")
         for one in self.problems[1:]:
             for name in ALIKE:
                 here, there = getattr(one, name), getattr(first, name)

@@ -13,6 +13,7 @@ from typing import Any
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.batching import cut_axis
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.slices import has_slices
 
 # What may differ. Pads do where they are those that keep the image's size.
 FREE = ("n", "image", "pad_low", "pad_high")
@@ -46,6 +47,8 @@ class Sizes:
     def __post_init__(self) -> None:
         if not self.problems:
             raise UnsupportedProblem("sizes: of no problem; give one for each size")
+        if any(map(has_slices, self.problems)):
+            raise UnsupportedProblem("sizes of slices: not built; compile them apart")
         first = self.problems[0]
         for one in self.problems[1:]:
             for name in sorted(set(first.__dataclass_fields__) - set(FREE)):

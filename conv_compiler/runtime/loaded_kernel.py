@@ -35,7 +35,12 @@ from conv_compiler.runtime.dlpack import (
     is_foreign,
 )
 from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
-from conv_compiler.runtime.host_memory import as_array, lies_as_kernels_want, placed
+from conv_compiler.runtime.host_memory import (
+    as_array,
+    in_larger,
+    lies_as_kernels_want,
+    placed,
+)
 from conv_compiler.runtime.invocation import invocation
 from conv_compiler.runtime.signature import Signature, size_of_call, sizes_of
 from conv_compiler.runtime.times import Times
@@ -145,6 +150,9 @@ class Kernel:
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
         size = self._only or size_of_call(self._sizes, taken)
         on_device = self._check(size.operands, taken)
+        if size.has_slices:
+            alignment = self._alignment if self._on_host else None
+            taken = [*map(partial(in_larger, alignment), size.operands, taken)]
         images, results = size.images(taken) if size.batches else None, size.results
         outs = self._outs(out)
         memory = []

@@ -14,6 +14,7 @@ from conv_compiler.problem.directions import (
     STATED_DIRECTION,
     STATED_FUNCTIONS,
     STATED_RESULTS,
+    STATED_SLICES,
 )
 from conv_compiler.problem.layouts import without_groups
 from conv_compiler.runtime.arrays import Tensor, images_of
@@ -22,13 +23,15 @@ from conv_compiler.runtime.invocation import stated_names, stated_tensors
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """The operands and results of a function, and its (operand, axis) that are a dynamic batch."""
+    """The operands and results of a function, its (operand, axis) that are a dynamic batch, and
+    whether operands are slices of larger tensors."""
 
     operands: tuple[Tensor, ...]
     results: tuple[Tensor, ...]
     takes_result: bool
     alignment: int
     batches: tuple[tuple[int, int], ...]
+    has_slices: bool
 
     @classmethod
     def of(cls, function: Any) -> Signature:
@@ -37,12 +40,15 @@ class Signature:
         reflection = function.reflection
         stated = {STATED_DIRECTION, STATED_RESULTS} & set(reflection)
         names, made = stated_names(reflection, len(operands), len(results))
-        taken = tuple(map(Tensor.parse, names, operands))
+        parts = reflection.get(STATED_SLICES, "").split(",")
+        parts += [""] * (len(operands) - len(parts))
+        taken = tuple(map(Tensor.parse, names, operands, parts))
         return cls(
             operands=taken,
             results=tuple(map(Tensor.parse, made, results)),
             takes_result=takes_result,
             alignment=int(reflection.get(STATED_ALIGNMENT, ALIGNMENT)),
+            has_slices=any(parts),
             # Of ours nothing but a batch is dynamic.
             batches=tuple(
                 (number, tensor.shape.index(None))
