@@ -35,6 +35,7 @@ PASSES = MappingProxyType(
         "form-dispatch": ("form_dispatch", "FormDispatch"),
         "im2col": ("im2col", "Im2col"),
         "interleave": ("interleave", "Interleave"),
+        "join-products": ("join_products", "JoinProducts"),
         "join-stores": ("join_stores", "JoinStores"),
         "load-to-lds": ("load_to_lds", "LoadToLds"),
         "order-loops": ("order_loops", "OrderLoops"),
