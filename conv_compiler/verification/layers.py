@@ -30,7 +30,7 @@ class _OneResult:
     """
 
     kernel: Kernel
-    number: int
+    results: slice
     places: tuple[int, ...]
     others: Callable[[int | None], list[Any]]
 
@@ -58,7 +58,8 @@ class _OneResult:
         return given
 
     def __call__(self, *operands: Any) -> Any:
-        return self.kernel(*self._all(operands))[self.number]
+        found = self.kernel(*self._all(operands))[self.results]
+        return found if len(found) > 1 else found[0]
 
     def times(self, *operands: Any, budget: float = 0.2) -> Times:
         return self.kernel.times(*self._all(operands), budget=budget)
@@ -128,7 +129,7 @@ def verify_layer_artifact(
         return found
 
     results = [
-        _OneResult(kernel, number, layer.operands_of(number), drawn)
+        _OneResult(kernel, layer.results_of(number), layer.operands_of(number), drawn)
         for number in range(len(layer.problems))
     ]
     reports = tuple(

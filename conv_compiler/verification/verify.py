@@ -195,9 +195,10 @@ def _tried(
         if largest:
             with np.errstate(all="ignore"):
                 numbers = numbers_of(problem, exact_sums(problem, first, second), tuple(extra))
-            if not extra or np.isfinite(extra[0]).all():  # else NaN may come of d
+            told = not extra or bool(np.isfinite(extra[0]).all())  # else NaN may come of d
+            if told:
                 numbers = np.where(np.isnan(got), np.nan, numbers)
-            comparison = with_largest(problem, comparison, largest[0], numbers)
+            comparison = with_largest(problem, comparison, largest[0], numbers, told=told)
     else:
         sums = exact_sums(problem, first, second)
         allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
