@@ -53,10 +53,14 @@ def views_of(problem, operands, first=1):
 
 
 @pytest.mark.parametrize(
-    ("direction", "target", "pitch"),
-    in_turn(["bwd_weight", "bwd_data", "fwd", "bwd_bias"], ["cpu", "gfx942"], list(PITCHES)),
+    ("direction", "target", "pitch", "layout"),
+    in_turn(
+        ["bwd_weight", "bwd_data", "fwd", "bwd_bias"],
+        ["cpu", "gfx942"],
+        list(PITCHES),
+        ["NHWGC_GKYXC_NHWGK", "NGCHW_GKCYX_NGKHW"],
+    ),
 )
-@pytest.mark.parametrize("layout", ["NHWGC_GKYXC_NHWGK", "NGCHW_GKCYX_NGKHW"])
 def test_verified_with_nan_beside(direction, target, pitch, layout):
     problem = sliced(direction, pitch, layout=layout)
     verify(problem, target, data="random", budget=0.0).require()
