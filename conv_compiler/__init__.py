@@ -16,16 +16,20 @@ _HOMES = {
     "ConvProblem": "problem.conv_problem",
     "ConvError": "errors",
     "Layer": "problem.layer",
+    "Sizes": "problem.sizes",
     "Artifact": "artifacts.artifact",
     "LayerArtifact": "artifacts.layer_artifact",
+    "SizesArtifact": "artifacts.sizes_artifact",
     "compile": "compiler.compile",
     "compile_layer": "compiler.layers",
+    "compile_sizes": "compiler.sizes",
     "Strategy": "strategies.strategy",
     "StrategyRequest": "strategies.strategy",
     "run": "runtime.kernel",
     "load": "runtime.kernel",
     "verify": "verification.verify",
     "verify_layer": "verification.layers",
+    "verify_sizes": "verification.sizes",
     "Report": "verification.verify",
 }
 __all__ = ["__version__", *_HOMES]
@@ -33,14 +37,18 @@ __all__ = ["__version__", *_HOMES]
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.artifacts.layer_artifact import LayerArtifact
+    from conv_compiler.artifacts.sizes_artifact import SizesArtifact
     from conv_compiler.compiler.compile import compile
     from conv_compiler.compiler.layers import compile_layer
+    from conv_compiler.compiler.sizes import compile_sizes
     from conv_compiler.errors import ConvError
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.problem.layer import Layer
+    from conv_compiler.problem.sizes import Sizes
     from conv_compiler.runtime.kernel import load, run
     from conv_compiler.strategies.strategy import Strategy, StrategyRequest
     from conv_compiler.verification.layers import verify_layer
+    from conv_compiler.verification.sizes import verify_sizes
     from conv_compiler.verification.verify import Report, verify
 
 

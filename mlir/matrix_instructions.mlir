@@ -2,7 +2,7 @@
 // Steps 2a and 2b of implicit_gemm.mlir: loops packed to the shape of an instruction, and the
 // packed contraction as matrix instructions.
 //
-// One sequence an instruction, `@to_` and IREE's name of it in lower case, and three a shape. The
+// One sequence an instruction, `@to_` and its name in the tables in lower case, and three a shape. The
 // targets' tables (conv_compiler/targets) say which chip has which. A new instruction is a row
 // there and a sequence here; tests/unit/test_scripts.py holds the two together. An instruction has
 // one shape, so its sizes are no parameters: `transform.structured.pack` takes none.
@@ -223,6 +223,14 @@ transform.named_sequence @to_mfma_f32_32x32x8_bf16(
   transform.yield %mma : !transform.any_op
 }
 transform.named_sequence @to_mfma_f32_16x16x4_f32(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x4_F32>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x4_xf32(
     %func: !transform.any_op {transform.readonly},
     %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
   %mma = transform.iree.convert_to_multi_mma %packed,
@@ -712,6 +720,14 @@ transform.named_sequence @to_mfma_f32_32x32x8_bf16_columns(
   transform.yield %mma : !transform.any_op
 }
 transform.named_sequence @to_mfma_f32_16x16x4_f32_columns(
+    %func: !transform.any_op {transform.readonly},
+    %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
+  %mma = transform.iree.convert_to_multi_mma %packed,
+      kind(#iree_gpu.mma_layout<MFMA_F32_16x16x4_F32, col_major = true>)
+      : (!transform.op<"linalg.generic">) -> !transform.any_op
+  transform.yield %mma : !transform.any_op
+}
+transform.named_sequence @to_mfma_f32_16x16x4_xf32_columns(
     %func: !transform.any_op {transform.readonly},
     %packed: !transform.op<"linalg.generic"> {transform.readonly}) -> !transform.any_op {
   %mma = transform.iree.convert_to_multi_mma %packed,

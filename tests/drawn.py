@@ -17,12 +17,15 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.canonical import summed_products
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS
 from conv_compiler.problem.elementwise import ELEMENTWISE
 from conv_compiler.problem.layouts import LAYOUTS, MIXED
+from conv_compiler.problem.slices import has_slices
+from conv_compiler.targets import find_target
 from tests.chips import EXECUTED
 from tests.problems import F8_TYPES, KINDS, TYPES, elementwise_texts, independent, problems
 
@@ -30,7 +33,7 @@ from tests.problems import F8_TYPES, KINDS, TYPES, elementwise_texts, independen
 CHIPS = EXECUTED
 # The first draws of a target: each arithmetic once. Every test run tries them on the CPU, and every
 # second of them on each chip. With the slow tests, all, and blocks of so many draws besides.
-DRAWS = MappingProxyType({"cpu": 17, **dict.fromkeys(CHIPS, 16)})
+DRAWS = MappingProxyType({"cpu": 17, **dict.fromkeys(CHIPS, 16), "gfx942": 17})
 BLOCK = 50
 SLOW_BLOCKS = MappingProxyType({"cpu": 30, **dict.fromkeys(CHIPS, 8)})
 MOST_PARTS = 12
@@ -66,6 +69,8 @@ FEATURES: Mapping[str, Sequence[Any]] = MappingProxyType(
         "operand_op": ("", "", "relu", "scale(-0.5)", "scale(3)", "scale(0.3)"),
         "dynamic": (False, False, True),
         "result operand": (False, True),
+        "amax": (False, True, True),
+        "slice": ("", "*", "channel"),
     }
 )
 
@@ -78,9 +83,35 @@ class Draw(NamedTuple):
 
 
 def arithmetic_of(target: str) -> tuple[Arithmetic, ...]:
-    """What may be drawn on a target: f64 is for CPUs."""
+    """What may be drawn on a target: f64 is for CPUs, xf32 for chips that have it."""
     of_f64 = (Arithmetic("f64", "f64"),) if target == "cpu" else ()
-    return (*ARITHMETIC, *of_f64)
+    row = find_target(target)
+    there = (
+        one
+        for one in ARITHMETIC
+        if one.compute not in CONVERSIONS
+        or not DTYPES[CONVERSIONS[one.compute].dtype].multiplied_only
+        or row.mma_for(CONVERSIONS[one.compute].dtype)
+    )
+    return (*there, *of_f64)
+
+
+def _sliced(problem: ConvProblem, axis: str) -> ConvProblem:
+    """The problem with its first operand a slice: of longer rows ("*"), or of more channels."""
+    name = problem.tensors[0]
+    letters, shape = getattr(problem.layout_row, name), getattr(problem, f"{name}_shape")
+    letters = letters.replace("*", "*" * problem.ndim)
+    at = letters.rindex(axis if axis == "*" else "K" if name == "output" else "C")
+    within = tuple(size + 3 * (place == at) for place, size in enumerate(shape))
+    return replace(problem, **{f"{name}_within": within})
+
+
+def _with_amax(problem: ConvProblem) -> ConvProblem:
+    """The problem with the largest absolute value asked for; itself where it has none."""
+    try:
+        return replace(problem, amax=True)
+    except UnsupportedProblem:
+        return problem
 
 
 def _turn(values: Sequence[Any], number: int, name: str) -> Any:
@@ -118,6 +149,9 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
         problem = replace(problem.with_batch(min(problem.n, 5)), dynamic_batch=True)
     if not problem.dynamic_batch:
         problem = replace(problem, result_operand=chosen["result operand"])
+        problem = _sliced(problem, chosen["slice"]) if chosen["slice"] else problem
+    if chosen["amax"]:
+        problem = _with_amax(problem)
     most = min(summed_products(problem), MOST_PARTS)
     parts = draw(st.integers(2, most)) if most > 1 else 1
     return Draw(problem, parts if chosen["split"] == "several" else chosen["split"])
@@ -150,6 +184,8 @@ def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
         ("split", split_k if split_k in ("auto", 1) else "several"),
         ("any batch", problem.dynamic_batch),
         ("result operand", problem.result_operand),
+        ("amax", problem.amax),
+        ("slices", has_slices(problem)),
         ("depthwise", problem.g > 1 and problem.k == problem.c == 1),
         ("groups", problem.g > 1),
         ("one tap", max(problem.filter) == 1),

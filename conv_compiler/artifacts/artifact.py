@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from conv_compiler.artifacts.embedded import record_of, save_with_record
 from conv_compiler.artifacts.kernel_facts import KernelFacts
-from conv_compiler.artifacts.record import RESULTS, Record
+from conv_compiler.artifacts.record import SEVERAL, Record, kind_of
 from conv_compiler.binary.module_file import ModuleFile
 from conv_compiler.errors import ConvError, InvalidArtifact
 from conv_compiler.markup import element, table
@@ -115,8 +115,8 @@ class Artifact:
 
         Raises InvalidArtifact for one whose values are not those that `to_json` writes.
         """
-        if RESULTS in record:
-            raise InvalidArtifact("record: of a layer of several results; load it as LayerArtifact")
+        if kind := kind_of(record):
+            raise InvalidArtifact(f"record: of {SEVERAL[kind]}")
         values = Record.of(record)
         try:
             return cls(

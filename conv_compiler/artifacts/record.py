@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from conv_compiler.artifacts.kernel_facts import KernelFacts
@@ -16,8 +17,15 @@ from conv_compiler.errors import InvalidArtifact
 from conv_compiler.typed import decoded, typed
 
 _SIGNATURE = "sha256"
-# Under which a layer's record has those of its results.
-RESULTS = "results"
+# Under which the record of a module of several problems has those of each.
+RESULTS, SIZES = "results", "sizes"
+# What such a module is of, and the class that loads it.
+SEVERAL = MappingProxyType(
+    {
+        RESULTS: "a layer of several results; load it as LayerArtifact",
+        SIZES: "several sizes; load it as SizesArtifact",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +45,21 @@ class Record:
         return typed(values, cls, "record", InvalidArtifact)
 
 
-def records_of(values: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """The records of a layer's results.
+def kind_of(values: dict[str, Any]) -> str | None:
+    """RESULTS or SIZES for the record of a module of several problems; None for one of one."""
+    return next((key for key in SEVERAL if key in values), None)
 
-    Raises InvalidArtifact where the record is of a single problem, or of no result.
+
+def records_of(values: dict[str, Any], key: str) -> tuple[dict[str, Any], ...]:
+    """The records of each problem of a module of several, under RESULTS or SIZES.
+
+    Raises InvalidArtifact where the record is of another kind of module, or of no problem.
     """
-    if not (found := values.get(RESULTS)):
-        raise InvalidArtifact("record: of a single problem; load it as an Artifact")
+    if (kind := kind_of(values)) != key:
+        other = SEVERAL[kind] if kind else "a single problem; load it as an Artifact"
+        raise InvalidArtifact(f"record: of {other}")
+    if not (found := values[key]):
+        raise InvalidArtifact("record: of no problem; compile it again")
     return typed(found, tuple[dict[str, Any], ...], "record", InvalidArtifact)
 
 
@@ -68,7 +84,8 @@ def read_record(text: str | bytes, module: bytes) -> dict[str, Any]:
     values = typed(
         decoded(text, "record", InvalidArtifact), dict[str, Any], "record", InvalidArtifact
     )
-    for one in records_of(values) if RESULTS in values else (values,):
+    kind = kind_of(values)
+    for one in records_of(values, kind) if kind else (values,):
         Record.of(one)
     if values.get(_SIGNATURE) != checksum(values, module):
         raise InvalidArtifact(

@@ -15,7 +15,9 @@ from conv_compiler.benchmark.sides import Case
 from conv_compiler.benchmark.torch_peer import through_side
 from conv_compiler.benchmark.turns import Clock, Plan
 from conv_compiler.compiler.compile import compile
+from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.layouts import find_layout
+from conv_compiler.problem.slices import has_slices
 from conv_compiler.targets.resolve import resolve
 from conv_compiler.verification.inputs import inputs, without_denormals
 from conv_compiler.verification.reference import multiplicand
@@ -55,6 +57,10 @@ def shared_operands(
     On some targets ours rounds operands to another type, or takes denormals as 0. Random data are
     rounded so beforehand, and every side computes the same.
     """
+    if has_slices(problem):
+        raise UnsupportedProblem(
+            f"problem {problem.name}: peers take whole tensors; leave the larger shapes out"
+        )
     first, second, *extra = inputs(problem, data, seed)
     asked = resolve(problem, target).asked
     if problem.operand_ops == (None, None) and not problem.data_type.is_integer:

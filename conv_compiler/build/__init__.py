@@ -23,8 +23,10 @@ from conv_compiler.problem.directions import (
     STATED_DIRECTION,
     STATED_OPERANDS,
     STATED_RESULTS,
+    STATED_SLICES,
 )
 from conv_compiler.problem.extended import is_extended
+from conv_compiler.problem.slices import has_slices, whole, within_of
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -66,6 +68,7 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
 
     from conv_compiler.build.batching import build_chunks, chunk_function
     from conv_compiler.ir import ops
+    from conv_compiler.ir.slices import sliced
 
     def tensor_type(
         problem: ConvProblem, name: str, shape: Sequence[int], element: ir.Type
@@ -94,10 +97,7 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         data = ops.element_type(problem.data_type)
         *operands, result = problem.tensors
-        types = [
-            tensor_type(problem, name, shape, data)
-            for name, shape in zip(operands, problem.operand_shapes, strict=True)
-        ]
+        types = [tensor_type(problem, name, within_of(problem, name), data) for name in operands]
         if problem.takes_d:
             d_type = ops.element_type(problem.d_type)
             types.append(
@@ -105,7 +105,7 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
                 if problem.d_shape != problem.result_shape
                 else tensor_type(problem, result, problem.result_shape, d_type)
             )
-        inner = in_front(problem)
+        inner = in_front(whole(problem))
         body, attributes = computes(inner), [ir.DictAttr.get({})] * len(types)
         if problem.result_operand:
             element = ops.element_type(problem.result_type)
@@ -115,7 +115,12 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
             attributes.append(ir.DictAttr.get({RESULT_MEMORY: index}))
         named = len(attributes) - problem.result_operand
 
-        def results(operands: Sequence[ir.Value]) -> Any:
+        def results(given: Sequence[ir.Value]) -> Any:
+            shapes = problem.operand_shapes
+            operands = given
+            if has_slices(problem):
+                cut = (sliced(*one) for one in zip(given, shapes, strict=False))
+                operands = (*cut, *given[len(shapes) :])
             if not problem.amax:
                 return body(*operands)
             taken = len(inner.operand_shapes) + inner.takes_d
@@ -130,6 +135,12 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
             names = (*COMPUTED[problem.direction][0], *(["d"] * problem.takes_d))
             stated |= {STATED_OPERANDS: ",".join(names)}
             stated |= {STATED_RESULTS: ",".join(results_of(problem))}
+        if has_slices(problem):
+            parts = (
+                "x".join(map(str, shape)) if getattr(problem, f"{name}_within") else ""
+                for name, shape in zip(operands, problem.operand_shapes, strict=True)
+            )
+            stated[STATED_SLICES] = ",".join(parts)
         made.attributes["iree.reflection"] = ir.DictAttr.get(
             {name: ir.StringAttr.get(text) for name, text in stated.items()}
         )

@@ -20,6 +20,7 @@ from conv_compiler.commands.options import (
     wanted,
 )
 from conv_compiler.commands.report import left, right, seconds, show
+from conv_compiler.commands.sizes import SizesJob, add_sizes, has_sizes, size_jobs
 from conv_compiler.commands.table import KERNEL, PROBLEM, artifact_row
 from conv_compiler.commands.table_layout import VERBOSE
 from conv_compiler.commands.together import LayerJob, add_together, layer_jobs
@@ -43,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     add_reproducible(parser)
     add_together(parser)
+    add_sizes(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -57,8 +59,10 @@ def run(args: argparse.Namespace) -> int:
     """Compile every problem for every target and split asked for."""
     from conv_compiler.compiler.compile import compile
     from conv_compiler.compiler.layers import compile_layer
+    from conv_compiler.compiler.sizes import compile_sizes
 
-    every, how = jobs(args), wanted(args)
+    sizes = size_jobs(args) if has_sizes(args) else ()
+    every, how = sizes or jobs(args), wanted(args)
     layers = layer_jobs(args, every) if args.together else ()
     read = read_files(args)
     into = _folder(args.output, len(layers or every), read)
@@ -77,12 +81,20 @@ def run(args: argparse.Namespace) -> int:
             artifact = artifact.save(path_of(f"{job.name}_{job.target.name}"))
         return [artifact_row(one, job.label) for one in artifact.artifacts]
 
+    def build_sizes(job: SizesJob) -> list[Row]:
+        artifact = compile_sizes(job.sizes, job.target.name, job.split_k, tuned=is_tuned(args))
+        if args.output:
+            artifact = artifact.save(path_of(f"{job.name}_{job.target.name}"))
+        return [artifact_row(one, job.label) for one in artifact.artifacts]
+
     def path_of(name: str) -> Path:
         output: Path = into / f"{name}.vmfb" if into else args.output
         check_output(output, VMFB, read)
         return output
 
-    if args.together:
+    if sizes:
+        rows = rows_of(sizes, "compile", build_sizes)
+    elif args.together:
         rows = rows_of(layers, "compile", build_layer)
     else:
         rows = rows_of(every, "compile", build)

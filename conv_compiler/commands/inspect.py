@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import add_problems, artifact_path, one
+from conv_compiler.commands.facts import of_one, print_facts, print_file, refuse_sizes
 from conv_compiler.commands.options import (
     add_build,
     add_output,
@@ -17,25 +18,13 @@ from conv_compiler.commands.options import (
     output,
     wanted,
 )
-from conv_compiler.commands.report import left, right, show, show_numbered
+from conv_compiler.commands.report import left, right, show_numbered
 from conv_compiler.compiler.stage_names import STAGES
 from conv_compiler.errors import UnsupportedProblem
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
 
-COLUMNS = (
-    left("kernel", "name", shape="cut"),
-    left("role", "role"),
-    left("MMA", "mma", lambda mma: " ".join(f"{k} x{n}" for k, n in mma.items()) or "-", rank=1),
-    right("VGPRs", "vgprs"),
-    right("AGPRs", "agprs", rank=5),
-    right("SGPRs", "sgprs", rank=6),
-    right("LDS", "lds_bytes", rank=1),
-    right("scratch", "scratch_bytes", rank=4),
-    right("spills", "spills", rank=2),
-    right("threads", "workgroup_size", rank=3),
-)
 # Dynamic counts of a run on the virtual GPU: wave-instructions by class, bytes, cache lines.
 COUNTS = (
     left("kernel", "kernel", shape="cut"),
@@ -109,12 +98,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the stages asked for, or the facts; PROBLEM may name a `.vmfb` with its record."""
-    from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.compiler.compile import compile
     from conv_compiler.model.facts import chip_facts
 
     args.model |= args.look
     path = artifact_path(args)
+    if path and (args.model or args.html or args.trace):
+        refuse_sizes(path)
     if args.html or args.trace:
         return _draw(args, path)
     if args.reproduce:
@@ -125,8 +115,10 @@ def run(args: argparse.Namespace) -> int:
         if args.csv:
             raise UnsupportedProblem("--csv: not for stages, which are texts; use --json")
         return _print_stages(args, path)
+    if path and not args.counts:
+        return print_file(args, path)
     if path:
-        artifact = Artifact.load(path)
+        artifact = of_one(path)
     else:
         job = one(args)
         if args.model:
@@ -138,20 +130,19 @@ def run(args: argparse.Namespace) -> int:
         return _print_model(args, artifact.vmfb)
     if args.counts:
         return _print_counts(args, artifact)
-    _print_facts(args, artifact)
+    print_facts(args, artifact)
     return 0
 
 
 def _reproduce(args: argparse.Namespace, path: Path | None) -> int:
     """Write the folder of a module, or of the problem given, and say how to compile it."""
-    from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.compiler.compile import compile
     from conv_compiler.compiler.reproduce import SCRIPT, reproduce
     from conv_compiler.targets import find_target
     from conv_compiler.targets.resolve import resolve
 
     if path:
-        artifact = Artifact.load(path)
+        artifact = of_one(path)
     else:
         job = one(args)
         artifact = compile(job.problem, job.target.name, wanted(args), job.split_k)
@@ -171,47 +162,6 @@ def _draw(args: argparse.Namespace, path: Path | None) -> int:
     return draw_module(args, path)
 
 
-def _print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
-    """Print what an artifact is, what it needs, and the facts of its kernels."""
-    from conv_compiler.binary.module_file import ModuleFile
-    from conv_compiler.strategies.select import passed_over, replaced_sequences
-    from conv_compiler.targets import find_target
-    from conv_compiler.targets.resolve import resolve
-
-    how = output(args)
-    kernels = [kernel.to_json() for kernel in artifact.kernels]
-    if how.form == "csv":
-        return show(kernels, COLUMNS, how)
-    strategy = artifact.strategy
-    problem = resolve(artifact.problem, find_target(artifact.target), strategy.mma)
-    needs = ModuleFile.of(artifact.vmfb, artifact.module).needs
-    replaced = replaced_sequences(problem, strategy)
-    not_used = passed_over(problem, strategy)
-    if args.json:
-        facts = {"vmfb": str(artifact.vmfb), **artifact.to_json()}
-        facts["tuned"] = artifact.tuned or None
-        facts["needs"] = list(needs.extensions) if needs else []
-        facts["replaced"] = list(replaced)
-        facts["passed_over"] = list(not_used)
-        print(json.dumps(facts, indent=1))
-        return
-    print(f"problem   {artifact.problem.name}")
-    print(f"target    {artifact.target}")
-    print(f"strategy  {strategy.text}")
-    if artifact.tuned:
-        print(f"tuned     {artifact.tuned}")
-    if replaced:
-        print(f"replaced  {' '.join(f'@{name}' for name in replaced)}")
-    print(f"file      {artifact.vmfb}")
-    if needs:
-        print(f"needs     {needs.text}")
-    for reason in not_used:
-        print(f"not used  {reason}")
-    for reason in artifact.rejected:
-        print(f"given up  {reason}")
-    show_numbered(kernels, COLUMNS, "name", how)
-
-
 def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
     """Model a module's kernels, from a run's counts where one was asked for."""
     from conv_compiler.commands.model_table import model, print_model
@@ -227,7 +177,7 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
     from conv_compiler.errors import UnsupportedTarget
     from conv_compiler.runtime.kernel import load
     from conv_compiler.targets import find_target
-    from conv_compiler.verification.verify import inputs
+    from conv_compiler.verification.slices import call_operands
 
     if artifact.target not in vgpu.CHIPS:
         isa = find_target(artifact.target).isa
@@ -238,7 +188,7 @@ def _print_counts(args: argparse.Namespace, artifact: Artifact) -> int:
         )
     kernel = load(artifact, "vgpu")
     with vgpu.counting():
-        kernel(*inputs(artifact.problem))
+        kernel(*call_operands(artifact.problem))
     rows = [row.to_json() for row in vgpu.counters()]
     how = output(args)
     if how.is_table:
@@ -263,13 +213,12 @@ def _print_stages(args: argparse.Namespace, path: Path | None) -> int:
 
 def _stages(args: argparse.Namespace, path: Path | None, last: str) -> dict[str, str]:
     """Text by stage of a module's problem, or of the problem given."""
-    from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.compiler.compile import compiled_stages, stages_of
     from conv_compiler.strategies.select import choose
     from conv_compiler.targets import find_target
 
     if path:
-        artifact = Artifact.load(path)
+        artifact = of_one(path)
         row = find_target(artifact.target)
         return stages_of(artifact.problem, row, artifact.strategy, last)
     job = one(args)

@@ -91,7 +91,7 @@ def _how(data: str, target: Target) -> str:
     """What multiplies data of a type: matrix instructions of it, those of bf16, or vector code."""
     if target.mma_for(data):
         return "matrix"
-    if target.is_gpu and DTYPES[data].cpu_only:
+    if DTYPES[data].multiplied_only or (target.is_gpu and DTYPES[data].cpu_only):
         return "none"
     return "wider" if DTYPES[data].is_f8 and target.mma_for(WIDER) else "vector"
 

@@ -23,7 +23,7 @@ class LayerJob(Job):
     @property
     def name(self) -> str:
         """What the user calls it, else the first problem's name with all results."""
-        return self.label or f"{self.problem.name}_{'+'.join(self.layer.results)}"
+        return self.label or f"{self.problem.name}_{'+'.join(self.layer.functions)}"
 
 
 def add_together(parser: argparse.ArgumentParser) -> None:

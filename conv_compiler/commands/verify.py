@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import Job, add_problems, jobs
@@ -18,6 +19,7 @@ from conv_compiler.commands.options import (
     wanted,
 )
 from conv_compiler.commands.report import left, right, show
+from conv_compiler.commands.sizes import SizesJob, add_sizes, has_sizes, size_jobs
 from conv_compiler.commands.speed import NOT_MODELLED, SPEED, measured, modelled
 from conv_compiler.commands.table import PROBLEM, artifact_row
 from conv_compiler.commands.together import LayerJob, add_together, layer_jobs
@@ -42,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     add_reproducible(parser)
     add_together(parser)
+    add_sizes(parser)
     parser.add_argument(
         "--data",
         choices=("integers", "random", "denormal", "special"),
@@ -57,7 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify every problem asked for; an error after the table when one is wrong or refused."""
+    from conv_compiler.compiler.compile import compile
     from conv_compiler.verification.layers import verify_layer
+    from conv_compiler.verification.sizes import verify_sizes
     from conv_compiler.verification.verify import verify
 
     how = wanted(args)
@@ -89,7 +94,26 @@ def run(args: argparse.Namespace) -> int:
         )
         return [report_row(one, job.label) for one in report.reports]
 
-    if args.together:
+    def check_sizes(job: SizesJob) -> list[Row]:
+        report = verify_sizes(
+            job.sizes,
+            job.target.name,
+            job.split_k,
+            data=args.data,
+            seed=args.seed,
+            device=args.device,
+            runs=args.runs,
+            tuned=is_tuned(args),
+        )
+        rows = []
+        for one in report.reports:  # of the module's kernels a call launches those of one size
+            alone = compile(one.problem, job.target.name, split_k=job.split_k, tuned=is_tuned(args))
+            rows.append(report_row(one, job.label, alone.vmfb))
+        return rows
+
+    if has_sizes(args):
+        rows = rows_of(size_jobs(args), "verify", check_sizes)
+    elif args.together:
         rows = rows_of(layer_jobs(args, jobs(args)), "verify", check_layer)
     else:
         rows = rows_of(jobs(args), "verify", check)
@@ -98,11 +122,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def report_row(report: Report, label: str = "") -> Row:
+def report_row(report: Report, label: str = "", launched: Path | None = None) -> Row:
     """A row for tables and JSON of one verification.
 
     `seconds` is the median time of a call, None where no device took it; `relative_error` is the
-    largest error over the largest |reference|. Times and speeds are those of `speed.py`.
+    largest error over the largest |reference|. Times and speeds are those of `speed.py`; modelled
+    ones are of the file `launched`, which by default is the artifact's.
     """
     from conv_compiler.runtime.devices import find_device
     from conv_compiler.targets import find_target
@@ -120,4 +145,6 @@ def report_row(report: Report, label: str = "") -> Row:
     }
     if report.times:
         return row | measured(report.problem, find_target(report.target), report.times)
-    return row | (modelled(report.artifact.vmfb) if find_device(report.device).virtual else {})
+    return row | (
+        modelled(launched or report.artifact.vmfb) if find_device(report.device).virtual else {}
+    )

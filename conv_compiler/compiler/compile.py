@@ -124,7 +124,7 @@ def _compile(
 ) -> tuple[Artifact, dict[str, str]]:
     """What `compile` returns, with the text of its stages where it was not in the cache."""
     row = find_target(target)
-    stated = problem.for_kind(row.has_fnuz)
+    stated = problem.for_kind(row.has_fnuz, row.has_xf32)
     key = compilation_key(stated, row, strategy, split_k)
     stored = stored_choice(key, strategy, split_k) if tuned else None
     if stored:
@@ -177,7 +177,9 @@ def adopt(problem: ConvProblem, record: dict[str, Any], module: bytes) -> Artifa
         vmfb.write_bytes(module)
         artifact = Artifact.from_record(vmfb, record, cached=False)
         row = find_target(artifact.target)
-        key = compilation_key(problem.for_kind(row.has_fnuz), row, artifact.strategy, "auto")
+        key = compilation_key(
+            problem.for_kind(row.has_fnuz, row.has_xf32), row, artifact.strategy, "auto"
+        )
         if found := _found(Cache.default(), key):
             return found
         return Artifact.of_entry(_keep(Cache.default(), key, artifact), cached=False)

@@ -1,46 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One module of the modules of a layer's results, whose kernels are machine code already.
+"""One module of several, whose kernels are machine code already.
 
-Each comes with a function of its result's name, and the kernels that it has alone. Beside them
-there is one function more, `@main`, that takes every operand once, calls each, and returns all
-results.
+Each comes with a function of a name of its own, and the kernels that it has alone. Beside them
+there is one function more, `@main`, that calls them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from iree.compiler import ir
 
 from conv_compiler.errors import CompileFailed
-from conv_compiler.problem.directions import (
-    STATED_DIRECTION,
-    STATED_OPERANDS,
-    STATED_RESULTS,
-)
-from conv_compiler.problem.layer import Layer
 
 _REFLECTION, _DECLARATION, _SYMBOL = "iree.reflection", "iree.abi.declaration", "sym_name"
 _TENSOR = re.compile(r"tensor<[^>]*>(?: \{[^}]*\})?")
-_VIEW = "!hal.buffer_view"
 _DEVICE = "__device_"
-_FUNCTION, _CALL, _RETURN = "util.func", "util.call", "util.return"
+VIEW = "!hal.buffer_view"
 
 
-def link(layer: Layer, texts: Sequence[str]) -> str:
-    """The module of a layer, from the text of each of its results' modules.
+def link(
+    names: Sequence[str], texts: Sequence[str], main: Callable[[Sequence[ir.Operation]], None]
+) -> str:
+    """The module of several, from the text of each and the name of its function; `main` adds
+    `@main` behind these functions, which it is given in order.
 
-    Raises CompileFailed where two have something of one name that is not the same.
+    Raises CompileFailed where MLIR refuses the module.
     """
     with ir.Context(), ir.Location.unknown():
         try:
             first, *others = (ir.Module.parse(text) for text in texts)
-            for other in others:
-                _take_over(first, other)
-            functions = [_named(first, result) for result in layer.results]
+            for name, other in zip(names[1:], others, strict=True):
+                _take_over(first, other, name)
+            functions = [_named(first, name) for name in names]
             with ir.InsertionPoint(first.body):
-                _main(layer, functions)
+                main(functions)
             first.operation.verify()
             return str(first)
         except ir.MLIRError as error:
@@ -48,20 +43,25 @@ def link(layer: Layer, texts: Sequence[str]) -> str:
             raise CompileFailed(f"link: MLIR refused the module: {reason}") from error
 
 
-def _take_over(module: ir.Module, other: ir.Module) -> None:
+def _take_over(module: ir.Module, other: ir.Module, added: str) -> None:
     """Move all ops of another module behind those of the first, but for what both have.
 
     That is the device and what it was asked. An initializer has no name, and goes with the global
-    in front of it. All else has a result's name in its own.
+    in front of it. Something else of a name that is there, as a constant of a type that both have,
+    gets `added` behind it.
     """
-    there = {_symbol(op) for op in module.body}
+    there = {name for op in module.body if (name := _symbol(op))}
+    for op in other.body:
+        name = _symbol(op)
+        if name in there and not name.startswith(_DEVICE):
+            renamed = f"{name}_{added}"
+            ir.SymbolTable.replace_all_symbol_uses(name, renamed, other.operation)
+            ir.SymbolTable.set_symbol_name(op.operation, renamed)
     name = ""
     for op in list(other.body):
         name = _symbol(op) or name
         if name not in there:
             module.body.append(op)
-        elif not name.startswith(_DEVICE):
-            raise CompileFailed(f"link: two of the modules have a {name}; compile them apart")
 
 
 def _symbol(op: ir.OpView) -> str:
@@ -75,67 +75,63 @@ def _named(module: ir.Module, name: str) -> ir.Operation:
     return found
 
 
-def _stated(function: ir.Operation) -> dict[str, str]:
+def stated(function: ir.Operation) -> dict[str, str]:
     """What a function states of itself."""
     pairs = ir.DictAttr(function.attributes[_REFLECTION])
     named = (pairs[i] for i in range(len(pairs)))
     return {one.name: str(ir.StringAttr(one.attr).value) for one in named}
 
 
-def _main(layer: Layer, functions: Sequence[ir.Operation]) -> None:
-    """The function of all operands and all results: memory for results last, in their order."""
-    view = ir.Type.parse(_VIEW)
-    stated = [_stated(one) for one in functions]
-    declared = [_tensors(one[_DECLARATION]) for one in stated]
-    places = [layer.operands_of(number) for number in range(len(functions))]
-    types = [""] * len(layer.operand_names)
-    for (operands, _), place in zip(declared, places, strict=True):
-        for at, type in zip(place, operands, strict=False):
-            types[at] = type
-    into = layer.problems[0].result_operand
-    memory = [operands[-1] for operands, _ in declared] if into else []
-    arguments = [f"%input{i}: {type}" for i, type in enumerate([*types, *memory])]
-    results = [f"%output{i}: {type}" for i, (_, type) in enumerate(declared)]
-    shared = {name: text for one in stated for name, text in one.items()}
-    del shared[STATED_DIRECTION]
-    reflection = {
-        **shared,
-        _DECLARATION: f"sync func @main({', '.join(arguments)}) -> ({', '.join(results)})",
-        STATED_OPERANDS: ",".join(layer.operand_names),
-        STATED_RESULTS: ",".join(layer.results),
-    }
+def declared(function: ir.Operation) -> tuple[list[str], list[str]]:
+    """The tensors that a function declares to take, with their attributes, and to return."""
+    operands, results = (
+        _TENSOR.findall(part) for part in stated(function)[_DECLARATION].split("->")
+    )
+    return operands, results
+
+
+def main_function(
+    operands: Sequence[str], results: Sequence[str], reflection: Mapping[str, str]
+) -> ir.Block:
+    """Put an empty `@main` of these tensors into the module and return its first block.
+
+    It declares them, and states `reflection` besides.
+    """
+    taken = ", ".join(f"%input{number}: {type}" for number, type in enumerate(operands))
+    given = ", ".join(f"%output{number}: {type}" for number, type in enumerate(results))
+    declaration = f"sync func @main({taken}) -> ({given})"
+    view = ir.Type.parse(VIEW)
     function = ir.Operation.create(
-        _FUNCTION,
+        "util.func",
         attributes={
             _SYMBOL: ir.StringAttr.get("main"),
             "function_type": ir.TypeAttr.get(
-                ir.FunctionType.get([view] * len(arguments), [view] * len(results))
+                ir.FunctionType.get([view] * len(operands), [view] * len(results))
             ),
             "iree.abi.stub": ir.UnitAttr.get(),
             _REFLECTION: ir.DictAttr.get(
-                {name: ir.StringAttr.get(text) for name, text in reflection.items()}
+                {
+                    name: ir.StringAttr.get(text)
+                    for name, text in {**reflection, _DECLARATION: declaration}.items()
+                }
             ),
         },
         regions=1,
     )
-    block = function.regions[0].blocks.append(*[view] * len(arguments))
-    with ir.InsertionPoint(block):
-        values = []
-        for number, (result, place) in enumerate(zip(layer.results, places, strict=True)):
-            given = [block.arguments[at] for at in place]
-            if into:
-                given.append(block.arguments[len(types) + number])
-            call = ir.Operation.create(
-                _CALL,
-                results=[view],
-                operands=given,
-                attributes={"callee": ir.FlatSymbolRefAttr.get(result)},
-            )
-            values.append(call.results[0])
-        ir.Operation.create(_RETURN, operands=values)
+    return function.regions[0].blocks.append(*[view] * len(operands))
 
 
-def _tensors(declaration: str) -> tuple[list[str], str]:
-    """The tensors that a function declares to take, with their attributes, and what it returns."""
-    operands, results = (_TENSOR.findall(part) for part in declaration.split("->"))
-    return operands, results[0]
+def called(name: str, operands: Sequence[ir.Value], results: int) -> list[ir.Value]:
+    """What a function of the module returns for these operands."""
+    call = ir.Operation.create(
+        "util.call",
+        results=[ir.Type.parse(VIEW)] * results,
+        operands=operands,
+        attributes={"callee": ir.FlatSymbolRefAttr.get(name)},
+    )
+    return list(call.results)
+
+
+def returned(values: Sequence[ir.Value]) -> None:
+    """End a block by returning values."""
+    ir.Operation.create("util.return", operands=values)

@@ -19,6 +19,7 @@ from conv_compiler.errors import (
 )
 from conv_compiler.passes import pass_text
 from conv_compiler.problem.directions import ALIGNMENT, STATED_ALIGNMENT
+from conv_compiler.problem.slices import has_slices
 from conv_compiler.strategies.own_schedule import refusal
 from conv_compiler.strategies.registry import find_strategy
 from conv_compiler.strategies.schedule import Schedule
@@ -126,6 +127,7 @@ def lowered(
 
     from conv_compiler.build import build
     from conv_compiler.compiler.normalise import normalise
+    from conv_compiler.passes.read_slices import ReadSlices
 
     kind = find_strategy(strategy.name)
     module = build(problem.asked, name)
@@ -137,6 +139,8 @@ def lowered(
     lowering = kind.lower(problem.wgrad, problem.target, strategy)
     if lowering.passes:
         normalise(module, kind.normalise, lowering.passes)
+    if has_slices(problem.asked):
+        ReadSlices(in_place=BACKENDS[problem.target.backend].reads_slices).apply(module)
     if strategy.instruction in TILE_INSTRUCTIONS:
         _state(module, STATED_TILES, strategy.instruction)
     alignment = BACKENDS[problem.target.backend].alignment

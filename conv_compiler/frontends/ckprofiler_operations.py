@@ -27,12 +27,12 @@ _GROUPED = MappingProxyType(
     }
 )
 _FOLDED = MappingProxyType({"0": "NCHW_KCYX_NKHW", "1": "NHWC_KYXC_NHWK"})
-# (data type, result's type, compute types); TF32 as bf16x3, the closer one.
+# (data type, result's type, compute types); TF32 as the chip's own, or as bf16x3.
 _FLOATS = MappingProxyType(
     {"0": ("f32", "f32", ""), "1": ("f16", "f16", ""), "2": ("bf16", "bf16", "")}
 )
 _WITH_I8 = MappingProxyType({**_FLOATS, "3": ("i8", "i8", "")})
-_TF32 = ("f32", "f32", "bf16x3")
+_TF32 = ("f32", "f32", "tf32")
 # Of one type of 8-bit floats, and what two of them mean.
 _F8 = MappingProxyType({"fp8": ("f8E4M3FN", "f8E4M3FN", ""), "bf8": ("f8E5M2", "f8E4M3FN", "")})
 _TWO_F8 = "operands of two types of 8-bit floats"

@@ -109,7 +109,7 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--compute",
         metavar="A,B",
-        help="multiply in bf16, f16, 8-bit floats (bf8,fp8) or bf16x3; see docs/types.md",
+        help="multiply in bf16, f16, 8-bit floats (bf8,fp8), bf16x3, xf32; see docs/types.md",
     )
     add("--elementwise", metavar="OP", help="op on the result, fused: see list elementwise")
     group.add_argument(
@@ -123,6 +123,13 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
             f"--{name}-op",
             metavar="OP",
             help=f"op on {name} or its gradient, first: scale(0.5), relu",
+        )
+    for name in TENSORS:
+        add(
+            f"--{name}-within",
+            type=sizes,
+            metavar="SHAPE",
+            help=f"of the larger tensor that {name} or its gradient is a slice of",
         )
     words = "bwd_weight, bwd_data, fwd or bwd_bias, or some: a,b (bwd_weight)"
     completed(add("--direction", metavar="WORD", help=words), lambda: tuple(COMPUTED))
@@ -158,6 +165,7 @@ _FIELDS = (
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
     *("dynamic_batch", "amax"),
+    *(f"{name}_within" for name in TENSORS),
 )
 
 

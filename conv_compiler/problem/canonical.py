@@ -40,6 +40,7 @@ from conv_compiler.problem.directions import BIAS
 from conv_compiler.problem.extended import most_places, over_extended
 from conv_compiler.problem.layouts import Layout
 from conv_compiler.problem.phases import Line, Met
+from conv_compiler.problem.slices import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +220,7 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
 
     Raises UnsupportedProblem where one of its sizes is too large.
     """
-    problem = over_extended(in_front(problem))
+    problem = over_extended(in_front(whole(problem)))
     if problem.direction not in _ROLES:
         return problem
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.markup import element, table
 from conv_compiler.problem.directions import COMPUTED
-from conv_compiler.problem.dtypes import F8_NAMES, compute_pair
+from conv_compiler.problem.dtypes import F8_NAMES, STANDS_FOR_TF32, TF32, compute_pair
 from conv_compiler.problem.fields import Fields
 from conv_compiler.problem.shapes import Shapes
 from conv_compiler.problem.spelling import fields_of, name_of
@@ -57,8 +57,8 @@ class ConvProblem(Shapes):
             (`conv-compiler list elementwise`), or several with `>` between them. Its tensor d has
             the shape `d_shape` and the type `d_type`: the result's, f32 with `:f32` behind the op.
         compute: The type in which operands are multiplied, by default that of the data or what the
-            target needs. `bf16` or `f16` for f16 data; `bf16x3` for f32 data; two 8-bit floats,
-            such as `bf8,fp8`, of the output gradient and of the input.
+            target needs. `bf16` or `f16` for f16 data; `bf16x3`, `xf32` or `tf32` for f32 data; two
+            8-bit floats, such as `bf8,fp8`, of the output gradient and of the input.
         input_op, weight_op, output_op: An op on the tensor of that name, or on its gradient, where
             it is an operand, such as `relu`. It is computed in f32; padding stays 0.
         dynamic_batch: Compile for a batch of any size, in chunks of `n` images. Shapes and counts
@@ -69,6 +69,10 @@ class ConvProblem(Shapes):
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
         amax: Give the largest absolute value of the result beside it, from before it is rounded:
             of what the ops in front of a last `scale_by` or `divide_by` give, in f32.
+        input_within, weight_within, output_within: The shape, in the order of `layout`, of the
+            larger tensor that the operand of this name is a slice of; `output` is `d_output` too.
+            A call takes a slice with its strides, or the larger tensor, whose first elements the
+            operand then is. Not with a dynamic batch.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the
@@ -93,8 +97,10 @@ class ConvProblem(Shapes):
             object.__setattr__(self, name, value)
         check(self)
 
-    def for_kind(self, fnuz: bool) -> ConvProblem:
-        """The problem with `bf8` and `fp8` of `compute` as the 8-bit floats of a kind of chips."""
+    def for_kind(self, fnuz: bool, xf32: bool) -> ConvProblem:
+        """The problem with `bf8`, `fp8` and `tf32` of `compute` as a kind of chips has them."""
+        if self.compute == TF32:
+            return replace(self, compute=STANDS_FOR_TF32[not xf32])
         pair = compute_pair(self.compute, self.dtype)
         if not set(pair) & set(F8_NAMES):
             return self

@@ -23,6 +23,10 @@ TENSORS = ("input", "weight", "output")
 STATED_DIRECTION = "conv_compiler.direction"
 # The same of a module of a layer: names of its operands and results, in order, commas between.
 STATED_OPERANDS, STATED_RESULTS = "conv_compiler.operands", "conv_compiler.results"
+# The same of a module of several sizes: the functions of each, commas between.
+STATED_FUNCTIONS = "conv_compiler.functions"
+# The shapes of operands that are slices of what a function takes, commas between; empty for others.
+STATED_SLICES = "conv_compiler.slices"
 # The attribute of an argument in whose memory the result goes.
 RESULT_MEMORY = "iree.abi.output"
 # What the addresses of operands are multiples of, in bytes: as a compiled module states it, and

@@ -17,6 +17,9 @@ class DType:
     `mantissa_bits` counts the explicit fraction bits (0 for integers); the unit roundoff of a
     float row is 2**-(mantissa_bits + 1). `accumulator` names the row sums are kept in.
 
+    Of `multiplied_only` there are no data: matrix instructions take wider data for it, and leave
+    out what it lacks.
+
     Of 8-bit floats: `fnuz` have no infinity, no negative zero and one NaN. `nan_code` is that of a
     NaN without a sign, where it can have one. `infinity_code` is 0 where there is no infinity.
     """
@@ -30,6 +33,7 @@ class DType:
     fnuz: bool = False
     nan_code: int = 0
     infinity_code: int = 0
+    multiplied_only: bool = False
 
     @property
     def is_integer(self) -> bool:
@@ -92,6 +96,15 @@ DTYPES = MappingProxyType(
                 bits=32,
                 mantissa_bits=23,
                 accumulator="f32",
+            ),
+            DType(
+                name="xf32",
+                mlir="f32",
+                numpy="float32",
+                bits=32,
+                mantissa_bits=10,
+                accumulator="f32",
+                multiplied_only=True,
             ),
             DType(
                 name="f16",
@@ -201,10 +214,16 @@ class Terms:
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
     """What `compute` names by one word: data of the types `of`, rounded to `dtype` before they are
-    multiplied."""
+    multiplied.
+
+    Where an instruction rounds, in a way that no reference follows, a product is off by `error` at
+    most, relative to it, and by `deviation` as in `Terms`.
+    """
 
     dtype: str
     of: tuple[str, ...]
+    error: float = 0.0
+    deviation: float = 0.0
 
 
 # f16 leaves f16 data as they are, also where a chip's default is another (`Target.gradients_as`).
@@ -213,8 +232,12 @@ CONVERSIONS = MappingProxyType(
     {
         "f16": Conversion(dtype="f16", of=("f16",)),
         "bf16": Conversion(dtype="bf16", of=("f16",)),
+        # Either number is cut by 2^-10 at most. The deviation was summed over 2e7 drawn products.
+        "xf32": Conversion(dtype="xf32", of=("f32",), error=2.0**-9, deviation=0.117 * 2.0**-9),
     }
 )
+# What Composable Kernel calls TF32: (on a chip that multiplies it, on others).
+TF32, STANDS_FOR_TF32 = "tf32", ("xf32", "bf16x3")
 
 # Names of `compute` for f32 data. bf16x3 is what Composable Kernel computes TF32 by on gfx950. Each
 # part is rounded by 2^-8 at most. So the rest of a low part is 2^-16 of the number, and the product
@@ -248,7 +271,9 @@ ALIASES = MappingProxyType(
 )
 _SPELLINGS = MappingProxyType({**{name.lower(): name for name in DTYPES}, **ALIASES})
 
-_BY_NUMPY = MappingProxyType({row.numpy.rpartition(".")[2]: row.name for row in DTYPES.values()})
+_BY_NUMPY = MappingProxyType(
+    {row.numpy.rpartition(".")[2]: row.name for row in DTYPES.values() if not row.multiplied_only}
+)
 
 
 def name_of_dtype(value: Any) -> Any:
@@ -264,7 +289,8 @@ def name_of_dtype(value: Any) -> Any:
 def compute_text(text: str, dtype: str) -> str:
     """`compute` as it is spelled; UnsupportedProblem where it is none for data of the type."""
     text = _canonical_compute(text)
-    data = CONVERSIONS[text].of if text in CONVERSIONS else ("f32",) if text in TERMS else ()
+    data = CONVERSIONS[text].of if text in CONVERSIONS else ()
+    data = ("f32",) if text in (*TERMS, TF32) else data
     if data and dtype not in data:
         known = " or ".join(data)
         raise UnsupportedProblem(f"compute {text}: is for {known} data, not {dtype}; leave it out")
@@ -273,11 +299,16 @@ def compute_text(text: str, dtype: str) -> str:
 
 def _canonical_compute(text: str) -> str:
     """`compute` with each word of a table by its own name."""
-    words = {name.lower(): name for name in (*TERMS, *F8_NAMES)} | dict(_SPELLINGS)
+    words = {name.lower(): name for name in (*TERMS, TF32, *F8_NAMES)} | dict(_SPELLINGS)
     if not text or text in words.values():
         return text
     parts = text.replace("@", ",").replace(" ", "").split(",")
     return ",".join(words.get(part.lower(), part) for part in parts)
+
+
+def _converting(dtype: str) -> tuple[str, ...]:
+    """The conversions of data of a type."""
+    return tuple(name for name, row in CONVERSIONS.items() if dtype in row.of)
 
 
 def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
@@ -290,16 +321,18 @@ def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
         return (dtype, dtype)
     if text in CONVERSIONS:
         return (CONVERSIONS[text].dtype,) * 2
+    if text == TF32:
+        return (TF32,) * 2
     pair = tuple(text.replace("@", ",").replace(" ", "").split(","))
     known = [name for name, row in DTYPES.items() if row.is_f8]
     kinds = {DTYPES[name].fnuz if name in DTYPES else "chip" for name in pair}
     if len(pair) != 2 or not set(pair) <= {*known, *F8_NAMES} or len(kinds) > 1:
-        names = (*known, *F8_NAMES, *CONVERSIONS, *TERMS)
+        names = (*known, *F8_NAMES, *CONVERSIONS, *TERMS, TF32)
         near = did_you_mean(text, names) if len(pair) == 1 and text not in names else ""
         raise UnsupportedProblem(
             f"compute {text}: not two 8-bit floats of one kind; {near}write bf8,fp8 for the chip's "
-            f"own, two of {', '.join(known)}, for f16 data {' or '.join(CONVERSIONS)}, or for f32 "
-            f"data {', '.join(TERMS)}"
+            f"own, two of {', '.join(known)}, for f16 data {' or '.join(_converting('f16'))}, or "
+            f"for f32 data {', '.join((*TERMS, *_converting('f32'), TF32))}"
         )
     if DTYPES[dtype].is_integer or DTYPES[dtype].bits == 8:
         raise UnsupportedProblem(f"compute {text}: is for wider floats than {dtype}; leave it out")

@@ -34,6 +34,9 @@ class Fields:
     result_operand: bool = False
     pad_mode: str = ""
     amax: bool = False
+    input_within: tuple[int, ...] = ()
+    weight_within: tuple[int, ...] = ()
+    output_within: tuple[int, ...] = ()
 
     @cached_property
     def _key(self) -> int:

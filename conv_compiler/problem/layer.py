@@ -9,8 +9,10 @@ from functools import cached_property
 from itertools import groupby
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
+from conv_compiler.problem.amax import AMAX, results_of
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import COMPUTED
+from conv_compiler.problem.slices import has_slices
 
 # What all problems of a layer have alike: the convolution and its tensors.
 ALIKE = (
@@ -49,8 +51,8 @@ class Layer:
         if not self.problems:
             raise UnsupportedProblem("layer: of no result; give a problem for each")
         first = self.problems[0]
-        if any(one.amax for one in self.problems):
-            raise UnsupportedProblem("layer amax: not beside other results; compile it apart")
+        if any(map(has_slices, self.problems)):
+            raise UnsupportedProblem("layer of slices: not built; compile its results apart")
         for one in self.problems[1:]:
             for name in ALIKE:
                 here, there = getattr(one, name), getattr(first, name)
@@ -59,23 +61,41 @@ class Layer:
                         f"layer {name} {here}: of another convolution than {there}; "
                         "compile them apart"
                     )
-        for result in self.results:
-            if self.results.count(result) > 1:
+        for result in self.functions:
+            if self.functions.count(result) > 1:
                 raise UnsupportedProblem(f"layer {result}: asked for twice; give it once")
 
     @classmethod
     def of(cls, problem: ConvProblem, results: Sequence[str] = GRADIENTS) -> Layer:
         """The results of a convolution by name: `d_weight`, `d_input`, `d_bias` or `output`.
 
-        Types, elementwise op, compute types and operand ops are the problem's where its direction
-        gives the result. The others have the problem's types, and no ops.
+        Types, elementwise op, compute types, operand ops and amax are the problem's where its
+        direction gives the result. The others have the problem's types, and no ops.
         """
         return cls(problems=tuple(_for_result(problem, result) for result in results))
 
     @property
-    def results(self) -> tuple[str, ...]:
-        """Names of the results, in order."""
+    def functions(self) -> tuple[str, ...]:
+        """Names of the module's functions: what each problem computes."""
         return tuple(COMPUTED[one.direction][1] for one in self.problems)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Names of what a call returns, in order.
+
+        They are the problems' results. Behind that of one with `amax` comes its largest absolute
+        value: `amax`, or where there are several `amax of d_weight` and so on.
+        """
+        several = sum(one.amax for one in self.problems) > 1
+        found: list[str] = []
+        for name, one in zip(self.functions, self.problems, strict=True):
+            found += [name, *([f"{AMAX} of {name}" if several else AMAX] * one.amax)]
+        return tuple(found)
+
+    def results_of(self, number: int) -> slice:
+        """Which results of a call are those of a problem."""
+        counts = [len(results_of(one)) for one in self.problems]
+        return slice(sum(counts[:number]), sum(counts[: number + 1]))
 
     @cached_property
     def operand_names(self) -> tuple[str, ...]:
@@ -94,7 +114,7 @@ class Layer:
     @property
     def _ds(self) -> tuple[str, ...]:
         taking = [
-            result for result, one in zip(self.results, self.problems, strict=True) if one.takes_d
+            name for name, one in zip(self.functions, self.problems, strict=True) if one.takes_d
         ]
         return ("d",) if len(taking) == 1 else tuple(f"d of {result}" for result in taking)
 
@@ -130,6 +150,7 @@ def _for_result(problem: ConvProblem, result: str) -> ConvProblem:
         input_op="",
         weight_op="",
         output_op="",
+        amax=False,
     )
     return replace(plain, direction=direction)
 

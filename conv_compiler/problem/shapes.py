@@ -8,7 +8,7 @@ from functools import cached_property
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.directions import BIAS, COMPUTED
-from conv_compiler.problem.dtypes import DTYPES, F8_NAMES, TERMS, DType, Terms, compute_pair
+from conv_compiler.problem.dtypes import DTYPES, F8_NAMES, TERMS, TF32, DType, Terms, compute_pair
 from conv_compiler.problem.elementwise import Fused, parse
 from conv_compiler.problem.fields import Fields
 from conv_compiler.problem.layouts import Layout, find_layout
@@ -61,10 +61,10 @@ class Shapes(Fields):
         Raises UnsupportedProblem where the target is yet to name them.
         """
         pair = compute_pair(self.compute, self.dtype)
-        if set(pair) & set(F8_NAMES):
+        if set(pair) & {*F8_NAMES, TF32}:
             raise UnsupportedProblem(
-                f"compute {self.compute}: which 8-bit floats these are is the target's to say; "
-                f"name them, or take problem.for_kind(target.has_fnuz)"
+                f"compute {self.compute}: which types these are is the target's to say; name them, "
+                "or take conv_compiler.targets.compute.for_target(problem, target)"
             )
         return pair
 

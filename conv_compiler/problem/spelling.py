@@ -52,6 +52,9 @@ def name_of(problem: Shapes) -> str:
     for name in _OPERAND_OPS:
         if op := getattr(problem, name):
             parts.append(f"{name.removesuffix('_op')}-{op.translate(_NAME_CHARACTERS)}")
+    for name in ("input", "weight", "output"):
+        if within := getattr(problem, f"{name}_within"):
+            parts.append(f"{name}-in-{_times(within)}")
     if problem.result_operand:
         parts.append("into")
     if problem.amax:

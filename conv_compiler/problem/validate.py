@@ -81,9 +81,11 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
         empty = isinstance(given, tuple) and not given
         wanted = left_out if empty and name != "filter" else given
         spatial[name] = _spatial(name, wanted, ndim, least)
+    within = {f"{name}_within": _within(name, problem) for name in OPERAND_OPS}
     return (
         settings
         | spatial
+        | within
         | {
             "layout": find_layout(problem.layout, ndim).spell(ndim),
             "pad_mode": _pad_mode(problem.pad_mode),
@@ -97,6 +99,16 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
             },
         }
     )
+
+
+def _within(name: str, problem: Shapes) -> tuple[int, ...]:
+    """The shape that an operand is a slice of, or UnsupportedProblem for what is none."""
+    given: Any = getattr(problem, f"{name}_within")
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise UnsupportedProblem(
+            f"{name} within {given!r}: not a shape; give a size for each axis of its layout"
+        )
+    return tuple(_size(f"{name} within", one, 1) for one in given)
 
 
 def _pad_mode(word: str) -> str:
@@ -149,6 +161,9 @@ def check(problem: Shapes) -> None:
                 else f"{problem.direction} has no such operand; leave it out"
             )
             raise UnsupportedProblem(f"{name} op {op}: {rule}")
+    for name in OPERAND_OPS:
+        if within := getattr(problem, f"{name}_within"):
+            _check_slice(problem, name, within)
     if problem.sums_alone:
         _check_sums(problem)
     if problem.amax:
@@ -185,6 +200,21 @@ def check(problem: Shapes) -> None:
         raise UnsupportedProblem(
             f"problem {name_of(problem)}: a tensor of over 2^62 elements; shrink it"
         )
+
+
+def _check_slice(problem: Shapes, name: str, within: tuple[int, ...]) -> None:
+    """Refuse a larger shape that an operand is no slice of, by UnsupportedProblem."""
+    what, shape = f"{name} within {within}", getattr(problem, f"{name}_shape")
+    if name not in problem.tensors[:-1]:
+        raise UnsupportedProblem(f"{what}: {problem.direction} has no such operand; leave it out")
+    if len(within) != len(shape) or any(map(operator.lt, within, shape)):
+        raise UnsupportedProblem(
+            f"{what}: {shape} is no slice of it; give the larger tensor's shape"
+        )
+    if within == shape:
+        raise UnsupportedProblem(f"{what}: the operand's own shape; leave it out")
+    if problem.dynamic_batch:
+        raise UnsupportedProblem(f"{what}: not built for a dynamic batch; leave one out")
 
 
 def _check_sums(problem: Shapes) -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import iree.runtime as iree
@@ -18,20 +20,42 @@ from conv_compiler.runtime.devices import reason
 
 @dataclass(frozen=True, kw_only=True)
 class Tensor:
-    """Shape and type of one operand of a kernel; None stands for a dimension of any size."""
+    """Shape and type of one operand of a kernel; None stands for a dimension of any size.
+
+    `part` is the shape of the slice that is read, from the first element on; None for all of it.
+    """
 
     name: str
     shape: tuple[int | None, ...]
     dtype: np.dtype[Any]
+    part: tuple[int, ...] | None = None
 
     @classmethod
-    def parse(cls, name: str, text: str) -> Tensor:
-        """The operand an MLIR tensor type such as `2x3xf16` states."""
+    def parse(cls, name: str, text: str, part: str = "") -> Tensor:
+        """The operand an MLIR tensor type such as `2x3xf16` states, and its part by `2x2`."""
         *sizes, element = text.split("x")
         return cls(
             name=name,
             shape=tuple(None if size == "?" else int(size) for size in sizes),
             dtype=DTYPES[element].to_numpy(),
+            part=tuple(map(int, part.split("x"))) if part else None,
+        )
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis, of a tensor of one shape."""
+        sizes = [0 if size is None else size for size in self.shape]
+        return tuple(
+            self.dtype.itemsize * math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))
+        )
+
+    def is_slice(self, array: Any) -> bool:
+        """Whether a numpy array is the part alone, and lies as in the larger tensor."""
+        if self.part is None or array.shape != self.part:
+            return False
+        return isinstance(array, np.ndarray) and all(
+            size == 1 or step == wanted
+            for size, step, wanted in zip(array.shape, array.strides, self.steps, strict=True)
         )
 
     def is_empty(self, images: int | None) -> bool:
@@ -42,14 +66,24 @@ class Tensor:
         """A host array of this shape and type, unwritten."""
         return np.empty([images if size is None else size for size in self.shape], self.dtype)
 
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether an array of a shape has this one."""
+        return len(shape) == len(self.shape) and all(
+            want in (None, size) for size, want in zip(shape, self.shape, strict=True)
+        )
+
     def check(self, array: Any) -> None:
         """Raise InvalidArray unless the array has this shape and type."""
         shape, dtype = tuple(array.shape), array.dtype
         if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
             return
-        if len(shape) != len(self.shape) or any(
-            want not in (None, size) for size, want in zip(shape, self.shape, strict=True)
-        ):
+        if shape == self.part:
+            if dtype == self.dtype and not self.is_slice(array):
+                raise InvalidArray(
+                    f"{self.name} {shape}: lies otherwise than as a slice of {self.shape}; give "
+                    "one of numpy that does, or the larger array"
+                )
+        elif not self.fits(shape):
             raise InvalidArray(
                 f"{self.name} {shape}: not the kernel's shape; give {self.shape}"
                 f"{without_groups(self.name, shape, self.shape)}"

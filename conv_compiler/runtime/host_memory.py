@@ -19,6 +19,7 @@ import numpy as np
 from iree.runtime import BufferUsage, HalBufferView, HalElementType, MemoryType
 from iree.runtime.array_interop import map_dtype_to_element_type
 
+from conv_compiler.runtime.arrays import Tensor
 from conv_compiler.runtime.dlpack_capsule import address_of
 
 _MEMORY = int(MemoryType.HOST_LOCAL | MemoryType.DEVICE_VISIBLE)
@@ -45,6 +46,23 @@ def lies_as_kernels_want(array: np.ndarray[Any, Any], alignment: int) -> bool:
     if not (flags.c_contiguous and flags.aligned and array.size):
         return False
     return array.itemsize % alignment == 0 or array.ctypes.data % alignment == 0
+
+
+def in_larger(alignment: int | None, tensor: Tensor, array: Any) -> Any:
+    """An operand as an array of its kernel's shape, for a slice one in whose corner it is.
+
+    It is in the slice's memory where kernels read that, at multiples of `alignment` bytes. Then
+    nothing but the slice may be touched: the larger array may end before. Else the slice is copied.
+    """
+    if not tensor.is_slice(array):
+        return array
+    larger = tensor.empty(None) if alignment is None or array.ctypes.data % alignment else None
+    if larger is None:
+        sizes: Any = tensor.shape
+        memory = _bytes_type(math.prod(sizes) * array.itemsize).from_address(array.ctypes.data)
+        return np.ndarray(sizes, array.dtype, memory)
+    larger[tuple(map(slice, array.shape))] = array
+    return larger
 
 
 def placed(array: np.ndarray[Any, Any], device: Any, alignment: int) -> Any:

@@ -30,7 +30,7 @@ from conv_compiler.targets.host import host_architecture, host_flags
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
-    from conv_compiler.artifacts.layer_artifact import LayerArtifact
+    from conv_compiler.artifacts.linked_artifact import LinkedArtifact
 
 _LOADED_KERNELS = 64
 
@@ -75,7 +75,7 @@ AFTER_FAILURE.append(_load.cache_clear)
 forks.forget_in_child(_load.cache_clear)
 
 
-def load(artifact: Artifact | LayerArtifact | Path | str, device: str | None = None) -> Kernel:
+def load(artifact: Artifact | LinkedArtifact | Path | str, device: str | None = None) -> Kernel:
     """Load the kernel of an artifact or of a `.vmfb`, ready to be called.
 
     A file that was loaded before and has not changed is not loaded again. The kernel takes its
@@ -117,7 +117,7 @@ def load(artifact: Artifact | LayerArtifact | Path | str, device: str | None = N
 
 
 def run(
-    artifact: Artifact | Path | str,
+    artifact: Artifact | LinkedArtifact | Path | str,
     first: Any,
     second: Any = None,
     device: str | None = None,

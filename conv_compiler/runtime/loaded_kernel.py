@@ -15,14 +15,8 @@ import iree.runtime as iree
 import numpy as np
 
 from conv_compiler.errors import InvalidArray, InvalidArtifact, LaunchFailed
-from conv_compiler.problem.directions import (
-    ALIGNMENT,
-    STATED_ALIGNMENT,
-    STATED_DIRECTION,
-    STATED_RESULTS,
-)
 from conv_compiler.runtime import forks
-from conv_compiler.runtime.arrays import Tensor, check_device, images_of, keeping, place
+from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import LONG_SECONDS, batch_wait, may_wait_as_batch
 from conv_compiler.runtime.devices import (
@@ -41,8 +35,14 @@ from conv_compiler.runtime.dlpack import (
     is_foreign,
 )
 from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
-from conv_compiler.runtime.host_memory import as_array, lies_as_kernels_want, placed
-from conv_compiler.runtime.invocation import invocation, stated_names, stated_tensors
+from conv_compiler.runtime.host_memory import (
+    as_array,
+    in_larger,
+    lies_as_kernels_want,
+    placed,
+)
+from conv_compiler.runtime.invocation import invocation
+from conv_compiler.runtime.signature import Signature, size_of_call, sizes_of
 from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
@@ -55,7 +55,8 @@ class Kernel:
 
     Operands and result are those of the problem's direction (`problem/directions.py`). A kernel
     whose elementwise op takes a tensor d has it as last operand. That of a layer takes the operands
-    of `Layer.operand_names`, and returns a tuple of its results.
+    of `Layer.operand_names`, and returns a tuple of its results. That of several sizes takes the
+    operands of any of them, and refuses others.
 
     numpy arrays give a numpy array; where an operand is a device array (see `put`), so is the
     result. Arrays of other libraries (PyTorch, JAX, CuPy) are read where they lie, and give an
@@ -69,7 +70,6 @@ class Kernel:
 
     __slots__ = (
         "_alignment",
-        "_batches",
         "_config",
         "_enter",
         "_generation",
@@ -77,8 +77,10 @@ class Kernel:
         "_made_of",
         "_number",
         "_on_host",
+        "_only",
         "_row",
         "_seconds",
+        "_sizes",
         "_takes_number",
         "_waiting",
         "device",
@@ -104,25 +106,17 @@ class Kernel:
                 instance=config.vm_instance, modules=[*config.default_vm_modules, module]
             )
             function = module.lookup_function("main")
-            operands, results, self.takes_result = stated_tensors(function)
-            self._alignment = int(function.reflection.get(STATED_ALIGNMENT, ALIGNMENT))
-            stated = {STATED_DIRECTION, STATED_RESULTS} & set(function.reflection)
-            names, made = stated_names(function.reflection, len(operands), len(results))
-            self.operands = tuple(map(Tensor.parse, names, operands))
-            self.results = tuple(map(Tensor.parse, made, results))
-            self._takes_number = any(not tensor.shape for tensor in self.operands)
-            # Of ours nothing but a batch is dynamic.
-            self._batches = [
-                (number, tensor.shape.index(None))
-                for number, tensor in enumerate(self.operands)
-                if stated and None in tensor.shape
-            ]
+            stated, self._sizes = Signature.of(function), sizes_of(module, function)
+            self._only = None if self._sizes[1:] else self._sizes[0]
         except _REFUSALS as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
                 f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
-        self._invoke, self._seconds = invocation(context, function, len(results)), 0.0
+        self.operands, self.results = stated.operands, stated.results
+        self.takes_result, self._alignment = stated.takes_result, stated.alignment
+        self._takes_number = any(not tensor.shape for tensor in self.operands)
+        self._invoke, self._seconds = invocation(context, function, len(self.results)), 0.0
         self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
 
     @property
@@ -154,25 +148,29 @@ class Kernel:
         foreign = [array for array in operands if is_foreign(array)]
         like = foreign[0] if foreign else None
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
-        on_device = self._check(taken)
-        images = images_of((self.operands[i].name, taken[i].shape, at) for i, at in self._batches)
+        size = self._only or size_of_call(self._sizes, taken)
+        on_device = self._check(size.operands, taken)
+        if size.has_slices:
+            alignment = self._alignment if self._on_host else None
+            taken = [*map(partial(in_larger, alignment), size.operands, taken)]
+        images, results = size.images(taken) if size.batches else None, size.results
         outs = self._outs(out)
         memory = []
         if self.takes_result or out is not None:
-            for number, tensor in enumerate(self.results):
+            for number, tensor in enumerate(results):
                 if outs[number] is None:
                     outs[number] = self._fresh(tensor, like, images, on_device)
                 one = outs[number]
                 memory.append(
                     self.put(tensor.empty(images)) if one is None else self._memory(tensor, one)
                 )
-        if all(tensor.is_empty(images) for tensor in self.results):  # nothing to compute
-            views = [self.put(tensor.empty(images))._buffer_view for tensor in self.results]
+        if all(tensor.is_empty(images) for tensor in results):  # nothing to compute
+            views = [self.put(tensor.empty(images))._buffer_view for tensor in results]
         else:
             views = self._run([*taken, *memory])
         given = tuple(
             self._given(tensor, view, like, on_device) if one is None else one
-            for tensor, view, one in zip(self.results, views, outs, strict=True)
+            for tensor, view, one in zip(results, views, outs, strict=True)
         )
         return given if len(given) > 1 else given[0]
 
@@ -257,10 +255,10 @@ class Kernel:
             return placed(array, self._config.device, self._alignment)
         return place(array, self._config, self.device)._buffer_view
 
-    def _check(self, operands: Sequence[Any]) -> bool:
+    def _check(self, tensors: Sequence[Tensor], operands: Sequence[Any]) -> bool:
         """Whether one is a device array; InvalidArray when a shape, type or device is wrong."""
         on_device = False
-        for tensor, array in zip(self.operands, operands, strict=True):
+        for tensor, array in zip(tensors, operands, strict=True):
             if isinstance(array, iree.DeviceArray):
                 on_device = True
                 check_device(tensor.name, array, self._config.device, self.device)

@@ -16,7 +16,8 @@ class Backend:
     `{chip}` stands for the row's chip in `flags`; `driver` is the runtime's name for it; `assembly`
     is the suffix of the dumped machine-code text; `object` that of the code object. `unmodelled`
     says why the performance model has no times of its kernels; it is empty where it has. Kernels
-    take operands at multiples of `alignment` bytes, and of their elements.
+    take operands at multiples of `alignment` bytes, and of their elements. With `reads_slices` they
+    read slices of larger tensors where they lie.
     """
 
     flags: tuple[str, ...]
@@ -25,6 +26,7 @@ class Backend:
     object: str
     unmodelled: str = ""
     alignment: int = ALIGNMENT
+    reads_slices: bool = False
 
 
 BACKENDS = MappingProxyType(
@@ -39,6 +41,7 @@ BACKENDS = MappingProxyType(
                 "--iree-stream-resource-min-offset-alignment=4",
             ),
             alignment=4,
+            reads_slices=True,
             driver="local-task",
             assembly="s",
             object="o",

@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.directions import DIRECTIONS
-from conv_compiler.problem.dtypes import CONVERSIONS
+from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, STANDS_FOR_TF32, TF32
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -32,4 +33,11 @@ def for_target(problem: ConvProblem, target: Target, mma: str | None = None) -> 
             row.name for row in (*target.mma_for(dtype), *target.blocks) if row.dtype == dtype
         }
         return replace(problem, compute=instead) if mma is None or mma in fitting else problem
-    return problem.for_kind(target.has_fnuz)
+    named = problem.for_kind(target.has_fnuz, target.has_xf32)
+    row = DTYPES[named.operand_dtypes[0]]
+    if row.multiplied_only and not target.mma_for(row.name):
+        raise UnsupportedProblem(
+            f"compute {named.compute}: {target.name} has no instruction for it; use "
+            f"{STANDS_FOR_TF32[1]}, or {TF32} for what the target has"
+        )
+    return named

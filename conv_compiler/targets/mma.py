@@ -42,7 +42,9 @@ class Mma:
     one instruction keeps a SIMD's matrix unit. IREE lays an operand side longer than `side` out as
     (side / `side`, `side`); 0 leaves every side whole. `dtype` is A's, and B's unless `dtype_b` is.
     `unlisted` rows IREE compiles for the chip, though its own list of the chip lacks them.
-    `spelling` is how assembly spells the types, where that is not A's name.
+    `spelling` is how assembly spells the types, where that is not A's name. Where the machine's
+    instruction does the products of several of IREE's, `joined` says of how many, `iree` which, and
+    k and cycles are those of one (`passes/join_products.py`).
     """
 
     name: str
@@ -56,6 +58,8 @@ class Mma:
     dtype_b: str = ""
     unlisted: bool = False
     spelling: str = ""
+    joined: int = 1
+    iree: str = ""
 
     def __hash__(self) -> int:
         return hash(self.name)  # a choice looks rows up thousands of times
@@ -87,7 +91,7 @@ class Mma:
 
 _ASSEMBLY_TYPES = MappingProxyType(
     {
-        **{name: name for name in ("f16", "bf16", "f32", "i8")},
+        **{name: name for name in ("f16", "bf16", "f32", "xf32", "i8")},
         **dict.fromkeys(("f8E4M3FN", "f8E4M3FNUZ"), "fp8"),
         **dict.fromkeys(("f8E5M2", "f8E5M2FNUZ"), "bf8"),
     }
@@ -113,10 +117,12 @@ CDNA1_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32")
 CDNA2_CYCLES = _cycles(_SLOW, "f16", "bf16", "i8", "f32") + _cycles(_F64, "f64")
 # The published peaks of CDNA4 follow from longer instructions of the same cycles, and of 8-bit
 # floats from those of twice the cycles that multiply four times as much.
-CDNA3_CYCLES = (
+# xf32 of CDNA3 alone: the published peak of TF32 (653.7 TFLOP/s of an MI300X).
+_CDNA3 = (
     _cycles(_FAST, "f16", "bf16", "i8", "fp8", "bf8") + _cycles(_SLOW, "f32") + _cycles(_F64, "f64")
 )
-CDNA4_CYCLES = CDNA3_CYCLES + _cycles(_F8F6F4, _ANY_F8)
+CDNA3_CYCLES = _CDNA3 + _cycles(_FAST[:2], "xf32")
+CDNA4_CYCLES = _CDNA3 + _cycles(_F8F6F4, _ANY_F8)
 RDNA3_CYCLES = _cycles(_WMMA_32, "f16", "bf16", "i8")
 # i8 and 8-bit floats at twice the rate of f16, as the published peaks say (389 TOP/s of i8).
 RDNA4_CYCLES = _cycles(_WMMA_16, "f16", "bf16") + _cycles(_WMMA_8, "i8", "fp8", "bf8")
@@ -231,6 +237,19 @@ CDNA2_MMA = (
 CDNA3_MMA = (
     *_rows(CDNA3_CYCLES, "MFMA", _same("f16", "bf16"), (16, 16, 16), (32, 32, 8)),
     *_rows(CDNA3_CYCLES, "MFMA", _same("f32"), (16, 16, 4)),
+    # IREE 3.13 has no such row; two of f32's products become one of these.
+    Mma(
+        name="MFMA_F32_16x16x4_XF32",
+        dtype="xf32",
+        m=16,
+        n=16,
+        k=4,
+        instruction="v_mfma_f32_16x16x8_xf32",
+        subgroup_cycles=8,
+        unlisted=True,
+        joined=2,
+        iree="MFMA_F32_16x16x4_F32",
+    ),
     *_rows(CDNA3_CYCLES, "MFMA", _same("i8"), (16, 16, 32), (32, 32, 16)),
     *_rows(CDNA3_CYCLES, "MFMA", _F8_FNUZ, (16, 16, 32), (32, 32, 16)),
 )

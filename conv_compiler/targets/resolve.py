@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import canonical
+from conv_compiler.problem.slices import check_memory
 from conv_compiler.targets.compute import for_target
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ def resolve(problem: ConvProblem, target: Target, mma: str | None = None) -> Res
     """Settle a problem for a target, and for the matrix instruction `mma` of a chosen strategy.
 
     `mma` is an instruction's name, empty for vector code, and None where no strategy is chosen yet.
-    Raises UnsupportedProblem where the equivalent weight gradient has sizes that are too large.
+    Raises UnsupportedProblem where the equivalent weight gradient has sizes that are too large, or
+    slices are in tensors that are.
     """
+    check_memory(problem)
     asked = for_target(problem, target, mma)
     wgrad = canonical(asked) if asked.n else asked
     return Resolved(stated=problem, asked=asked, target=target, wgrad=wgrad)

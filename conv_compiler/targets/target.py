@@ -202,6 +202,11 @@ class Target:
         return self.processor or host_processor()
 
     @property
+    def has_xf32(self) -> bool:
+        """Whether it multiplies f32 numbers of which it leaves out bits."""
+        return any(DTYPES[row.dtype].multiplied_only for row in self.mma)
+
+    @property
     def has_fnuz(self) -> bool:
         """Whether its 8-bit floats are those without negative zero."""
         return any(DTYPES[row.dtype].fnuz for row in self.mma)
@@ -272,8 +277,8 @@ class Target:
             yield f"elf_mach {self.elf_mach:#x} is not 1 to {_MOST_MACH:#x}"
         for mma in self.mma:
             cycles = cycles_of(self.cycles, mma.assembly_type, mma.m)
-            if cycles != mma.subgroup_cycles:
+            if cycles != mma.joined * mma.subgroup_cycles:
                 yield (
                     f"cycles of {mma.name}: the table has {cycles or 'none'}, its row "
-                    f"{mma.subgroup_cycles}"
+                    f"{mma.joined * mma.subgroup_cycles}"
                 )

@@ -51,7 +51,7 @@ def entry_of(line: str) -> Tuned:
 def _check(entry: Tuned) -> None:
     problem, target = ConvProblem.from_json(entry.problem), find_target(entry.target)
     strategy = Strategy.from_json(entry.strategy)
-    key = compilation_key(problem.for_kind(target.has_fnuz), target, None, "auto")
+    key = compilation_key(problem.for_kind(target.has_fnuz, target.has_xf32), target, None, "auto")
     if key != entry.key:
         if target.chip == "host":  # another kind of host, where it will be found
             return

@@ -74,11 +74,11 @@ def trial(
     `budget` seconds go to a measurement. Raises what `compile` and `load` raise.
     """
     from conv_compiler.model.module import model_module
-    from conv_compiler.verification.inputs import inputs
+    from conv_compiler.verification.slices import call_operands
 
     artifact = compile(problem, target.name, strategy)
     kernel = load(artifact, device)
     if kernel.virtual:
         return Trial(artifact=artifact, seconds=model_module(artifact.vmfb).seconds, times=None)
-    times = kernel.times(*inputs(problem, "random"), budget=budget)
+    times = kernel.times(*call_operands(problem, "random"), budget=budget)
     return Trial(artifact=artifact, seconds=times.median, times=times)

@@ -18,7 +18,7 @@ from conv_compiler.runtime.devices import (
 )
 from conv_compiler.runtime.kernel import load
 from conv_compiler.targets.host import host_cores
-from conv_compiler.verification.inputs import inputs
+from conv_compiler.verification.slices import call_operands
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
@@ -84,7 +84,7 @@ def measured(problem: ConvProblem, artifacts: Sequence[Artifact], device: str) -
 
     Each is the median of TURNS medians, which were taken in turns.
     """
-    operands = inputs(problem, "random")
+    operands = call_operands(problem, "random")
     kernels = [load(artifact, device) for artifact in artifacts]
     turns = [
         [kernel.times(*operands, budget=SECONDS).median for kernel in kernels] for _ in range(TURNS)

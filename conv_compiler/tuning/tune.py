@@ -45,7 +45,7 @@ class Question:
     @property
     def key(self) -> str:
         """The key of a compilation of it that leaves the choice open."""
-        problem = self.problem.for_kind(self.target.has_fnuz)
+        problem = self.problem.for_kind(self.target.has_fnuz, self.target.has_xf32)
         return compilation_key(problem, self.target, None, "auto")
 
     @property

@@ -182,6 +182,10 @@ def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
         part = DTYPES[problem.terms.dtype].to_numpy()
         if any((array.astype(part) != array).any() for array in (first, second)):
             return False
+    if problem.operand_type.multiplied_only:  # and none has bits that an instruction leaves out
+        most = _exact_limit(problem.operand_type)
+        if any(np.abs(array).max(initial=0) > most for array in (first, second)):
+            return False
     letters: str = getattr(problem.layout_row.grouped, problem.tensors[1])
     kept = _KEPT[problem.direction]
     sizes = np.abs(second).reshape(problem.shape(letters))

@@ -11,37 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from conv_compiler.runtime.kernel import load
 from conv_compiler.verification.inputs import inputs
-from conv_compiler.verification.verify import Report, check_size, verify_kernel
+from conv_compiler.verification.linked_report import LinkedReport
+from conv_compiler.verification.verify import check_size, verify_kernel
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.layer_artifact import LayerArtifact
     from conv_compiler.problem.layer import Layer
     from conv_compiler.runtime.kernel import Kernel
     from conv_compiler.runtime.times import Times
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerReport:
-    """What `verify_layer` found.
-
-    Args:
-        reports: What was found of each result, in order; their times are None.
-        times: The times of calls that give all results; None where none were taken.
-    """
-
-    reports: tuple[Report, ...]
-    times: Times | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether every result is right and the same in all runs."""
-        return all(report.passed for report in self.reports)
-
-    def require(self) -> LayerReport:
-        """The report itself; raises Mismatch for the first result that is wrong."""
-        for report in self.reports:
-            report.require()
-        return self
 
 
 @dataclass(frozen=True)
@@ -53,7 +30,7 @@ class _OneResult:
     """
 
     kernel: Kernel
-    number: int
+    results: slice
     places: tuple[int, ...]
     others: Callable[[int | None], list[Any]]
 
@@ -81,7 +58,8 @@ class _OneResult:
         return given
 
     def __call__(self, *operands: Any) -> Any:
-        return self.kernel(*self._all(operands))[self.number]
+        found = self.kernel(*self._all(operands))[self.results]
+        return found if len(found) > 1 else found[0]
 
     def times(self, *operands: Any, budget: float = 0.2) -> Times:
         return self.kernel.times(*self._all(operands), budget=budget)
@@ -98,7 +76,7 @@ def verify_layer(
     runs: int = 2,
     budget: float = 0.2,
     tuned: bool = True,
-) -> LayerReport:
+) -> LinkedReport:
     """Compile a layer, run it on known data and compare each of its results with the reference.
 
     Args:
@@ -135,7 +113,7 @@ def verify_layer_artifact(
     device: str | None = None,
     runs: int = 2,
     budget: float = 0.0,
-) -> LayerReport:
+) -> LinkedReport:
     """`verify_layer` of what is compiled."""
     kernel, layer = load(artifact, device), artifact.layer
 
@@ -151,7 +129,7 @@ def verify_layer_artifact(
         return found
 
     results = [
-        _OneResult(kernel, number, layer.operands_of(number), drawn)
+        _OneResult(kernel, layer.results_of(number), layer.operands_of(number), drawn)
         for number in range(len(layer.problems))
     ]
     reports = tuple(
@@ -161,4 +139,4 @@ def verify_layer_artifact(
     times = None
     if budget and not kernel.virtual:
         times = kernel.times(*drawn(layer.problems[0].n), budget=budget)
-    return LayerReport(reports=reports, times=times)
+    return LinkedReport(reports=reports, times=times)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conv_compiler.problem.canonical import summed_products
+from conv_compiler.problem.dtypes import CONVERSIONS
 from conv_compiler.verification.comparison import Comparison, check_shape
 from conv_compiler.verification.reference import (
     as_multiplied,
@@ -21,6 +22,7 @@ from conv_compiler.verification.reference import (
     finished,
     multiplicand,
     reorder,
+    spread,
 )
 from conv_compiler.verification.tolerance import (
     Tolerance,
@@ -30,9 +32,12 @@ from conv_compiler.verification.tolerance import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.problem.dtypes import DType
 
     Array = NDArray[Any]
 
@@ -70,7 +75,7 @@ def compare_special(
     - that is finite where the definition, rounded to the result's type, is not;
     - that is another infinity, or a number where the definition is NaN;
     - that is not finite where the definition is, but NaN where `may_spread` or where a sum of
-      products' sizes is above the accumulator's largest number;
+      products' sizes, or what ops make of it, is above the accumulator's largest number;
     - that is another number: where no special number is among its products as for integers, else by
       more than n roundings of the sum of its products' sizes.
     """
@@ -88,7 +93,7 @@ def compare_special(
         as_integers = allowed.absolute == 0
         error = np.where(as_integers, np.abs(found - rounded), error)
         near = error <= np.where(as_integers, 0, allowed.absolute + allowed.relative * np.abs(want))
-        overflows = size >= float(np.finfo(problem.accumulator_type.to_numpy()).max)
+        overflows = _reach(problem, size, extra) >= _most(problem.accumulator_type)
         spreads = np.isnan(found) & may_spread(problem, first, second)
         as_nan = spreads | (np.isnan(found) & (overflows | bool(problem.terms)))
         right = np.select(
@@ -115,6 +120,21 @@ def compare_special(
     )
 
 
+def _reach(problem: ConvProblem, size: Array, extra: Sequence[Array]) -> Array:
+    """How large a number on the way to an element may be, of the sizes of sums: a later op may make
+    a finite one of it, and NaN where it was none."""
+    if problem.fused is None:
+        return size
+    d = np.abs(spread(problem, extra[0].astype(np.float64))) if extra else None
+    reach: Array = np.fmax(size, problem.fused.magnitude(size, d))  # d may be NaN
+    return reach
+
+
+def _most(row: DType) -> float:
+    """The largest number of the type that sums and ops on them are computed in."""
+    return float(np.finfo(row.to_numpy()).max)
+
+
 def _sizes(problem: ConvProblem, first: Array, second: Array) -> Array:
     """Sums of the products' absolute values."""
     sizes = [
@@ -135,7 +155,8 @@ def _allowed(
     (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2)."""
     allowed = after_operand_ops(problem, tolerance(problem, "special"), *plain[:2])
     unit = 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
-    a_product = summed_products(problem) * unit + (problem.terms.error if problem.terms else 0.0)
+    off = problem.terms or CONVERSIONS.get(problem.compute)
+    a_product = summed_products(problem) * unit + (off.error if off else 0.0)
     others = (sums != exact_sums(problem, *plain[:2])) & np.isfinite(size)
     absolute = allowed.absolute + np.where(others, a_product * size, 0.0)
     finite = [np.where(np.isfinite(x), x, 0) for x in (sums, *operands[2:])]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conv_compiler.problem.canonical import summed_products
-from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES
 from conv_compiler.verification.inputs import is_exact, is_flushed
 from conv_compiler.verification.reference import as_multiplied, exact_sums, multiplicand, spread
 
@@ -70,8 +70,9 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     given no more.
 
     Products in terms (dtypes.TERMS) make sums of as many times more numbers. They are themselves
-    off, each in a way of its own: by `error` at most, `deviation` as a rule. By Bernstein's
-    inequality, with the same confidence:
+    off, as are those of numbers that an instruction rounds (dtypes.CONVERSIONS), each in a way of
+    its own: by `error` at most, `deviation` as a rule. By Bernstein's inequality, with the same
+    confidence:
         absolute += min(n error, 8 sqrt(n) deviation + 8**2 / 6 error)
     """
     if data in ("integers", "special") or problem.data_type.is_integer:
@@ -83,9 +84,9 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     if problem.accumulator_type.name == "f64":
         roundings *= 2  # the reference's sums are rounded as often
     products = 0.0
-    if terms:
-        usual = _CONFIDENCE * math.sqrt(n) * terms.deviation
-        products = min(n * terms.error, usual + _CONFIDENCE**2 / 6 * terms.error)
+    if off := terms or CONVERSIONS.get(problem.compute):
+        usual = _CONFIDENCE * math.sqrt(n) * off.deviation
+        products = min(n * off.error, usual + _CONFIDENCE**2 / 6 * off.error)
     # Denormals of wider types lie below what the sums are off by.
     step = below_normal(problem, problem.result_type, ()) if problem.result_type.is_f8 else 0.0
     return Tolerance(
@@ -211,6 +212,10 @@ def after_denormals(
     if problem.terms:  # a low part below that range may be lost whole
         largest = sum(float(np.abs(array).max()) for array in (first, second))
         absolute += n * largest * _least(sums)
+    multiplied = problem.operand_type
+    if multiplied.multiplied_only:  # of a denormal as many bits are left out as of the least normal
+        largest = sum(float(np.abs(array).max()) for array in (first, second))
+        absolute += n * largest * _least(sums) * 2.0**-multiplied.mantissa_bits
     pairs = [
         multiplicand(problem, number, array).astype(np.float64)
         for number, array in enumerate((first, second))

@@ -25,6 +25,7 @@ from conv_compiler.verification.inputs import inputs as inputs
 from conv_compiler.verification.inputs import trials_of, without_denormals
 from conv_compiler.verification.ones import alone, multiplying
 from conv_compiler.verification.reference import exact_sums, finished
+from conv_compiler.verification.slices import call_operands, in_larger_arrays
 from conv_compiler.verification.special import compare_special
 from conv_compiler.verification.tolerance import (
     Tolerance,
@@ -109,8 +110,7 @@ def verify_kernel(
     times = None
     if budget and not kernel.virtual:
         # A virtual device executes; the time it takes says nothing about a chip.
-        operands = inputs(problem, data, seed)
-        times = kernel.times(*operands, budget=budget)
+        times = kernel.times(*call_operands(problem, data, seed), budget=budget)
     return Report(
         problem=problem,
         target=artifact.target,
@@ -177,7 +177,8 @@ def _tried(
             for number, array in enumerate((first, second))
         )
     given = (first, second, *extra)
-    placed = [kernel.put(array) for array in (alone(asked, given) if asked.sums_alone else given)]
+    taken = alone(asked, given) if asked.sums_alone else given
+    placed = [kernel.put(array) for array in in_larger_arrays(asked, taken)]
     got, *largest = _arrays(kernel(*placed))
     drifting = [np.zeros(one.shape, bool) for one in (got, *largest)]
     for _ in range(runs - 1):
@@ -194,9 +195,10 @@ def _tried(
         if largest:
             with np.errstate(all="ignore"):
                 numbers = numbers_of(problem, exact_sums(problem, first, second), tuple(extra))
-            if not extra or np.isfinite(extra[0]).all():  # else NaN may come of d
+            told = not extra or bool(np.isfinite(extra[0]).all())  # else NaN may come of d
+            if told:
                 numbers = np.where(np.isnan(got), np.nan, numbers)
-            comparison = with_largest(problem, comparison, largest[0], numbers)
+            comparison = with_largest(problem, comparison, largest[0], numbers, told=told)
     else:
         sums = exact_sums(problem, first, second)
         allowed = after_operand_ops(problem, tolerance(problem, data), first, second)

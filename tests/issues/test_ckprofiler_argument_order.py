@@ -96,7 +96,7 @@ def test_words_for_a_split(operation: str, word: str, splits: tuple[object, ...]
 def test_tf32_and_all_layouts_are_taken_in_every_direction(operation: str) -> None:
     digits = {"bwd_data": "3 2", "fwd": "8 2 0"}[operation]
     (request,) = parse_line(f"ckProfiler grouped_conv_{operation} {digits} 1 1 0 1 2 {SIZES}")
-    assert request.problem.compute == "bf16x3"
+    assert request.problem.compute == "tf32"
     assert request.problem.layout == "NGCHW_GKYXC_NGKHW"
 
 

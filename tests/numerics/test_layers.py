@@ -86,6 +86,20 @@ def test_ds_have_a_name_each():
     verify_layer(alone, budget=0.0).require()
 
 
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_largest_values_beside_the_results(target):
+    problem = ConvProblem(**SIZES, amax=True)
+    data = replace(problem, direction="bwd_data", elementwise="scale_by")
+    layer = Layer(problems=(problem, data, replace(problem, direction="bwd_bias", amax=False)))
+    assert layer.operand_names == ("input", "d_output", "weight", "d")
+    verify_layer(layer, target, data="random", budget=0.0).require()
+    given = [*operands(layer_of_tensors := Layer.of(problem, ("d_weight", "d_bias")))]
+    weight, largest, bias = load(compile_layer(layer_of_tensors, target))(*given)
+    assert (weight.ndim, largest.shape, bias.ndim) == (5, (), 2)
+    alone = load(compile(problem, target))(*given)
+    assert [one.tobytes() for one in alone] == [weight.tobytes(), largest.tobytes()]
+
+
 @pytest.mark.parametrize("target", ["cpu", pytest.param("gfx942", marks=pytest.mark.slow)])
 def test_dynamic_batch(target):
     layer = Layer.of(ConvProblem(**SIZES, dynamic_batch=True), ("d_weight", "d_input"))

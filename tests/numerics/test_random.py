@@ -85,7 +85,7 @@ def wanted_on(target):
     """All features that problems of a target may have."""
     types = (*TYPES, *([("f64", "f64")] if target == "cpu" else []))
     several = (
-        *("any batch", "result operand"),
+        *("any batch", "result operand", "amax", "slices"),
         *("depthwise", "groups", "one tap", "strides", "dilations", "pads"),
     )
     return {
@@ -121,13 +121,14 @@ def test_every_run_tries_every_feature_on_chips():
     ]
     assert {target for target, _ in tried} == {one for one in CHIPS if not marks_of(one)}
     found = set().union(*(features_of(target, drawn(target, number)) for target, number in tried))
-    assert wanted_on("gfx942") - found == set()
+    # Of one chip alone, every second of whose draws is slow: test_xf32.py is for every run.
+    assert wanted_on("gfx942") - found <= {("compute", "xf32")}
 
 
 def test_what_is_drawn_is_all_there_is():
     """A new type is drawn as well: i32 is a type of weights alone, f64 of CPUs."""
     data = {row.data for row in arithmetic_of("cpu")}
-    assert data == set(DTYPES) - {"i32"}
+    assert data == {name for name, row in DTYPES.items() if not row.multiplied_only} - {"i32"}
 
 
 def test_draws_do_not_change():

@@ -144,5 +144,5 @@ def test_what_a_schedule_is_for_is_found_once():
 def test_what_is_refused():
     with pytest.raises(UnsupportedProblem, match=r"compute bf16x3: is for f32 data, not f16"):
         replace(PROBLEM, dtype="f16", weight_dtype="f16")
-    with pytest.raises(UnsupportedProblem, match=r"or for f32 data bf16x3"):
-        replace(PROBLEM, compute="xf32")
+    with pytest.raises(UnsupportedProblem, match=r"or for f32 data bf16x3, xf32, tf32"):
+        replace(PROBLEM, compute="f32x3")

@@ -30,6 +30,7 @@ CONDITIONS = {
     "lds-loads",
     "through-registers",
     "along-k",
+    "joined",
     "phases",
     "rows-stored",
     *BACKENDS,
@@ -51,11 +52,11 @@ def test_each_instruction_of_the_tables_has_its_sequence_and_no_other_has():
     text = (SCRIPTS / "matrix_instructions.mlir").read_text()
     for row in INSTRUCTIONS:
         body = text.partition(f"@{mma_sequence(row)}(")[2].partition("transform.yield")[0]
-        assert f"kind(#iree_gpu.mma_layout<{row.name}>)" in body
+        assert f"kind(#iree_gpu.mma_layout<{row.iree or row.name}>)" in body
         if row.has_adjacent_rows:
             name = mma_sequence(row, columns=True)
             body = text.partition(f"@{name}(")[2].partition("transform.yield")[0]
-            assert f"kind(#iree_gpu.mma_layout<{row.name}, col_major = true>)" in body
+            assert f"kind(#iree_gpu.mma_layout<{row.iree or row.name}, col_major = true>)" in body
 
 
 def test_each_shape_of_the_tables_has_its_packs_and_no_other_has():
@@ -137,7 +138,10 @@ def test_a_line_is_taken_where_its_conditions_hold():
     )
     assert set(plain.steps) < set(whole.steps)
     assert "iree-llvmgpu-prefetch-shared-memory{num-stages=3}" in whole.steps
-    ours = ("skip-taps", "load-to-lds", "join-stores", "pad-k-steps", "interleave", "shorten-loop")
+    ours = (
+        *("skip-taps", "load-to-lds", "join-products", "join-stores", "pad-k-steps"),
+        *("interleave", "shorten-loop"),
+    )
     assert whole.ours == ours
     before, behind = whole.steps.index("@entry_skip_taps"), whole.steps.index("@entry_iterations")
     assert any("prefetch" in step for step in whole.steps[before:behind])

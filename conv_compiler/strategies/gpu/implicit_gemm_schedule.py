@@ -167,6 +167,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "interleaved": interleaved,
             "rows-stored": (entries.stores or masks) and has_lines(problem, tiling),
             "along-k": any(entries.along_k),
+            "joined": entries.mma.joined > 1,
             "phases": table is not None,
             "lds-loads": to_lds,
             "through-registers": not to_lds,

@@ -64,6 +64,7 @@ def ways(wgrad: EquivalentWgrad, target: Target) -> tuple[Way, ...]:
         Way(product, row)
         for product, row in rows
         if row.operands == (dtype, dtype)
+        and row.joined == 1
         and sources % row.k == results % row.m == 0
         and for_target(problem, target, row.name) == problem
     )

@@ -243,13 +243,13 @@ def _listed(mma: Mma, size: int) -> Iterator[Shape]:
     depth = max(1, K_TILE_BYTES // size // mma.k)
     for (m, n), subgroups in MMA_TILES:
         for steps in (depth, depth // 2, depth // 4):
-            if steps:
+            if steps and steps % mma.joined == 0:
                 yield Shape((m * mma.m, n * mma.n, steps * mma.k), subgroups)
 
 
 def _shared(mma: Mma, tile: tuple[int, ...]) -> Iterator[Shape]:
     """The tile with each arrangement of subgroups that whole instructions allow."""
-    if len(tile) != 3 or min(tile) < 1 or tile[2] % mma.k:
+    if len(tile) != 3 or min(tile) < 1 or tile[2] % (mma.k * mma.joined):
         return
     m, n, k = tile
     for subgroups in SUBGROUPS:

@@ -151,7 +151,7 @@ def test_targets_take_a_line_each(capfd) -> None:
     rows = json.loads(capfd.readouterr().out)
     assert [line.split()[0] for line in lines[1:]] == [row["name"] for row in rows]
     by_name = {line.split()[0]: line for line in lines}
-    assert by_name["gfx942"].endswith("f16 bf16 f32 i8 f8")
+    assert by_name["gfx942"].endswith("f16 bf16 f32 xf32 i8 f8")
     assert main(["list", "targets", "--verbose"]) == 0
     assert "MFMA_F32_16x16x16_F16" in capfd.readouterr().out
 

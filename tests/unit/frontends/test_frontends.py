@@ -365,6 +365,8 @@ def test_flags_and_json_round_iteration(problem: ConvProblem) -> None:
         if isinstance(value, bool):
             words += [flag] * value
             continue
+        if value == []:  # left out
+            continue
         words += [flag, "x".join(map(str, value)) if isinstance(value, list) else str(value)]
     assert _only(shlex.join(words)) == problem
     assert _only(json.dumps(problem.to_json())) == problem

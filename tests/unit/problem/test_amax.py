@@ -54,9 +54,18 @@ def test_where_there_is_none(fields, message):
         replace(PROBLEM, **fields)
 
 
-def test_not_of_a_layer():
-    with pytest.raises(UnsupportedProblem, match="layer amax: not beside other results"):
-        Layer(problems=(PROBLEM, replace(PROBLEM, direction="bwd_data")))
+def test_of_a_layer():
+    """Each behind its own result; a result that is asked for by name alone has none."""
+    layer = Layer.of(PROBLEM, ("d_weight", "output", "d_bias"))
+    assert layer.results == ("d_weight", "output", "amax", "d_bias")
+    assert layer.functions == ("d_weight", "output", "d_bias")
+    assert [layer.results[layer.results_of(i)] for i in range(3)] == [
+        ("d_weight",),
+        ("output", "amax"),
+        ("d_bias",),
+    ]
+    several = Layer(problems=(PROBLEM, replace(PROBLEM, direction="bwd_data")))
+    assert several.results == ("output", "amax of output", "d_input", "amax of d_input")
 
 
 def test_a_flag():

@@ -63,6 +63,7 @@ def test_instruction_rows_are_consistent(target, mma):
     types = "_".join(dict.fromkeys(name.upper() for name in mma.operands))
     assert mma.name.endswith(f"_{accumulator}_{shape}_{types}")
     packed = f"m{mma.m}n{mma.n}k{mma.k}"
+    shape = f"{mma.m}x{mma.n}x{mma.joined * mma.k}"
     assert shape in mma.instruction or packed in mma.instruction
     assert mma.subgroup_cycles > 0
     # A lane holds whole elements of both operands and of the sum.

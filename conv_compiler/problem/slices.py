@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operands that are slices of larger tensors: rows with a pitch, some channels of all.
+
+A slice has the problem's shape, and the strides of a dense tensor of the larger shape. A kernel
+takes the larger tensor from the slice's first element on, and reads nothing beside the slice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.batching import BUFFER_BYTES, chunks_of
+from conv_compiler.problem.directions import TENSORS
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.problem.shapes import Shapes
+
+FIELDS = tuple(f"{name}_within" for name in TENSORS)
+
+
+def within_of(problem: Shapes, name: str) -> tuple[int, ...]:
+    """The shape that a tensor (one of TENSORS) is a slice of; its own, where it is whole."""
+    within: tuple[int, ...] = getattr(problem, f"{name}_within")
+    shape: tuple[int, ...] = getattr(problem, f"{name}_shape")
+    return within or shape
+
+
+def has_slices(problem: Shapes) -> bool:
+    """Whether an operand is a slice."""
+    return any(getattr(problem, field) for field in FIELDS)
+
+
+def whole(problem: ConvProblem) -> ConvProblem:
+    """The problem of operands that are tensors of their own; itself, where all are."""
+    return _whole(problem) if has_slices(problem) else problem
+
+
+@lru_cache(maxsize=256)
+def _whole(problem: ConvProblem) -> ConvProblem:
+    return replace(problem, input_within=(), weight_within=(), output_within=())
+
+
+def check_memory(problem: ConvProblem) -> None:
+    """Refuse slices where the problem is computed in chunks, by UnsupportedProblem."""
+    sizes = (
+        math.prod(within_of(problem, name)) * problem.data_type.bytes
+        for name in problem.tensors[:-1]
+    )
+    if has_slices(problem) and (max(sizes) >= BUFFER_BYTES or chunks_of(whole(problem))):
+        raise UnsupportedProblem(
+            f"problem {problem.name}: slices are not built where a tensor has 2 GiB or more; use a "
+            "smaller batch"
+        )
