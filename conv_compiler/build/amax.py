@@ -55,7 +55,8 @@ def _amax(numbers: ir.Value) -> ir.Value:
     are parts, or about.
 
     Either kernel runs over one axis. Of a reduction over several IREE 3.13 leaves out elements on
-    GPUs: of 8 x 4 x 6 all but the first 64. In some layouts merging the axes copies the numbers.
+    GPUs: of 8 x 4 x 6 all but a third (docs/upstream/iree-reduction-on-gpus.md). In some layouts
+    merging the axes copies the numbers.
     """
     from iree.compiler import ir
     from iree.compiler.dialects import arith
