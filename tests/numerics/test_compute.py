@@ -97,8 +97,11 @@ def test_products_of_f16_are_found_out():
 
 
 def test_what_is_refused():
-    assert set(CONVERSIONS) == {"f16", "bf16"}
+    assert {name for name, row in CONVERSIONS.items() if "f16" in row.of} == {"f16", "bf16"}
     with pytest.raises(UnsupportedProblem, match=r"compute bf16: is for f16 data, not f32"):
         replace(PROBLEM, dtype="f32", weight_dtype="")
+    for name in ("tf32", "xf32", "bf16x3"):
+        with pytest.raises(UnsupportedProblem, match=f"compute {name}: is for f32 data, not f16"):
+            replace(PROBLEM, compute=name)
     with pytest.raises(UnsupportedProblem, match=r"for f16 data f16 or bf16, or for f32 data"):
-        replace(PROBLEM, compute="tf32")
+        replace(PROBLEM, compute="tf19")
