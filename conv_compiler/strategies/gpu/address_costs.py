@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.strategies.gpu.cost_constants import LOOP, LoopInstructions
+from conv_compiler.strategies.gpu.tail_masking import is_cdna
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.gpu.loop_order import ReductionLoops
+    from conv_compiler.targets import Target
 
 
 class Addresses(NamedTuple):
@@ -19,18 +21,31 @@ class Addresses(NamedTuple):
     b: float
 
 
+def has_batch_alone(problem: ConvProblem, target: Target, loops: ReductionLoops) -> bool:
+    """Whether gemm_k of a tile counts as the batch: pixels are outside, or there is a single one.
+
+    There is one in `fwd` and `bwd_data` of 1x1 filters: their pixels are columns, their channels
+    the batch. On RDNA those keep the larger count: the model knows no L2 rate there, and smaller
+    tiles, which read more from L2, would tie with larger ones.
+    """
+    outside, inside = loops
+    return inside == ("n",) if outside else is_cdna(target) and max(problem.out_image) == 1
+
+
 def address_costs(
     problem: ConvProblem,
+    target: Target,
     loops: ReductionLoops,
     taps_in_rows: bool,
     costs: LoopInstructions = LOOP,
 ) -> Addresses:
     """Vector instructions a row that a thread reads, of operands a and b, in the order of loops."""
-    outside, inside = loops
-    if not outside:
-        order = "pointwise" if problem.is_pointwise else "flat"
+    if has_batch_alone(problem, target, loops):
+        order = "batch"
+    elif loops[0]:
+        order = "rows"
     else:
-        order = "batch" if inside == ("n",) else "rows"
+        order = "pointwise" if problem.is_pointwise else "flat"
     plain, window = (
         getattr(costs, f"{order}_{side}_row_instructions") for side in ("plain", "window")
     )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import KernelCounts
 from conv_compiler.model.estimate import estimate
-from conv_compiler.model.facts import ChipFacts, rank_facts
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.strategies.gpu.cost_constants import REGISTERS, SLACK
+from conv_compiler.strategies.gpu.die_reads import dies_reading
 from conv_compiler.strategies.gpu.instruction_counts import (
     mma_counts,
     mma_of,
@@ -83,17 +84,8 @@ def _matrix_kernel(
         waves=math.prod(tiling.subgroups),
         vgprs=mma_vgprs(problem, target, tiling, mma),
         lds_bytes=tiling_lds_bytes(mma, tiling, operand_bytes(problem, target)),
-        dies=_dies(chip, split_k),
+        dies=dies_reading(problem, tiling, split_k, chip.l2_parts),
     )
-
-
-def _dies(chip: ChipFacts, split_k: int) -> int:
-    """Dies that read the same pixels.
-
-    Workgroups go to the dies in turn, parts first (`tile_to_workgroups`): a die reads the pixels of
-    its own parts.
-    """
-    return chip.l2_parts // math.gcd(split_k, chip.l2_parts)
 
 
 def _vector_kernel(

@@ -152,7 +152,7 @@ def vector_counts(
     """
     m, n = tiling.piece
     k = tiling.workgroup[2]
-    address = address_costs(problem, ((), ()), False)
+    address = address_costs(problem, target, ((), ()), False)
     loads = (m + n) * k
     valu = k * (m * address.a + n * address.b + m * n + m + n)
     moved_bytes = loads * operand_bytes(problem, target) * target.subgroup_size

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import Counts, counted
-from conv_compiler.strategies.gpu.address_costs import address_costs
+from conv_compiler.strategies.gpu.address_costs import address_costs, has_batch_alone
 from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, LOOP, LoopInstructions
 from conv_compiler.strategies.gpu.lds_copies import (
     DWORD,
@@ -227,9 +227,9 @@ class LoopTerms:
         """Rows of each operand x its instructions a row, less what an interleaved loop saves."""
         a, b, tiling = self.a, self.b, self.tiling
         loops = (tiling.outside, tiling.inside)
-        each = address_costs(self.problem, loops, tiling.taps_in_rows, costs)
+        each = address_costs(self.problem, self.target, loops, tiling.taps_in_rows, costs)
         found = a.rows * each.a + b.rows * each.b
-        is_counted = tiling.inside == ("n",) and tiling.merged_groups == 1
+        is_counted = has_batch_alone(self.problem, self.target, loops) and tiling.merged_groups == 1
         if runs_ahead(tiling) and is_counted:
             found -= costs.interleaved_saved_instructions
             found -= costs.interleaved_saved_row_instructions * (a.rows + b.rows)

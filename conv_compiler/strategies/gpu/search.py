@@ -146,10 +146,10 @@ def _rows(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[int,
 @lru_cache(maxsize=64)
 def _orders(problem: ConvProblem, target: Target, taps_in_rows: bool, k: int) -> tuple[_Order, ...]:
     """Each order of the loops over tiles of `k`, against all loops inside."""
-    flat = address_costs(problem, ((), ()), taps_in_rows)
+    flat = address_costs(problem, target, ((), ()), taps_in_rows)
     found = []
     for loops in chip_forms(problem, target, taps_in_rows, k):
-        cost = address_costs(problem, loops, taps_in_rows)
+        cost = address_costs(problem, target, loops, taps_in_rows)
         more = Addresses(cost.a - flat.a, cost.b - flat.b)
         found.append(_Order(loops, more, form_iterations(problem, loops, k, taps_in_rows, 1)))
     return tuple(found)
