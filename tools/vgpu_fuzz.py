@@ -37,6 +37,8 @@ from conv_compiler.vgpu.predecode import predecode
 
 # Programs of a module: its fixed cost is shared, and a refused one is found by few compilations.
 BATCH = 16
+# IREE's CPU devices flush denormals of these to zero.
+FLUSHED = ("f32", "f64")
 # A few programs take the compiler minutes and gigabytes.
 MOST_SECONDS = 30
 KEEP_F64 = "--iree-input-demote-f64-to-f32=false"
@@ -148,8 +150,9 @@ def difference(
         unlike = ours.view(raw) != theirs.view(raw)
         if is_float(kind):
             unlike &= ~(np.isnan(ours) & np.isnan(theirs))
-            # IREE's CPU devices flush denormals to zero.
-            unlike &= ~((theirs == 0) & (np.abs(ours) < np.finfo(ours.dtype).tiny))
+        if kind in FLUSHED:
+            tiny = (ours != 0) & (np.abs(ours) < np.finfo(ours.dtype).tiny)
+            unlike &= ~(tiny & (theirs == 0) & (np.signbit(ours) == np.signbit(theirs)))
         if unlike.any():
             at = tuple(int(place) for place in np.argwhere(unlike)[0])
             share = f"{int(unlike.sum())} of {unlike.size}"

@@ -116,11 +116,15 @@ def test_a_wrong_result_is_told(fuzz: Any, lookup: Any) -> None:
     assert found.text == f"result 0 (i32)[3]: {right[0][3]}, not {wrong[0][3]}; 1 of 8"
 
 
-def test_nans_are_alike_and_zeros_are_not(fuzz: Any, lookup: Any) -> None:
+def test_what_is_alike(fuzz: Any, lookup: Any) -> None:
     one = replace(lookup, results=(((1,), "f32"),))
     bits = np.array([0x7FC00000, 0xFFC00001], np.uint32).view(np.float32)
     assert not fuzz.difference(one, [bits[:1]], [bits[1:]])
     assert fuzz.difference(one, [np.array([0.0], "f4")], [np.array([-0.0], "f4")])
+    denormal, zero = np.array([1e-40], "f4"), np.array([0.0], "f4")
+    assert not fuzz.difference(one, [denormal], [zero])
+    for ours, theirs in ((zero, denormal), (denormal, -zero), (denormal, 2 * denormal)):
+        assert fuzz.difference(one, [ours], [theirs])
 
 
 def test_a_refused_program_leaves_the_others(fuzz: Any, lookup: Any) -> None:
