@@ -13,6 +13,7 @@ from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.strategies.gpu.cost_constants import REGISTERS, SLACK
 from conv_compiler.strategies.gpu.die_reads import dies_reading
+from conv_compiler.strategies.gpu.grid import tiles
 from conv_compiler.strategies.gpu.instruction_counts import (
     mma_counts,
     mma_of,
@@ -22,7 +23,7 @@ from conv_compiler.strategies.gpu.instruction_counts import (
 )
 from conv_compiler.strategies.gpu.lds_copies import DWORD, tiling_lds_bytes
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_seconds, sums_of_tiling
-from conv_compiler.strategies.gpu.tilings import tiles, vector_threads
+from conv_compiler.strategies.gpu.tilings import vector_threads
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.problem.canonical import EquivalentWgrad
-from conv_compiler.strategies.gpu.tilings import merged, tile_grid
+from conv_compiler.strategies.gpu.grid import tile_grid
+from conv_compiler.strategies.gpu.tilings import merged
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conv_compiler.strategies.gpu import loop_order, ranking, tilings
+from conv_compiler.strategies.gpu import grid, loop_order, ranking
 from conv_compiler.strategies.gpu.channels_last import copied
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import SLACK
@@ -60,4 +60,4 @@ class GemmKind(StrategyKind):
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
         tiling = gpu_tiling(one)
-        return tilings.tiles(wgrad, tiling), loop_order.iterations(wgrad, tiling, 1)
+        return grid.tiles(wgrad, tiling), loop_order.iterations(wgrad, tiling, 1)

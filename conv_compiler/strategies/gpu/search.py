@@ -15,6 +15,7 @@ from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch, resident
 from conv_compiler.strategies.gpu.address_costs import Addresses, address_costs
 from conv_compiler.strategies.gpu.cost_constants import SPLITS
+from conv_compiler.strategies.gpu.grid import tiles
 from conv_compiler.strategies.gpu.instruction_counts import mma_vgprs
 from conv_compiler.strategies.gpu.lds_copies import tiling_lds_bytes
 from conv_compiler.strategies.gpu.loop_order import (
@@ -29,7 +30,6 @@ from conv_compiler.strategies.gpu.loop_order import (
     summed_length,
 )
 from conv_compiler.strategies.gpu.loop_terms import main_loop
-from conv_compiler.strategies.gpu.tilings import tiles
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:

@@ -257,33 +257,6 @@ def _shared(mma: Mma, tile: tuple[int, ...]) -> Iterator[Shape]:
             yield Shape((m, n, k), subgroups)
 
 
-class Grid(NamedTuple):
-    """A group's workgroups of one part: `outer` are the taps, or channels, that have their own."""
-
-    rows: int
-    outer: int
-    columns: int
-
-
-def tile_grid(problem: ConvProblem, tiling: GpuTiling) -> Grid:
-    """The workgroups of a group, or of merged groups, and one part."""
-    m, n, _ = tiling.workgroup
-    taps, problem = math.prod(problem.filter), merged(problem, tiling.merged_groups)
-    rows = -(-problem.gemm_m // m)
-    if tiling.taps_in_rows:
-        return Grid(-(-taps * problem.k // m), 1, -(-problem.c // n))
-    if tiling.taps_outside:
-        return Grid(rows, taps, -(-problem.c // n))
-    if tiling.channels_outside:
-        return Grid(rows, problem.c, -(-taps // n))
-    return Grid(rows, 1, -(-problem.gemm_n // n))
-
-
-def tiles(problem: ConvProblem, tiling: GpuTiling) -> int:
-    """Workgroups of one part."""
-    return math.prod(tile_grid(problem, tiling)) * (problem.g // tiling.merged_groups)
-
-
 def vector_threads(problem: ConvProblem, piece: tuple[int, int]) -> tuple[int, int, int]:
     """Threads of a workgroup along (m, n, groups): near square, and groups for the rest."""
     m_pieces, n_pieces = -(-problem.gemm_m // piece[0]), -(-problem.gemm_n // piece[1])

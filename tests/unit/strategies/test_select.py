@@ -14,7 +14,7 @@ from conv_compiler.commands.demo import LAYERS
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
 from conv_compiler.frontends import read_file
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu import depthwise_cost, tilings
+from conv_compiler.strategies.gpu import depthwise_cost, grid
 from conv_compiler.strategies.registry import STRATEGIES
 from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.strategies.split_k import LEAST_ITERATIONS
@@ -98,7 +98,7 @@ def test_composable_kernels_rule_is_a_choice():
     target = find_target("gfx942")
     chosen = choose(RESNET, target, None, "occupancy")[0]
     # Two workgroups are wanted for each of 304 units.
-    assert chosen.split_k == 608 // tilings.tiles(RESNET, chosen.tiling)
+    assert chosen.split_k == 608 // grid.tiles(RESNET, chosen.tiling)
     with pytest.raises(UnsupportedStrategy, match="split_k occupancy: a rule for GPUs, not cpu"):
         choose(RESNET, find_target("cpu"), None, "occupancy")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conv_compiler.problem.canonical import equivalent_wgrad
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.die_reads import dies_reading
-from conv_compiler.strategies.gpu.tilings import tile_grid
+from conv_compiler.strategies.gpu.grid import tile_grid
 from conv_compiler.strategies.strategy import GpuTiling
 
 TILING = GpuTiling(workgroup=(128, 64, 32), subgroups=(2, 2))

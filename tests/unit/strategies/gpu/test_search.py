@@ -15,6 +15,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu import (
+    grid,
     implicit_gemm,
     lds_copies,
     loop_order,
@@ -441,7 +442,7 @@ def test_a_tile_is_ranked_by_splits_that_fill_the_chip(chip, workgroups):
         if one.taps_in_rows
     )
     found = full_splits(problem, target, tiling, SPLITS.most_parts)
-    units = rank_facts(target).units / tilings.tiles(problem, tiling)
+    units = rank_facts(target).units / grid.tiles(problem, tiling)
     assert len(found) == len(workgroups)
     assert all(abs(p / units - n) < 0.25 for p, n in zip(found, workgroups, strict=True)), found
 
