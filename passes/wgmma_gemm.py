@@ -62,7 +62,7 @@ class WgmmaGemm(Tiles):
             last = epilogue if epilogue and only_rounds(epilogue) else conv.op
             with ir.InsertionPoint(last):
                 if self.merged_groups == 1:
-                    conv = _whole(module, conv)
+                    conv = _whole(module, conv, self.piece)
                 weight = self._weight(module, conv, ir.RankedTensorType(last.results[0].type))
             last.results[0].replace_all_uses_with(weight)
             erase_if_dead(last)
@@ -77,8 +77,8 @@ class WgmmaGemm(Tiles):
         return reduction.result(module, parts, type)
 
 
-def _whole(module: ir.Module, conv: Contraction) -> Contraction:
+def _whole(module: ir.Module, conv: Contraction, size: int) -> Contraction:
     """A contraction whose operands have their channels in whole pieces; its sizes do not change."""
-    gradient = with_whole_pieces(module, conv.gradient, conv.gemm_m, "wgmma_gradient")
-    image = with_whole_pieces(module, conv.image, conv.channels, "wgmma_image")
+    gradient = with_whole_pieces(module, conv.gradient, conv.gemm_m, "whole_gradient", size)
+    image = with_whole_pieces(module, conv.image, conv.channels, "whole_image", size)
     return replace(conv, gradient=gradient, image=image)

@@ -51,7 +51,7 @@ class WgmmaPixels(PixelSizes):
 
     def _result(self, module: ir.Module, found: Replaced) -> ir.Value:
         whole = [
-            with_whole_pieces(module, tensor, channels, f"wgmma_{name}")
+            with_whole_pieces(module, tensor, channels, f"whole_{name}", self.piece)
             for tensor, name, channels in zip(
                 found.operands,
                 ("source", "weight"),

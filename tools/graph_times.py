@@ -27,7 +27,7 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
     from conv_compiler.passes.wgmma_parts.kernel import lds_floats
     from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
     from conv_compiler.passes.wgmma_parts.reduction import Reduction, quad
-    from conv_compiler.passes.wgmma_parts.sizes import ELEMENTS, rounded_up
+    from conv_compiler.passes.wgmma_parts.sizes import rounded_up
     from conv_compiler.passes.wgmma_parts.window_kernel import WindowKernel
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
     from conv_compiler.passes.wgmma_windows import WgmmaWindows
@@ -35,6 +35,7 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
     from conv_compiler.strategies.gpu.wgmma_gemm_cost import column_tiles, k_tiles
     from conv_compiler.strategies.registry import find_strategy
 
+    step: Any
     (step,) = find_strategy(one.name).lower(wgrad, target, one).passes
     if isinstance(step, WgmmaWindows):
         problem, windows = wgrad.of, WindowKernel(step)  # type: ignore[attr-defined]
@@ -55,7 +56,7 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         (m, n, _), problem = one.tile, wgrad
         merged = one.tiling.merged_groups
         first, second = "gradient", "image"
-        channels = (ELEMENTS, ELEMENTS) if merged > 1 else (wgrad.k, wgrad.c)
+        channels = (step.piece, step.piece) if merged > 1 else (wgrad.k, wgrad.c)
         shapes = wgrad.output_shape, wgrad.input_shape
         grid = (
             -(-wgrad.k * merged // m),
@@ -66,28 +67,27 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         tiles = k_tiles(wgrad, one.tiling)
     found, read = [], [first, second]
     for at, (own, shape) in enumerate(zip(channels, shapes, strict=True)):
-        if own % ELEMENTS:
-            count = math.prod(shape) // own * rounded_up(own)
-            threads = PAD_THREADS * ELEMENTS
+        if own % step.piece:
+            count = math.prod(shape) // own * rounded_up(own, step.piece)
+            threads = PAD_THREADS * step.piece
             found.append(
-                _kernel(f"wgmma_{read[at]}", [-(-count // threads), 1, 1], PAD_THREADS, 0,
-                        [read[at]], f"whole {read[at]}", count, 2)
+                _kernel(f"whole_{read[at]}", [-(-count // threads), 1, 1], PAD_THREADS, 0,
+                        [read[at]], f"whole {read[at]}", count, step.element_bytes)
             )  # fmt: skip
             read[at] = f"whole {read[at]}"
     is_narrow = one.split_k == 1 and problem.result_type.bytes == 2 and width % 2 == 0
     lds = 4 * lds_floats(step, -(-tiles // one.split_k), is_narrow)
     parts = one.split_k > 1
     bytes_ = 4 if parts else problem.result_type.bytes
-    name = "wgmma_pixels" if isinstance(step, WgmmaPixels) else "wgmma_gemm"
     found.append(
-        _kernel(name, list(grid), step.threads, lds, read, "parts" if parts else "result",
+        _kernel(one.name, list(grid), step.threads, lds, read, "parts" if parts else "result",
                 elements * one.split_k, bytes_)
     )  # fmt: skip
     if parts:
         across = Reduction(threads=step.sum_threads, slices=step.sum_slices).across * quad(elements)
         slices = 4 * quad(elements) * step.sum_threads if step.sum_slices > 1 else 0
         found.append(
-            _kernel("wgmma_sum", [-(-elements // across), 1, 1], step.sum_threads, slices,
+            _kernel("parts_sum", [-(-elements // across), 1, 1], step.sum_threads, slices,
                     ["parts"], "result", elements, problem.result_type.bytes)
         )  # fmt: skip
     return found

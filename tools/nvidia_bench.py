@@ -7,16 +7,16 @@
 
 `--layers resnet50` takes the layers of a list (with `--batch`, `--types f16,bf16` and
 `--directions fwd,bwd_data`) or one of the SETS, in place of a few problems of every kind.
-`--small-groups` takes groups of few channels in all directions. `--chip sm_90a` compiles for a
-Hopper card, and `--ours` leaves IREE's own out.
+`--compute tf32` multiplies f32 so, on both sides. `--small-groups` takes groups of few channels in
+all directions. `--chip sm_90a` compiles for a Hopper card, and `--ours` leaves IREE's own out.
 
 A module is compiled twice, once with every dispatch repeated. The difference of the two calls'
 medians is the time of the kernels, all dispatches of a call together, with what IREE's runtime does
-between them. Kernels of wave groups are launched from their PTX in a CUDA graph instead. cuDNN's
-time is that of a CUDA graph of as many calls. Kernels of small groups are too short for that:
-PyTorch's profiler gives the time in kernels of both sides. `run` checks our results first (whole
-numbers, exactly), prints a table and writes FOLDER/bench.json; it exits with 1 when a kernel of
-ours is wrong.
+between them. Kernels with copies to LDS are launched from their PTX in a CUDA graph instead.
+cuDNN's time is that of a CUDA graph of as many calls. Kernels of small groups are too short for
+that: PyTorch's profiler gives the time in kernels of both sides. `run` checks our results first
+(whole numbers, exactly), prints a table and writes FOLDER/bench.json; it exits with 1 when a kernel
+of ours is wrong.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def compile_all(
     from conv_compiler.compiler.compile import compile
     from conv_compiler.compiler.stages import compiler_flags, run_compiler, stage_texts
     from conv_compiler.errors import CompileFailed
+    from conv_compiler.strategies.strategy import WarpGroupTiling, WindowTiling
     from conv_compiler.targets import find_target
     from conv_compiler.targets.resolve import resolve
 
@@ -82,7 +83,7 @@ def compile_all(
         artifact = compile(problem, chip, tuned=False)
         resolved = resolve(problem, target, artifact.strategy.mma)
         (ours / STRATEGY).write_text(artifact.strategy.text)
-        if artifact.strategy.name.startswith("wgmma_"):
+        if isinstance(artifact.strategy.tiling, WarpGroupTiling | WindowTiling):
             (ours / PTX).write_text(stage_texts(resolved, artifact.strategy, ours, "isa")["isa"])
             launch = launch_of(resolved.wgrad, artifact.strategy, target)
             (ours / LAUNCH).write_text(json.dumps(launch))
@@ -251,6 +252,7 @@ def _cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
     import torch
 
     torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = bool(problem.compute)
     call = _cudnn(problem)
     return _profiled_seconds(call) if profiled else graph_seconds(call, REPEATS)
 
@@ -334,6 +336,7 @@ def main() -> int:
     parser.add_argument("--small-groups", action="store_true", help="groups of few channels")
     parser.add_argument("--batch", type=int, default=32, help="images of a layer (32)")
     parser.add_argument("--types", default="f16", help="data types of the layers (f16)")
+    parser.add_argument("--compute", default="", help="what the layers are multiplied in")
     parser.add_argument("--ours", action="store_true", help="leave IREE's own kernels out")
     asked = parser.parse_args()
     if asked.step == "run":
@@ -342,7 +345,8 @@ def main() -> int:
         os._exit(code)  # PyTorch's profiler and IREE's CUDA driver abort where both end
     problems = SMALL_GROUPS if asked.small_groups else PROBLEMS
     if asked.layers:
-        problems = layers(asked.layers, asked.batch, asked.types, asked.directions)
+        of = asked.types, asked.directions, asked.compute
+        problems = layers(asked.layers, asked.batch, *of)
     compile_all(asked.folder, asked.chip, problems, with_iree=not asked.ours)
     return 0
 

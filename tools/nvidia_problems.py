@@ -101,7 +101,9 @@ SETS = {
 }
 
 
-def layers(name: str, batch: int, types: str, directions: str) -> dict[str, ConvProblem]:
+def layers(
+    name: str, batch: int, types: str, directions: str, compute: str = ""
+) -> dict[str, ConvProblem]:
     """The problems of a set, or of a list of layers, by label, in each type and direction."""
     named = SETS.get(name) or {
         request.label: request.with_batch(batch).problem
@@ -109,7 +111,7 @@ def layers(name: str, batch: int, types: str, directions: str) -> dict[str, Conv
     }
     return {
         f"{label} {direction} {dtype}": replace(
-            problem, dtype=dtype, weight_dtype="", direction=direction
+            problem, dtype=dtype, weight_dtype="", direction=direction, compute=compute
         )
         for dtype in types.split(",")
         for direction in directions.split(",")

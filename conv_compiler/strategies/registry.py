@@ -21,8 +21,8 @@ from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
 from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
 from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
-from conv_compiler.strategies.gpu.wgmma_gemm import WGMMA_GEMM
-from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS
+from conv_compiler.strategies.gpu.wgmma_gemm import MMA_SYNC_GEMM, WGMMA_GEMM
+from conv_compiler.strategies.gpu.wgmma_pixels import MMA_SYNC_PIXELS, WGMMA_PIXELS
 from conv_compiler.strategies.gpu.wgmma_windows import WGMMA_WINDOWS
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.zeros import ZEROS
@@ -39,6 +39,8 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             WGMMA_GEMM,
             WGMMA_PIXELS,
             WGMMA_WINDOWS,
+            MMA_SYNC_GEMM,
+            MMA_SYNC_PIXELS,
             CPU_AMX_DIRECT,
             CPU_AMX,
             CPU_DOT,

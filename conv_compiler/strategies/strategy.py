@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
@@ -95,12 +96,13 @@ class PixelTiling:
 
 @dataclass(frozen=True, kw_only=True)
 class WarpGroupTiling:
-    """Numbers of a GPU schedule of wave groups (`passes/wgmma_gemm.py`).
+    """Numbers of a GPU schedule of wave groups, or of waves (`passes/wgmma_gemm.py`).
 
     `workgroup` is the GEMM tile (m, n, gemm_k) of a workgroup in one iteration of its main loop;
-    `warp_groups` counts those that share its m and its n. LDS holds `stages` tiles of both
-    operands. `mma` is the instruction, named as IREE names others. `merged_groups` neighbouring
-    groups are one to the GEMM, of which only the blocks on the diagonal are kept.
+    `warp_groups` counts those that share its m and its n: wave groups, or waves by `mma.sync`. LDS
+    holds `stages` tiles of both operands. `mma` is the instruction, named as IREE names others.
+    `merged_groups` neighbouring groups are one to the GEMM, of which only the blocks on the
+    diagonal are kept.
     """
 
     workgroup: tuple[int, int, int]
@@ -108,6 +110,21 @@ class WarpGroupTiling:
     stages: int
     mma: str
     merged_groups: int = 1
+
+    @property
+    def by_wave_groups(self) -> bool:
+        """Whether wave groups multiply, and not waves."""
+        return self.mma.startswith("WGMMA")
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an operand's element."""
+        return 4 if self.mma.endswith("TF32") else 2
+
+    @property
+    def threads(self) -> int:
+        """Of a workgroup."""
+        return math.prod(self.warp_groups) * (128 if self.by_wave_groups else 32)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,8 @@
 
 Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). Those of
 sm_90a are of NVIDIA's H100 datasheet and Hopper tuning guide (D). The pipes are rough: they rank
-tilings and nothing else, for the driver compiles PTX again.
+tilings and nothing else, for the driver compiles PTX again. `wave_products` are published peaks of
+16-bit floats with sums in f32 (D: white papers of A100, GA102 and AD102).
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def _chip(
     vector_flops_per_clock: int,
     pipes: Pipes = _PIPES,
     device: str = "",
+    wave_products: int,
     wgmma: tuple[str, ...] = (),
 ) -> Target:
     return Target(
@@ -69,6 +71,8 @@ def _chip(
         pipes=pipes,
         device=device,
         wgmma=wgmma,
+        mma_sync=("f16", "bf16", "xf32"),
+        wave_products=wave_products,
     )
 
 
@@ -110,6 +114,7 @@ NVIDIA = (
         clock_ghz=1.41,
         memory_gb_per_s=2039,
         vector_flops_per_clock=128,
+        wave_products=1024,
     ),
     _chip(
         "sm_86",  # its memory is that of an RTX 3090
@@ -118,6 +123,7 @@ NVIDIA = (
         clock_ghz=1.7,
         memory_gb_per_s=936,
         vector_flops_per_clock=256,
+        wave_products=256,
     ),
     _chip(
         "sm_89",  # RTX 4090
@@ -126,6 +132,7 @@ NVIDIA = (
         clock_ghz=2.52,
         memory_gb_per_s=1008,
         vector_flops_per_clock=256,
+        wave_products=256,
     ),
     _chip(
         "sm_90a",  # H100 SXM; the H200 has the same chip with more, and faster, memory
@@ -134,6 +141,7 @@ NVIDIA = (
         clock_ghz=1.83,  # at which the published peak of 989 TFLOP/s holds
         memory_gb_per_s=3352,
         vector_flops_per_clock=256,
+        wave_products=0,
         pipes=replace(_PIPES, l1_bytes=256 * 1024, last_level_bytes=50 * MIB),  # D
         device=_device("sm_90a", "+ptx80", HOPPER_LDS),
         wgmma=("f16", "bf16"),

@@ -125,7 +125,9 @@ class Target:
     chip; a module must state it (`compiler/stated_device.py`).
 
     `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once.
-    `wgmma` are the data types that groups of four waves multiply straight from LDS.
+    `wgmma` are the data types that groups of four waves multiply straight from LDS, `mma_sync`
+    those of which waves read fragments (NVIDIA). Waves of a unit have `wave_products` in a cycle,
+    of 16-bit floats with sums in f32; 0 where nothing is known.
     `flushed` are the data types of which its matrix instructions (a CPU's whole code) take
     denormals as 0, and `gradients_as` names for such types what gradients are computed in where the
     problem leaves it open (dtypes.CONVERSIONS). `pipeline_stages` is the depth of a matrix kernel's
@@ -152,6 +154,8 @@ class Target:
     mma: tuple[Mma, ...] = ()
     blocks: tuple[Mma, ...] = ()
     wgmma: tuple[str, ...] = ()
+    mma_sync: tuple[str, ...] = ()
+    wave_products: int = 0
     flushed: tuple[str, ...] = ()
     gradients_as: tuple[tuple[str, str], ...] = ()
     pipeline_stages: int = 2
@@ -204,7 +208,8 @@ class Target:
     @property
     def has_xf32(self) -> bool:
         """Whether it multiplies f32 numbers of which it leaves out bits."""
-        return any(DTYPES[row.dtype].multiplied_only for row in self.mma)
+        types = (*(row.dtype for row in self.mma), *self.mma_sync)
+        return any(DTYPES[dtype].multiplied_only for dtype in types)
 
     @property
     def has_fnuz(self) -> bool:

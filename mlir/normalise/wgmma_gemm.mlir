@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// From a weight gradient, channels last, to kernels of wave groups (sm_90a).
+// From a weight gradient, channels last, to kernels of wave groups (sm_90a) or waves (sm_80).
 //
 // Before:                          After:
 //   for g, k, taps, c                forall part, group, tap, m tile, n tile         workgroups
 //     for n, pixels                    for tiles of pixels                           LDS, stages
-//       dW += gradient * image           P[s] += A * B                               wgmma
+//       dW += gradient * image           P[s] += A * B                               wgmma or mma.sync
 //   epilogue                         dW = sum over s of P[s], rounded                second kernel
 //
 // No op of the transform dialect does this. The step is a pass of ours, named as its file in
@@ -31,7 +31,7 @@ transform.named_sequence @normalise(
     %others: !transform.any_param {transform.readonly}) {
   // A workgroup has `tile_m` x `tile_n` sums and brings `tile_k` pixels of both operands to one of
   // `stages` places in LDS; `split_k` parts of the pixels, which a second kernel adds in rising
-  // order. How wave groups share a tile is in the others.
+  // order. How wave groups or waves share a tile is in the others.
   func.call @wgmma_gemm(%payload, %tile_m, %tile_n, %tile_k, %stages, %split_k, %others)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
          !transform.param<i64>, !transform.param<i64>, !transform.any_param) -> ()

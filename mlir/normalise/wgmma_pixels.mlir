@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// From a forward pass or data gradient, channels last, to kernels of wave groups (sm_90a).
+// From a forward pass or data gradient, channels last, to kernels of wave groups (sm_90a) or waves
+// (sm_80).
 //
 // Before:                          After:
 //   for g, result pixels, channels   forall part, group, phase, m tile, n tile       workgroups
 //     for taps, channels               for tiles of the phase's taps and channels    LDS, stages
-//       sum += source * weight           sums += source * weight                     wgmma
+//       sum += source * weight           sums += source * weight                     wgmma or mma.sync
 //   put phases in place                elementwise op, stored in place               whole lines
 //   elementwise op                   sum over the parts, if there are several        second kernel
 //
@@ -32,7 +33,7 @@ transform.named_sequence @normalise(
     %others: !transform.any_param {transform.readonly}) {
   // A workgroup has `tile_m` pixels x `tile_n` channels and brings `tile_k` of gemm_k of both
   // operands to one of `stages` places in LDS; `split_k` parts, which a second kernel adds in rising
-  // order. How wave groups share a tile and the convolution's sizes are in the others.
+  // order. How wave groups or waves share a tile and the convolution's sizes are in the others.
   func.call @wgmma_pixels(%payload, %tile_m, %tile_n, %tile_k, %stages, %split_k, %others)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
          !transform.param<i64>, !transform.param<i64>, !transform.any_param) -> ()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copies of a tile of both operands to LDS, 16 bytes a thread at a time.
 
-LDS has a tile as blocks of 64 channels, in rows of 128 bytes: one for each pixel. The pieces of a
+LDS has a tile as blocks of channels, in rows of 128 bytes: one for each pixel. The pieces of a
 row change places, as the instructions expect it: piece c of row k lies at c xor (k mod 8). Eight
 threads copy a row. A thread has the same piece of several pixels, and of each pixel that piece of
 every block. So one address serves all blocks of a pixel.
@@ -17,16 +17,7 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, inside, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import (
-    BLOCK,
-    ELEMENTS,
-    LINE_CHANNELS,
-    Axis,
-    Operand,
-    Tiles,
-)
-
-BYTES = 2  # of an element
+from conv_compiler.passes.wgmma_parts.sizes import FEW_BYTES, Axis, Operand, Tiles
 
 
 class Copy:
@@ -46,14 +37,14 @@ class Copy:
     ) -> None:
         """`size` is the tile's extent along the channels, `first` its first channel, `taps` the
         tap of each spatial axis, of the image alone. The tiles have `reach` pixels in all."""
-        self.operand, self.tiles, self.blocks = operand, tiles, size // BLOCK
+        self.operand, self.tiles, self.blocks = operand, tiles, size // tiles.block
         self.reach = reach
         self.memory = pointer(memory)
         piece = arith.AndIOp(thread, number(ptx.LINE // ptx.PIECE - 1)).result
-        channel = linear(piece, ELEMENTS, first)
+        channel = linear(piece, tiles.piece, first)
         rest = operand.channels % size
         self.has = [
-            below(linear(channel, 1, block * BLOCK), operand.channels) if rest else None
+            below(linear(channel, 1, block * tiles.block), operand.channels) if rest else None
             for block in range(self.blocks)
         ]
         self.shifts = (
@@ -80,8 +71,9 @@ class Copy:
     def _address(self, at: ir.Value, exists: ir.Value | None) -> ir.Value:
         """The address of an element, or of the first one where there is none."""
         wide = arith.ExtUIOp(_i64(), inside(at, exists)).result
-        two = arith.ConstantOp(_i64(), ir.IntegerAttr.get(_i64(), BYTES)).result
-        return arith.AddIOp(self.memory, arith.MulIOp(wide, two).result).result
+        bytes_ = ir.IntegerAttr.get(_i64(), self.tiles.element_bytes)
+        size = arith.ConstantOp(_i64(), bytes_).result
+        return arith.AddIOp(self.memory, arith.MulIOp(wide, size).result).result
 
     def _count(self, test: ir.Value | None) -> ir.Value:
         """Bytes to copy."""
@@ -112,7 +104,7 @@ class Copy:
 
 class TapsCopy(Copy):
     """What a thread copies of an image whose columns are the channels of one tap after another: of
-    each block of 64 a piece of a tap of its own."""
+    each block a piece of a tap of its own."""
 
     def __init__(
         self,
@@ -128,14 +120,14 @@ class TapsCopy(Copy):
     ) -> None:
         """As of `Copy`, but that `first` is a column and `taps` are extents."""
         self.operand, self.tiles, self.reach = operand, tiles, reach
-        self.blocks = size // BLOCK
+        self.blocks = size // tiles.block
         self.memory = pointer(memory)
         piece = arith.AndIOp(thread, number(ptx.LINE // ptx.PIECE - 1)).result
-        column = linear(piece, ELEMENTS, first)
+        column = linear(piece, tiles.piece, first)
         axes, total = operand.pixels[1:], math.prod(taps)
         self.has, self.starts, self.of_block = [], [], []
         for block in range(self.blocks):
-            at = linear(column, 1, block * BLOCK)
+            at = linear(column, 1, block * tiles.block)
             *places, channel = cut(at, [*taps, operand.channels])
             shifts = [
                 linear(tap, axis.dilation, -axis.pad)
@@ -169,7 +161,7 @@ class TapsCopy(Copy):
                 test = both(exists, has, *met)
                 address = self._address(linear(start, 1, found), test)
                 shift = lds_shift + block * self.tiles.block_bytes
-                few = self.operand.channels < LINE_CHANNELS
+                few = self.operand.channels * self.tiles.element_bytes < FEW_BYTES
                 ptx.copy_piece(place, shift, address, 0, self._count(test), few)
 
 

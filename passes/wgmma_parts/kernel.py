@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernel of a weight gradient by wave groups (`passes/wgmma_gemm.py`)."""
+"""The kernel of a weight gradient by copies to LDS (`passes/wgmma_gemm.py`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction
 from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.copies import Copy, TapsCopy, lds_place, pointer
 from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
-from conv_compiler.passes.wgmma_parts.main_loop import multiplied
-from conv_compiler.passes.wgmma_parts.products import Products
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, Tiles, operands
+from conv_compiler.passes.wgmma_parts.main_loop import multiplied, products_of
+from conv_compiler.passes.wgmma_parts.sizes import Tiles, operands
 from conv_compiler.passes.wgmma_parts.stores import Line, Store, row_words, widest
 from conv_compiler.passes.wgmma_parts.weight_places import Columns, WeightPlaces
 
-KERNEL = "wgmma_gemm"
 FLOAT = 4  # bytes
 
 
@@ -39,7 +37,7 @@ class Kernel:
         self.groups = conv.groups // merged
         self.m_tiles = -(-conv.gemm_m * merged // tiles.tile_m)
         taps, channels = math.prod(conv.taps), self.image.channels
-        joins = taps > 1 and (merged > 1 or channels % BLOCK != 0)
+        joins = taps > 1 and (merged > 1 or channels % tiles.block != 0)
         exact = conv.channels * merged
         count = channels * taps if joins else exact
         self.columns = Columns(channels=channels, merged=merged, joins_taps=joins, count=count)
@@ -55,7 +53,9 @@ class Kernel:
             self.tiles.split_k * self.groups,
         )
         inputs = [self.conv.gradient, self.conv.image]
-        return dispatched(module, KERNEL, "contraction", grid, inputs, type, self._write)
+        return dispatched(
+            module, self.tiles.by.kernel("gemm"), "contraction", grid, inputs, type, self._write
+        )
 
     def _write(self, memory: list[ir.Value], out: ir.Value) -> None:
         conv, tiles = self.conv, self.tiles
@@ -76,7 +76,8 @@ class Kernel:
         place = linear(lds_place(thread), 1, lds)
         line = arith.DivUIOp(thread, number(ptx.LINE // ptx.PIECE)).result
         first = linear(part, self.part * tiles.tile_k, line)
-        products = Products(tiles, str(ir.MemRefType(memory[0].type).element_type), lds, thread)
+        dtype = str(ir.MemRefType(memory[0].type).element_type)
+        products = products_of(tiles)(tiles, dtype, lds, thread)
 
         def copy(tile: ir.Value, stage: ir.Value) -> None:
             at = linear(stage, tiles.stage_bytes, place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The main loop of a kernel of wave groups: copies to some stages of LDS, products from others."""
+"""The main loop of a kernel: copies to some stages of LDS, products from others."""
 
 from __future__ import annotations
 
@@ -12,19 +12,29 @@ from conv_compiler.passes.depthwise_parts.arithmetic import below, linear, numbe
 from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.products import Products
 from conv_compiler.passes.wgmma_parts.sizes import Tiles
+from conv_compiler.passes.wgmma_parts.wave_products import WaveProducts
 
-# A stage is free two tiles after its own: products of the tile before may still read theirs.
-BEHIND = 2
 Sums = list[list[ir.Value]]
 # Starts the copies of a tile, by its number, to a stage.
 Copy = Callable[[ir.Value, ir.Value], None]
 
 
-def multiplied(tiles: Tiles, products: Products, count: int | ir.Value, copy: Copy) -> Sums:
-    """The sums of so many tiles of gemm_k."""
+def products_of(tiles: Tiles) -> type[Products] | type[WaveProducts]:
+    """Who multiplies such tiles."""
+    return Products if tiles.by.is_asynchronous else WaveProducts
+
+
+def multiplied(
+    tiles: Tiles, products: Products | WaveProducts, count: int | ir.Value, copy: Copy
+) -> Sums:
+    """The sums of so many tiles of gemm_k.
+
+    Copies of a later tile start behind products that go on by themselves, in front of others.
+    """
     if isinstance(count, int) and count <= tiles.stages:
-        return _at_once(products, count, copy)
-    ahead = tiles.stages - BEHIND
+        return _at_once(tiles, products, count, copy)
+    goes_on = tiles.by.is_asynchronous
+    ahead = tiles.stages - tiles.by.stages_behind
     for tile in range(ahead):
         if isinstance(count, int):
             copy(number(tile), number(tile))
@@ -40,33 +50,35 @@ def multiplied(tiles: Tiles, products: Products, count: int | ir.Value, copy: Co
     loop = scf.ForOp(number(0), end, number(1), [number(0), *flat])
     with ir.InsertionPoint(loop.body):
         stage, *carried = loop.inner_iter_args
-        ptx.wait_for_copies(ahead - 1)
+        ptx.wait_for_copies(ahead - 1, goes_on)
         gpu.BarrierOp()
-        sums = products.start(_cut(carried, len(zeros)), stage)
+        sums = _cut(carried, len(zeros))
+        if goes_on:
+            sums = products.start(sums, stage)
         later = linear(loop.induction_variable, 1, ahead)
         branch = scf.IfOp(is_below(later, count))
         with ir.InsertionPoint(branch.then_block):
             copy(later, _turned(linear(stage, 1, ahead), tiles.stages))
             scf.YieldOp([])
         ptx.close_copies()
-        sums = ptx.wait_for_products(sums, 1)
+        sums = products.done(sums, 1) if goes_on else products.start(sums, stage)
         following = _turned(linear(stage, 1, 1), tiles.stages)
         scf.YieldOp([following, *(one for own in sums for one in own)])
     _, *results = loop.results
-    return ptx.wait_for_products(_cut(results, len(zeros)), 0)
+    return products.done(_cut(results, len(zeros)), 0)
 
 
-def _at_once(products: Products, count: int, copy: Copy) -> Sums:
+def _at_once(tiles: Tiles, products: Products | WaveProducts, count: int, copy: Copy) -> Sums:
     """The sums of so few tiles that each has a stage: all copies start before the first product."""
     for tile in range(count):
         copy(number(tile), number(tile))
         ptx.close_copies()
     sums = products.zeros()
     for tile in range(count):
-        ptx.wait_for_copies(count - 1 - tile)
+        ptx.wait_for_copies(count - 1 - tile, tiles.by.is_asynchronous)
         gpu.BarrierOp()
         sums = products.start(sums, number(tile))
-    return ptx.wait_for_products(sums, 0)
+    return products.done(sums, 0)
 
 
 def is_below(value: ir.Value, end: int | ir.Value) -> ir.Value:

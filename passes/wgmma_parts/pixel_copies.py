@@ -19,10 +19,10 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.copies import BYTES, pointer
+from conv_compiler.passes.wgmma_parts.copies import pointer
 from conv_compiler.passes.wgmma_parts.main_loop import is_below
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, LINE_CHANNELS
+from conv_compiler.passes.wgmma_parts.sizes import FEW_BYTES
 from conv_compiler.passes.wgmma_parts.taps import Taps
 from conv_compiler.problem.slides import Slide
 
@@ -52,10 +52,10 @@ class Along:
         sizes = self.sizes
         if not sizes.is_flat:
             tap, block = self._cut(tile)
-            return tap, linear(block, BLOCK, linear(self.piece, ELEMENTS)), None
+            return tap, linear(block, sizes.block, linear(self.piece, sizes.piece)), None
         at = linear(tile, PIECES, self.piece)
         tap, piece = cut(at, [1, sizes.pieces])
-        return tap, linear(piece, ELEMENTS), self._exists(tap)
+        return tap, linear(piece, sizes.piece), self._exists(tap)
 
     def channels(
         self, tile: ir.Value, line: ir.Value
@@ -63,11 +63,11 @@ class Along:
         """The same of a single channel of a tile, which is a line of its own."""
         sizes, exists = self.sizes, None
         if sizes.is_flat:
-            tap, channel = cut(linear(tile, BLOCK, line), [1, sizes.depth])
+            tap, channel = cut(linear(tile, sizes.block, line), [1, sizes.depth])
             exists = self._exists(tap)
         else:
             tap, block = self._cut(tile)
-            channel = linear(block, BLOCK, line)
+            channel = linear(block, sizes.block, line)
         # Of added channels the weight has no row.
         rows = sizes.sources * sizes.merged_groups
         has = below(channel, rows) if rows < sizes.depth else None
@@ -75,7 +75,7 @@ class Along:
 
     def _cut(self, tile: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The tap and the block of channels of a tile."""
-        tap, block = cut(tile, [1, self.sizes.depth // BLOCK])
+        tap, block = cut(tile, [1, self.sizes.depth // self.sizes.block])
         return tap, block
 
     def _exists(self, tap: ir.Value) -> ir.Value | None:
@@ -103,9 +103,9 @@ class Source:
         self.whole: list[ir.Value] = []
         self.coordinates: list[list[ir.Value]] = []
         self.bases: list[ir.Value] = []
-        base = pointer(memory)
+        base, size = pointer(memory), sizes.element_bytes
         if self.is_row:
-            self.bases = [moved(base, linear(first, lies.axes[-1], start))]
+            self.bases = [moved(base, linear(first, lies.axes[-1], start), size)]
         for behind in self.lines:
             pixel = linear(first, 1, behind)
             exists = below(pixel, total) if total % sizes.tile_m else None
@@ -117,7 +117,7 @@ class Source:
             at = linear(image, lies.image, start)
             for one, step in zip(place, lies.axes, strict=True):
                 at = linear(one, step, at)
-            self.bases.append(moved(base, at))
+            self.bases.append(moved(base, at, size))
             if self.left and exists is not None:
                 axis = self.left[0]
                 place[axis] = arith.SelectOp(exists, place[axis], number(FAR)).result
@@ -131,11 +131,11 @@ class Source:
         for offset, step in zip(offsets, lies.axes, strict=True):
             channel = linear(offset, step, channel)
         if self.is_row:
-            address = moved(self.bases[0], channel)
+            address = moved(self.bases[0], channel, sizes.element_bytes)
         for number_, behind in enumerate(self.lines):
-            shift = behind * lies.axes[-1] * BYTES if self.is_row else 0
+            shift = behind * lies.axes[-1] * sizes.element_bytes if self.is_row else 0
             if not self.is_row:
-                address = moved(self.bases[number_], channel)
+                address = moved(self.bases[number_], channel, sizes.element_bytes)
             tests = [
                 below(
                     arith.AddIOp(self.coordinates[number_][axis], offsets[axis]).result,
@@ -144,7 +144,7 @@ class Source:
                 for axis in self.left
             ]
             size = copied_bytes(both(exists, *tests), self.whole[number_])
-            few = sizes.depth < LINE_CHANNELS
+            few = sizes.depth * sizes.element_bytes < FEW_BYTES
             ptx.copy_piece(at, behind * ptx.LINE, address, shift, size, few)
 
 
@@ -158,7 +158,7 @@ class ResultRows:
         steps = self.sizes.weights
         self.first = linear(column, 1, line)
         at = linear(self.first, steps.result, linear(group, steps.group))
-        self.base = moved(pointer(memory), at)
+        self.base = moved(pointer(memory), at, self.sizes.element_bytes)
 
     def tile(self, tile: ir.Value, at: ir.Value) -> None:
         """Start the copies of a tile to the thread's place in LDS and those behind it."""
@@ -166,13 +166,13 @@ class ResultRows:
         tap, channel, exists = self.along.pieces(tile)
         found, _ = self.along.taps.at(tap)
         own, channel = _of_group(channel, sizes.sources, sizes)
-        address = moved(self.base, linear(found, steps.tap, channel))
+        address = moved(self.base, linear(found, steps.tap, channel), sizes.element_bytes)
         for behind in range(0, sizes.tile_n, sizes.lines_at_once):
             row = linear(self.first, 1, behind)
             has = below(row, sizes.gemm_n) if sizes.gemm_n % sizes.tile_n else None
             of_row, _ = _of_group(row, sizes.results, sizes)
             size = copied_bytes(both(exists, has, _same(own, of_row)))
-            shift = behind * steps.result * BYTES
+            shift = behind * steps.result * sizes.element_bytes
             ptx.copy_piece(at, behind * ptx.LINE, address, shift, size)
 
 
@@ -185,10 +185,10 @@ class SourceRows:
     ) -> None:
         self.along, self.sizes, self.line = along, along.sizes, line
         sizes, steps = self.sizes, self.sizes.weights
-        channel = linear(along.piece, ELEMENTS, column)
-        self.base = moved(pointer(memory), linear(group, steps.group))
+        channel = linear(along.piece, sizes.piece, column)
+        self.base = moved(pointer(memory), linear(group, steps.group), sizes.element_bytes)
         self.blocks = []
-        for block in range(0, sizes.tile_n, BLOCK):
+        for block in range(0, sizes.tile_n, sizes.block):
             at = linear(channel, 1, block)
             has = below(at, sizes.gemm_n) if sizes.gemm_n % sizes.tile_n else None
             self.blocks.append((has, *_of_group(at, sizes.results, sizes)))
@@ -204,7 +204,7 @@ class SourceRows:
             address = None
             for block, (has, own, channel) in enumerate(self.blocks):
                 if address is None or own is not None:
-                    address = moved(self.base, linear(channel, 1, delta))
+                    address = moved(self.base, linear(channel, 1, delta), sizes.element_bytes)
                 ahead = block * ptx.LINE if own is None else 0
                 shift = block * sizes.block_bytes + behind * ptx.LINE
                 size = copied_bytes(both(exists, has, _same(own, of_row)))
@@ -239,12 +239,12 @@ def leaves(slide: Slide) -> bool:
     return any(not 0 <= offset <= slide.size - 1 - last for offset in offsets)
 
 
-def moved(address: ir.Value, elements: ir.Value) -> ir.Value:
+def moved(address: ir.Value, elements: ir.Value, element_bytes: int) -> ir.Value:
     """An address so many elements further, which may be fewer than none."""
     i64 = ir.IntegerType.get_signless(64)
     wide = arith.ExtSIOp(i64, elements).result
-    two = arith.ConstantOp(i64, ir.IntegerAttr.get(i64, BYTES)).result
-    return arith.AddIOp(address, arith.MulIOp(wide, two).result).result
+    size = arith.ConstantOp(i64, ir.IntegerAttr.get(i64, element_bytes)).result
+    return arith.AddIOp(address, arith.MulIOp(wide, size).result).result
 
 
 def copied_bytes(test: ir.Value | None, whole: ir.Value | None = None) -> ir.Value:

@@ -20,7 +20,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
 from conv_compiler.passes.wgmma_parts.copies import lds_place, pointer
 from conv_compiler.passes.wgmma_parts.executable import dispatched, workgroup_id
 from conv_compiler.passes.wgmma_parts.kernel import lds_of
-from conv_compiler.passes.wgmma_parts.main_loop import multiplied
+from conv_compiler.passes.wgmma_parts.main_loop import multiplied, products_of
 from conv_compiler.passes.wgmma_parts.pixel_copies import (
     PIECES,
     Along,
@@ -29,11 +29,8 @@ from conv_compiler.passes.wgmma_parts.pixel_copies import (
     SourceRows,
 )
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
-from conv_compiler.passes.wgmma_parts.products import Products
 from conv_compiler.passes.wgmma_parts.stores import Extra, Line, Store, in_memory, widest
 from conv_compiler.passes.wgmma_parts.taps import Taps
-
-KERNEL = "wgmma_pixels"
 
 
 class PixelKernel:
@@ -59,7 +56,8 @@ class PixelKernel:
             self._write(memory[:2], Line(out=out, op=op, extra=in_memory(extra, memory[2:])))
 
         inputs = [*operands, *(one.tensor for one in extra)]
-        return dispatched(module, KERNEL, "contraction", self.grid, inputs, type, body)
+        name = self.sizes.by.kernel("pixels")
+        return dispatched(module, name, "contraction", self.grid, inputs, type, body)
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -93,7 +91,7 @@ class PixelKernel:
         place = linear(lds_place(thread), 1, lds)
         element = str(ir.MemRefType(memory[0].type).element_type)
         of_group = (sizes.sources, sizes.results) if sizes.merged_groups > 1 else (0, 0)
-        products = Products(sizes, element, lds, thread, along_k=(True, forward), group=of_group)
+        products = products_of(sizes)(sizes, element, lds, thread, (True, forward), of_group)
 
         def copy(tile: ir.Value, stage: ir.Value) -> None:
             at = linear(stage, sizes.stage_bytes, place)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.passes.wgmma_parts.ptx import DEPTH
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, Tiles, rounded_up
+from conv_compiler.passes.wgmma_parts.sizes import Tiles, rounded_up
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide, slides
 from conv_compiler.problem.weight_steps import WeightSteps
@@ -42,7 +41,7 @@ class PixelSizes(ConvolutionSizes, Tiles):
         """UnsupportedStrategy where no kernel has such tiles."""
         super().check()
         rules = {
-            f"a line of LDS is {BLOCK} of gemm_k": self.tile_k != BLOCK,
+            f"a line of LDS is {self.block} of gemm_k": self.tile_k != self.block,
             "rows and columns are what the threads copy at once, or a multiple": self.tile_m
             % self.lines_at_once
             or self.tile_n % self.lines_at_once,
@@ -51,10 +50,10 @@ class PixelSizes(ConvolutionSizes, Tiles):
             and (
                 self.groups_outside
                 or self.groups % self.merged_groups
-                or self.sources % DEPTH
-                or self.results % ELEMENTS
-                or self.depth != BLOCK
-                or self.gemm_n > BLOCK
+                or self.sources % self.step
+                or self.results % self.piece
+                or self.depth != self.block
+                or self.gemm_n > self.block
                 or self.groups_n > 1
             ),
         }
@@ -83,7 +82,9 @@ class PixelSizes(ConvolutionSizes, Tiles):
     def weights(self) -> WeightSteps:
         """The steps of the weight, its adjacent channels in whole pieces."""
         own = self.weight_channels
-        wide = WeightSteps(*(step // own * rounded_up(own) for step in self.weight_steps))
+        wide = WeightSteps(
+            *(step // own * rounded_up(own, self.piece) for step in self.weight_steps)
+        )
         adjacent = "source" if self.direction == "fwd" else "result"
         return wide._replace(**{adjacent: 1, "group": wide.group * self.merged_groups})
 
@@ -95,12 +96,12 @@ class PixelSizes(ConvolutionSizes, Tiles):
     @property
     def depth(self) -> int:
         """Source channels that a GEMM sums up at each tap, in whole pieces."""
-        return rounded_up(self.sources * self.merged_groups)
+        return rounded_up(self.sources * self.merged_groups, self.piece)
 
     @property
     def source_lies(self) -> Steps:
         """Where the source's elements lie, its channels in whole pieces."""
-        whole = rounded_up(self.sources)
+        whole = rounded_up(self.sources, self.piece)
         return self._steps([slide.size for slide in self.slides], whole)
 
     @property
@@ -128,12 +129,12 @@ class PixelSizes(ConvolutionSizes, Tiles):
     @property
     def is_flat(self) -> bool:
         """Whether a tile of gemm_k may have channels of several taps."""
-        return self.depth % BLOCK != 0
+        return self.depth % self.block != 0
 
     @property
     def pieces(self) -> int:
         """Pieces of 16 bytes of a tap's source channels."""
-        return self.depth // ELEMENTS
+        return self.depth // self.piece
 
     def k_tiles(self, phase: Sequence[int]) -> int:
         """Tiles of gemm_k of a phase, the last one perhaps in part."""

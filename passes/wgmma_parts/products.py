@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The products of a tile in LDS."""
+"""The products of a tile in LDS by wave groups."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from iree.compiler.dialects import arith
 from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, WARP_GROUP, Tiles
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, WARP_GROUP, WAVE, Tiles
 
 # Fields of a matrix descriptor, in units of 16 bytes: where a tile starts; how far it is from a
 # block of 64 channels to the next, which lines along gemm_k do not use; how far from eight lines to
 # the next eight. Behind them is which swizzle the lines have: that of 128 bytes.
 _UNIT, _BLOCKS_AT, _ROWS_AT, _SWIZZLE = 16, 16, 32, 1 << 62
 _BYTES = 2  # of an element
+# Rows of each 64 that are a wave's.
+WAVE_ROWS = 16
 
 
 class Products:
@@ -30,22 +32,27 @@ class Products:
         along_k: tuple[bool, bool] = (False, False),
         group: tuple[int, int] = (0, 0),
     ) -> None:
-        """`along_k` tells of A and of B whether a line of LDS is 64 of gemm_k, of one row or
-        column. Else it is 64 rows or columns, of one pixel of gemm_k. `group` has the extents along
-        gemm_k and along the columns of each merged group, (0, 0) without such. Groups are not
-        multiplied with each other."""
+        """`row` and `column` will be those of the wave's first sum.
+
+        `along_k` tells of A and of B whether a line of LDS is 64 of gemm_k, of one row or column.
+        Else it is 64 rows or columns, of one pixel of gemm_k. `group` has the extents along gemm_k
+        and along the columns of each merged group, (0, 0) without such. Groups are not multiplied
+        with each other.
+        """
         self.tiles, self.dtype, self.along_k, self.group = tiles, dtype, along_k, group
         group = arith.DivUIOp(thread, number(WARP_GROUP)).result
         across = number(tiles.groups_n)
-        self.row = linear(arith.DivUIOp(group, across).result, tiles.rows * ptx.ROWS)
+        row = linear(arith.DivUIOp(group, across).result, tiles.rows * ptx.ROWS)
         self.column = linear(arith.RemUIOp(group, across).result, tiles.columns)
         a, b = (
             linear(place, ptx.LINE, lds)
             if is_along
             else linear(arith.DivUIOp(place, number(BLOCK)).result, tiles.block_bytes, lds)
-            for place, is_along in zip((self.row, self.column), along_k, strict=True)
+            for place, is_along in zip((row, self.column), along_k, strict=True)
         )
         self.a, self.b = self._descriptor(a), self._descriptor(linear(b, 1, tiles.b_shift))
+        wave = arith.DivUIOp(arith.RemUIOp(thread, number(WARP_GROUP)).result, number(WAVE)).result
+        self.row = linear(wave, WAVE_ROWS, row)
 
     def _descriptor(self, start: ir.Value) -> ir.Value:
         i64 = ir.IntegerType.get_signless(64)
@@ -80,6 +87,10 @@ class Products:
         turned = (int(not self.along_k[0]), int(not self.along_k[1]))
         ptx.open_products()
         return ptx.products(sums, several, self.dtype, turned)
+
+    def done(self, sums: list[list[ir.Value]], left: int) -> list[list[ir.Value]]:
+        """The sums once no more than so many tiles' products are on their way."""
+        return ptx.wait_for_products(sums, left)
 
     def _columns(self, step: int) -> tuple[int, int]:
         """The first column that an instruction has, and how many."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions of sm_90a that the compiler has no op for, as inline assembly.
+"""Instructions of NVIDIA's chips that the compiler has no op for, as inline assembly.
 
-Their semantics: NVIDIA's PTX ISA, chapters "Data movement: cp.async" and "Asynchronous warpgroup
-level matrix instructions".
+Their semantics: NVIDIA's PTX ISA, chapters "Data movement: cp.async", "Warp level matrix
+instructions" and "Asynchronous warpgroup level matrix instructions".
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ LINE, SWIZZLED_LINES = 128, 8
 
 
 def _asm(
-    text: str, constraints: str, operands: Sequence[ir.Value] = (), result: ir.Type | None = None
+    text: str,
+    constraints: str,
+    operands: Sequence[ir.Value] = (),
+    result: ir.Type | None = None,
+    *,
+    is_pure: bool = False,
 ) -> ir.Value | None:
+    effects = {} if is_pure else {"has_side_effects": ir.UnitAttr.get()}
     made = ir.Operation.create(
         "llvm.inline_asm",
         results=[result] if result else [],
@@ -33,8 +39,8 @@ def _asm(
         attributes={
             "asm_string": ir.StringAttr.get(text),
             "constraints": ir.StringAttr.get(constraints),
-            "has_side_effects": ir.UnitAttr.get(),
             "asm_dialect": ir.Attribute.parse("0 : i64"),
+            **effects,
         },
     )
     return made.results[0] if result else None
@@ -63,8 +69,7 @@ def rounded_pair(low: ir.Value, high: ir.Value) -> ir.Value:
 
     IREE 3.13 writes this conversion out, in eight instructions each.
     """
-    i32 = ir.IntegerType.get_signless(32)
-    found = _asm("cvt.rn.bf16x2.f32 $0, $1, $2;", "=r,f,f", [high, low], i32)
+    found = _asm("cvt.rn.bf16x2.f32 $0, $1, $2;", "=r,f,f", [high, low], _i32())
     assert found is not None
     return found
 
@@ -74,15 +79,48 @@ def close_copies() -> None:
     _asm("cp.async.commit_group;", MEMORY)
 
 
-def wait_for_copies(left: int) -> None:
+def wait_for_copies(left: int, for_wave_groups: bool = True) -> None:
     """Wait until no more than so many groups of this thread's copies are on their way, and let
-    matrix instructions see what has come."""
-    _asm(f"cp.async.wait_group {left};\n\tfence.proxy.async.shared::cta;", MEMORY)
+    instructions of wave groups see what has come."""
+    fence = "\n\tfence.proxy.async.shared::cta;" if for_wave_groups else ""
+    _asm(f"cp.async.wait_group {left};{fence}", MEMORY)
 
 
 def sync_wave() -> None:
     """Wait for the other lanes of this wave, and see what they have written to LDS."""
     _asm("bar.warp.sync 0xffffffff;", MEMORY)
+
+
+def read_matrices(lds: ir.Value, shift: int, transposed: bool) -> list[ir.Value]:
+    """Four blocks of eight by eight 16-bit elements, of which a lane gets two elements each.
+
+    Lane l has those of line l / 4 at 2 (l mod 4); transposed, of lines 2 (l mod 4) those at l / 4.
+    Lane l gives the address of line l mod 8 of block l / 8.
+    """
+    turned = ".trans" if transposed else ""
+    text = f"ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 {{$0, $1, $2, $3}}, [$4+{shift}];"
+    return _several(text, f"=r,=r,=r,=r,r,{MEMORY}", [lds], "i32", is_pure=False)
+
+
+def read_word(lds: ir.Value, shift: int) -> ir.Value:
+    """32 bits of LDS, at an address with a constant to add."""
+    found = _asm(f"ld.shared.b32 $0, [$1+{shift}];", f"=r,r,{MEMORY}", [lds], _i32())
+    assert found is not None
+    return found
+
+
+def product(
+    sums: Sequence[ir.Value], a: Sequence[ir.Value], b: Sequence[ir.Value], dtype: str
+) -> list[ir.Value]:
+    """A wave's sums of 16 rows and eight columns, with products over 16 of gemm_k; over eight of
+    f32, of which the instruction leaves out 13 bits."""
+    depth, kind = (8, "tf32") if dtype == "f32" else (DEPTH, dtype)
+    text = (
+        f"mma.sync.aligned.m16n8k{depth}.row.col.f32.{kind}.{kind}.f32 "
+        "{$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
+    )
+    constraints = "=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3"
+    return _several(text, constraints, [*a, *b, *sums], "f32", is_pure=True)
 
 
 def open_products() -> None:
@@ -141,16 +179,32 @@ def _through(
     flat = [one for own in sums for one in own]
     tied = [*(["=f"] * len(flat)), *map(str, range(len(flat)))]
     constraints = ",".join([*tied, *(["l"] * len(operands)), MEMORY])
-    struct = ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * len(flat))})>")
-    found = _asm(text, constraints, [*flat, *operands], struct)
-    single = ir.F32Type.get()
-    values = iter(
+    values = iter(_several(text, constraints, [*flat, *operands], "f32", len(flat)))
+    return [[next(values) for _ in own] for own in sums]
+
+
+def _several(
+    text: str,
+    constraints: str,
+    operands: Sequence[ir.Value],
+    type: str,
+    count: int = 4,
+    *,
+    is_pure: bool = False,
+) -> list[ir.Value]:
+    """The results of an instruction that has so many of one type."""
+    struct = ir.Type.parse(f"!llvm.struct<({', '.join([type] * count)})>")
+    found = _asm(text, constraints, operands, struct, is_pure=is_pure)
+    return [
         ir.Operation.create(
             "llvm.extractvalue",
-            results=[single],
+            results=[ir.Type.parse(type)],
             operands=[found],
             attributes={"position": ir.DenseI64ArrayAttr.get([i])},
         ).results[0]
-        for i in range(len(flat))
-    )
-    return [[next(values) for _ in own] for own in sums]
+        for i in range(count)
+    ]
+
+
+def _i32() -> ir.Type:
+    return ir.IntegerType.get_signless(32)

@@ -24,7 +24,7 @@ from conv_compiler.passes.wgmma_parts.stores import (
     where,
 )
 
-KERNEL = "wgmma_sum"
+KERNEL = "parts_sum"
 # Parts that a thread reads before it adds the first.
 IN_FLIGHT = 8
 

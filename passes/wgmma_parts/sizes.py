@@ -12,24 +12,27 @@ from iree.compiler import ir
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction
-from conv_compiler.passes.wgmma_parts.ptx import LINE, PIECE, ROWS, SWIZZLED_LINES
+from conv_compiler.passes.wgmma_parts.instructions import INSTRUCTIONS, Instruction
+from conv_compiler.passes.wgmma_parts.ptx import LINE, PIECE, SWIZZLED_LINES
 
-# Channels of a row of LDS, and of a piece, of 16-bit types.
-BLOCK, ELEMENTS = 64, 8
-WARP_GROUP = 128
-# Channels of a pixel of fewer than which a copy reads part of a line of memory alone.
-LINE_CHANNELS = 32
+# Channels of a row of LDS, and of a piece, of 16-bit types; bytes of one.
+BLOCK, ELEMENTS, BYTES = 64, 8, 2
+WAVE, WARP_GROUP = 32, 128  # threads
+# Bytes of a pixel, of fewer than which a copy reads part of a line of memory alone.
+FEW_BYTES = 64
+STEP_BYTES = 32  # along gemm_k, of an instruction
 
 
-def rounded_up(channels: int) -> int:
+def rounded_up(channels: int, piece: int = ELEMENTS) -> int:
     """Channels in whole pieces."""
-    return -(-channels // ELEMENTS) * ELEMENTS
+    return -(-channels // piece) * piece
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles:
-    """The tile (m, n, gemm_k) of a workgroup, the wave groups that share its m and its n, how many
-    tiles LDS holds at a time, and the parts of gemm_k."""
+    """The tile (m, n, gemm_k) of a workgroup, those that share its m and its n, how many tiles LDS
+    holds at a time, the parts of gemm_k, and the instruction. Wave groups share a tile where it is
+    `wgmma`, waves where it is `mma.sync` or `mma.sync.tf32`."""
 
     tile_m: int
     tile_n: int
@@ -38,20 +41,46 @@ class Tiles:
     groups_n: int
     stages: int
     split_k: int = 1
+    instruction: str = "wgmma"
+
+    @property
+    def by(self) -> Instruction:
+        """The instruction's row."""
+        return INSTRUCTIONS[self.instruction]
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an operand's element."""
+        return self.by.element_bytes
+
+    @property
+    def block(self) -> int:
+        """Channels of a line of LDS."""
+        return LINE // self.element_bytes
+
+    @property
+    def piece(self) -> int:
+        """Channels that a thread copies at a time."""
+        return PIECE // self.element_bytes
+
+    @property
+    def step(self) -> int:
+        """Extent of an instruction along gemm_k."""
+        return STEP_BYTES // self.element_bytes
 
     @property
     def threads(self) -> int:
         """Of a workgroup."""
-        return self.groups_m * self.groups_n * WARP_GROUP
+        return self.groups_m * self.groups_n * self.by.threads
 
     @property
     def rows(self) -> int:
-        """Instructions along m of a wave group."""
-        return self.tile_m // self.groups_m // ROWS
+        """Instructions along m of a wave group or wave."""
+        return self.tile_m // self.groups_m // self.by.rows
 
     @property
     def columns(self) -> int:
-        """Columns of a wave group, which one instruction has."""
+        """Columns of a wave group, which one instruction has, or of a wave."""
         return self.tile_n // self.groups_n
 
     @property
@@ -62,36 +91,59 @@ class Tiles:
     @property
     def stage_bytes(self) -> int:
         """LDS of one tile of both operands."""
-        return (self.tile_m + self.tile_n) // BLOCK * self.block_bytes
+        return (self.tile_m + self.tile_n) // self.block * self.block_bytes
 
     @property
     def block_bytes(self) -> int:
-        """LDS of a tile of gemm_k of 64 channels."""
+        """LDS of a tile of gemm_k of the channels of a line."""
         return self.tile_k * LINE
 
     @property
     def b_shift(self) -> int:
         """Bytes from a tile of A to that of B."""
-        return self.tile_m // BLOCK * self.block_bytes
+        return self.tile_m // self.block * self.block_bytes
 
     def check(self) -> None:
         """UnsupportedStrategy where no kernel has such tiles."""
+        by = self.by
         rules = {
-            "m is whole instructions of 64 rows a wave group": self.tile_m % (ROWS * self.groups_m),
-            "n is whole blocks of 64 channels a wave group": self.tile_n % (BLOCK * self.groups_n),
+            f"m is whole instructions of {by.rows} rows a {by.executor}": self.tile_m
+            % (by.rows * self.groups_m),
             "gemm_k is what the threads copy at once, or a multiple": self.tile_k
             % self.lines_at_once,
-            "threads store whole rows": self.threads * 4 % self.tile_n,
-            "there are three stages or more": self.stages < 3,
-            "an instruction has 256 columns at most": self.columns > 256,
+            f"there are {by.stages_behind + 1} stages or more": self.stages <= by.stages_behind,
             "a line's place in the swizzle is the same each time": self.lines_at_once
             % SWIZZLED_LINES,
+            **(self._group_rules() if by.is_asynchronous else self._wave_rules()),
+            "threads store whole rows": self.threads % self.tile_n,
         }
         for rule, broken in rules.items():
             if broken:
                 raise UnsupportedStrategy(
                     f"tile {self.tile_m}x{self.tile_n}x{self.tile_k}: {rule}; use another"
                 )
+
+    def _group_rules(self) -> dict[str, bool]:
+        return {
+            "n is whole blocks of 64 channels a wave group": self.tile_n % (BLOCK * self.groups_n)
+            > 0,
+            "an instruction has 256 columns at most": self.columns > 256,
+        }
+
+    def _wave_rules(self) -> dict[str, bool]:
+        own = self.tile_m // self.groups_m, self.columns
+        return {
+            f"m and n are whole blocks of {self.block} channels": (
+                self.tile_m % self.block,
+                self.tile_n % self.block,
+            )
+            != (0, 0),
+            f"a wave has 16, 32 or whole blocks of {self.block} rows and columns": any(
+                one not in (16, 32) and one % self.block for one in own
+            ),
+            f"gemm_k is whole steps of {self.step}": self.tile_k % self.step > 0,
+            "a lane has 128 sums at most": self.rows * self.columns // 2 > 128,
+        }
 
 
 class Axis(NamedTuple):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where a workgroup's sums are stored: in whole lines, by way of LDS.
 
-Of 64 rows wave w of a wave group has 16. Its lane l has, of each eight columns, two of row
-16 w + l / 4, and two of the row eight behind it. Stored from there, a wave would write eight pieces
-of 32 bytes at a time. So the sums go to LDS, which the operands no longer need, and each thread
-stores 16 bytes of a row behind those of its neighbour.
+A wave has sums of 16 rows, or of several times 16. Its lane l has, of each eight columns, two of
+row l / 4, and two of the row eight behind it. Stored from there, a wave would write eight pieces of
+32 bytes at a time. So the sums go to LDS, which the operands no longer need, and each thread stores
+16 bytes of a row behind those of its neighbour.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
 from conv_compiler.passes.depthwise_parts.operands import on_vectors
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import WARP_GROUP, Tiles
+from conv_compiler.passes.wgmma_parts.sizes import WAVE, Tiles
 
-WAVE = 32
 # Floats behind each row in LDS: rows that lanes write at once lie in banks of their own.
 ROW_PAD = 8
 # The same of rows of pairs of rounded sums, in words of 32 bits.
@@ -66,21 +65,18 @@ class Store:
     def write(
         self, lds: ir.Value, sums: Sequence[Sequence[ir.Value]], row: ir.Value, column: ir.Value
     ) -> None:
-        """Store a wave group's sums, of which the first has `row` and `column` in the tile, by way
-        of LDS."""
-        gpu.BarrierOp()  # the operands of all wave groups have been read
+        """Store a wave's sums, of which the first has `row` and `column` in the tile, by way of
+        LDS."""
+        gpu.BarrierOp()  # all operands have been read
         lane = arith.RemUIOp(self.thread, number(WAVE)).result
-        wave = arith.DivUIOp(
-            arith.RemUIOp(self.thread, number(WARP_GROUP)).result, number(WAVE)
-        ).result
-        row = linear(wave, 16, linear(arith.DivUIOp(lane, number(4)).result, 1, row))
+        row = linear(arith.DivUIOp(lane, number(4)).result, 1, row)
         column = linear(arith.RemUIOp(lane, number(4)).result, PAIR, column)
         if self.is_narrow:
             column = arith.DivUIOp(column, number(PAIR)).result
         first = linear(row, self._pitch, column)
         for block, own in enumerate(sums):
             for half in range(2):
-                behind = (block * ptx.ROWS + half * 8) * self._pitch
+                behind = (block * self.tiles.by.rows + half * 8) * self._pitch
                 for eight in range(self.tiles.columns // 8):
                     at = 4 * eight + 2 * half
                     words = own[at : at + PAIR]

@@ -15,11 +15,10 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import WARP_GROUP
+from conv_compiler.passes.wgmma_parts.sizes import WARP_GROUP, WAVE
 from conv_compiler.passes.wgmma_parts.stores import (
     PAIR,
     QUAD,
-    WAVE,
     Line,
     Place,
     as_word,

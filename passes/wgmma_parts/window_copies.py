@@ -22,7 +22,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, li
 from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.copies import pointer
 from conv_compiler.passes.wgmma_parts.pixel_copies import copied_bytes, moved
-from conv_compiler.passes.wgmma_parts.sizes import ELEMENTS
+from conv_compiler.passes.wgmma_parts.sizes import BYTES, ELEMENTS
 from conv_compiler.passes.wgmma_parts.stores import store_vector, where
 from conv_compiler.passes.wgmma_parts.window_sizes import WindowSizes
 
@@ -75,7 +75,7 @@ def copy_window(
         to = linear(piece, sizes.tile.plane * ptx.PIECE, linear(line, ptx.PIECE, lds))
         with where(exists):
             size = copied_bytes(both(*tests[1:]))
-            ptx.copy_piece(to, 0, moved(base, at), 0, size)
+            ptx.copy_piece(to, 0, moved(base, at, BYTES), 0, size)
 
 
 def clear_last_weights(sizes: WindowSizes, lds: ir.Value, at: int, thread: ir.Value) -> None:
@@ -94,7 +94,7 @@ def copy_weights(
     """Start this thread's copies of the weights of all taps, in the order in which they lie in
     memory."""
     tile, steps, forward = sizes.tile, sizes.weights, sizes.direction == "fwd"
-    base = moved(pointer(memory), linear(group, steps.group * sizes.merged_groups))
+    base = moved(pointer(memory), linear(group, steps.group * sizes.merged_groups), BYTES)
     across, along = (sizes.results, sizes.sources) if forward else (sizes.sources, sizes.results)
     taps = math.prod(sizes.filter)
     extents = [sizes.merged_groups, across, taps, along // ELEMENTS]
@@ -113,7 +113,7 @@ def copy_weights(
         if column is not None:
             to = linear(column, ELEMENTS * ptx.PIECE, to)
         with where(exists):
-            ptx.copy_piece(to, 0, moved(base, at), 0, number(ptx.PIECE))
+            ptx.copy_piece(to, 0, moved(base, at, BYTES), 0, number(ptx.PIECE))
 
 
 def _shares(thread: ir.Value, total: int, threads: int) -> list[tuple[ir.Value, ir.Value | None]]:

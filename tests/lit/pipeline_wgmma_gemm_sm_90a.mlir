@@ -15,7 +15,7 @@
 // RUN: %filecheck --input-file %t --check-prefix=LOCAL
 
 // ROUND:     .target sm_90a
-// ROUND:     .visible .entry wgmma_sum(
+// ROUND:     .visible .entry parts_sum(
 // ROUND:     ld.global.nc.v4.b32
 // ROUND:     st.global.v2.b32
 // ROUND:     .visible .entry wgmma_gemm(
@@ -40,7 +40,7 @@
 
 // A rest of both sides is not stored, and the result is: in bf16, eight at a time.
 // ODD:     .target sm_90a
-// ODD-NOT: wgmma_sum
+// ODD-NOT: parts_sum
 // ODD:     .visible .entry wgmma_gemm(
 // ODD:     wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // ODD:     cvt.rn.bf16x2.f32

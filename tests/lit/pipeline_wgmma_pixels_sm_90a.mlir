@@ -44,8 +44,8 @@
 
 // 100 channels are copied as 104. Two parts of sums in f32 are added by the kernel that rounds them.
 // DATA:     .target sm_90a
-// DATA-DAG: .visible .entry wgmma_source(
-// DATA-DAG: .visible .entry wgmma_sum(
+// DATA-DAG: .visible .entry whole_source(
+// DATA-DAG: .visible .entry parts_sum(
 // DATA-DAG: cvt.rn.bf16x2.f32
 // DATA-DAG: .visible .entry wgmma_pixels(
 // DATA-DAG: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 0, 1;

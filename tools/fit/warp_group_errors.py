@@ -10,7 +10,7 @@ from typing import Any
 from descent import descended
 
 
-def fit_table(name: str, fitted: Sequence[str], rows: list[Any]) -> None:
+def fit_table(name: str, fitted: Sequence[str], rows: list[Any], by: str) -> None:
     """Print the constants of a table beside fitted ones, and the errors of both."""
     from warp_groups import CHIP, FACTORS, PROBLEMS, ROUNDS, key_of, module_of, strategies
 
@@ -21,7 +21,7 @@ def fit_table(name: str, fitted: Sequence[str], rows: list[Any]) -> None:
         key_of(layer, direction, one): one.tiling
         for layer, direction in PROBLEMS
         if direction in directions
-        for one in strategies(layer, direction, target)
+        for one in strategies(layer, direction, target, by)
     }
     errors = Errors(name, target, [row for row in rows if row.key in tilings], tilings)
     _, cost = module_of(next(iter(directions)))

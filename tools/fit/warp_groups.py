@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fit the cost of kernels of wave groups to times on a Hopper card.
+"""Fit the cost of kernels of wave groups, or of waves, to times on a Hopper card.
 
     tools/fit/warp_groups.py compile FOLDER   PTX of every layer, tile and some factors of split-K
     tools/fit/warp_groups.py run FOLDER       on a machine with a card, PyTorch and CuPy
-    tools/fit/warp_groups.py fit [TIMES]      constants of `WarpGroups` and `PixelWarpGroups`,
-                                              beside those of the tables
+    tools/fit/warp_groups.py fit [TIMES]      constants of the tables of cost_constants.py, beside
+                                              those that are there
 
-`run` times each kernel in a CUDA graph of many launches, behind a check on whole numbers, and
-writes FOLDER/times.csv. `fit` reads such a table, or the one that is kept beside this file. It
-leaves every third layer out, and prints the error of predictions on both parts. It also prints how
-much slower than the fastest measured kernel the chosen one is, and how far the predicted order of
-the layers' fastest kernels agrees with the measured one.
+With `--waves` the kernels are those of `mma.sync`, which other chips have too. `run` times each
+kernel in a CUDA graph of many launches, behind a check on whole numbers, and writes
+FOLDER/times.csv. `fit` reads such a table, or the one that is kept beside this file. It leaves
+every third layer out, and prints the error of predictions on both parts. It also prints how much
+slower than the fastest measured kernel the chosen one is, and how far the predicted order of the
+layers' fastest kernels agrees with the measured one.
 """
 
 from __future__ import annotations
@@ -32,16 +33,29 @@ from graph_times import calls, graph_seconds, launch_of
 from warp_group_layers import PROBLEMS, problem_of
 
 CHIP = "sm_90a"
-TIMES = Path(__file__).with_name("warp_group_times.csv")
+TIMES = {
+    "wave groups": Path(__file__).with_name("warp_group_times.csv"),
+    "waves": Path(__file__).with_name("wave_times.csv"),
+}
+# The strategies of weight gradients and of the other directions.
+STRATEGIES = {
+    "wave groups": ("wgmma_gemm", "wgmma_pixels"),
+    "waves": ("mma_sync_gemm", "mma_sync_pixels"),
+}
 # Constants that are fitted, and by what factors a value is tried beside itself.
 BOTH = (
     *("launch_cycles", "other_cycles", "plain_iteration_cycles", "window_iteration_cycles"),
     *("window_times", "lds_cycle_bytes", "store_cycle_bytes", "memory_share"),
     *("sum_launch_cycles", "sum_cycle_bytes"),
 )
-FITTED = {
-    "WARP_GROUPS": (*BOTH, "memory_latency_cycles", "joined_times"),
-    "PIXEL_WARP_GROUPS": (*BOTH, "flat_times", "copy_latency_cycles", "apart_share"),
+GEMM = (*BOTH, "memory_latency_cycles", "joined_times")
+PIXELS = (*BOTH, "flat_times", "copy_latency_cycles", "apart_share")
+FITTED: dict[str, dict[str, tuple[str, ...]]] = {
+    "wave groups": {"WARP_GROUPS": GEMM, "PIXEL_WARP_GROUPS": PIXELS},
+    "waves": {
+        "WAVES": (*GEMM, "cycle_products"),
+        "PIXEL_WAVES": (*PIXELS, "cycle_products"),
+    },
 }
 FACTORS = (0.8, 0.9, 0.96, 0.99, 1.01, 1.04, 1.1, 1.25)
 ROUNDS = 30
@@ -50,13 +64,14 @@ FAR = 1.45  # times the fastest: kernels beyond are not timed
 
 class Row(NamedTuple):
     """A kernel and its times in microseconds: of the products, of the sum of parts, and of the
-    copies in front."""
+    copies in front. `executors` counts a workgroup's wave groups or waves."""
 
     layer: int
     direction: str
     m: int
     n: int
     k: int
+    executors: int
     stages: int
     merged: int
     split_k: int
@@ -67,7 +82,7 @@ class Row(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells the kernel from others."""
-        return self[:8]
+        return self[:9]
 
 
 def module_of(direction: str) -> tuple[Any, Any]:
@@ -84,24 +99,25 @@ def module_of(direction: str) -> tuple[Any, Any]:
     return wgmma_pixels, wgmma_pixels_cost
 
 
-def strategies(layer: int, direction: str, target: Any) -> Iterator[Any]:
+def strategies(layer: int, direction: str, target: Any, by: str) -> Iterator[Any]:
     """Every tile of a layer with some factors: few, the ones about a round of workgroups, many."""
+    from conv_compiler.strategies.registry import find_strategy
     from conv_compiler.strategies.strategy import Strategy
 
-    problem, (kind, _) = problem_of(layer, direction), module_of(direction)
-    name = "wgmma_gemm" if direction == "bwd_weight" else "wgmma_pixels"
-    for tiling in kind.tilings(problem, target):
-        several = kind.splits(problem, target, tiling)
+    problem, (module, _) = problem_of(layer, direction), module_of(direction)
+    name = STRATEGIES[by][direction != "bwd_weight"]
+    for tiling in module.tilings(problem, target, find_strategy(name).table):  # type: ignore[attr-defined]
+        several = module.splits(problem, target, tiling)
         for parts in dict.fromkeys(several[i * (len(several) - 1) // 2] for i in range(3)):
             yield Strategy(name=name, tiling=tiling, split_k=parts)
 
 
-def _near(layer: int, direction: str, target: Any) -> list[Any]:
+def _near(layer: int, direction: str, target: Any, by: str) -> list[Any]:
     """The strategies of a layer that are not far behind the fastest, by the table."""
     problem, (_, cost) = problem_of(layer, direction), module_of(direction)
     found = [
         (cost.predict(problem, target, one.tiling, one.split_k), one)
-        for one in strategies(layer, direction, target)
+        for one in strategies(layer, direction, target, by)
     ]
     least = min(seconds for seconds, _ in found)
     return [one for seconds, one in found if seconds < FAR * least]
@@ -110,7 +126,8 @@ def _near(layer: int, direction: str, target: Any) -> list[Any]:
 def key_of(layer: int, direction: str, one: Any) -> tuple[Any, ...]:
     """The key of a row of a strategy."""
     tiling = one.tiling
-    return layer, direction, *one.tile, tiling.stages, tiling.merged_groups, one.split_k
+    executors = math.prod(tiling.warp_groups)
+    return layer, direction, *one.tile, executors, tiling.stages, tiling.merged_groups, one.split_k
 
 
 def _compiled(job: tuple[Path, int, str, Any]) -> dict[str, Any]:
@@ -129,7 +146,7 @@ def _compiled(job: tuple[Path, int, str, Any]) -> dict[str, Any]:
     return {"file": name, "key": key, "launch": launch_of(resolved.wgrad, one, target)}
 
 
-def compile_all(folder: Path) -> None:
+def compile_all(folder: Path, by: str) -> None:
     """PTX of every kernel, and an index with how it is launched."""
     from conv_compiler.targets import find_target
 
@@ -138,7 +155,7 @@ def compile_all(folder: Path) -> None:
     jobs = [
         (folder, layer, direction, one)
         for layer, direction in PROBLEMS
-        for one in _near(layer, direction, target)
+        for one in _near(layer, direction, target, by)
     ]
     with ProcessPoolExecutor() as pool:
         index = list(pool.map(_compiled, jobs, chunksize=4))
@@ -146,7 +163,7 @@ def compile_all(folder: Path) -> None:
     print(len(index), "kernels")
 
 
-def run_all(folder: Path) -> None:
+def run_all(folder: Path, by: str) -> None:
     """Time every kernel; prints one line each."""
     import torch
 
@@ -168,14 +185,14 @@ def run_all(folder: Path) -> None:
         times = {"products": 0.0, "sum": 0.0, "copies": 0.0}
         for launch, call in zip(entry["launch"], several, strict=True):
             kind = "copies" if launch["writes"].startswith("whole") else "products"
-            kind = "sum" if launch["name"] == "wgmma_sum" else kind
+            kind = "sum" if launch["name"] == "parts_sum" else kind
             times[kind] += 1e6 * graph_seconds(call)
         rows.append(Row(*entry["key"], *times.values()))
         print(entry["file"], *(f"{one:.2f}" for one in times.values()), flush=True)
     with (folder / "times.csv").open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(Row._fields)
-        table.writerows((*row.key, *(f"{one:.2f}" for one in row[8:])) for row in rows)
+        table.writerows((*row.key, *(f"{one:.2f}" for one in row[9:])) for row in rows)
     if wrong:
         raise SystemExit(f"{len(wrong)} of {len(wrong) + len(rows)} kernels are wrong")
 
@@ -222,26 +239,29 @@ def read(path: Path) -> list[Row]:
     """The rows of a table of times."""
     with path.open(newline="") as file:
         _, *rows = csv.reader(file)
-    return [Row(int(row[0]), row[1], *map(int, row[2:8]), *map(float, row[8:])) for row in rows]
+    return [Row(int(row[0]), row[1], *map(int, row[2:9]), *map(float, row[9:])) for row in rows]
 
 
-def fit(path: Path) -> None:
+def fit(path: Path, by: str) -> None:
     """Print table values beside fitted ones, errors and regret, of both tables."""
     from warp_group_errors import fit_table
 
     rows = read(path)
-    for name, names in FITTED.items():
-        directions = ("bwd_weight",) if name == "WARP_GROUPS" else ("fwd", "bwd_data")
-        fit_table(name, names, [row for row in rows if row.direction in directions])
+    for is_data, (name, names) in enumerate(FITTED[by].items()):
+        of = [row for row in rows if (row.direction != "bwd_weight") == is_data]
+        fit_table(name, names, of, by)
 
 
 def main() -> int:
     """Run the step that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("step", choices=("compile", "run", "fit"))
-    parser.add_argument("place", type=Path, nargs="?", default=TIMES, help="folder, or table")
+    parser.add_argument("place", type=Path, nargs="?", help="folder, or table")
+    parser.add_argument("--waves", action="store_true", help="kernels of mma.sync")
     arguments = parser.parse_args()
-    {"compile": compile_all, "run": run_all, "fit": fit}[arguments.step](arguments.place)
+    by = "waves" if arguments.waves else "wave groups"
+    step = {"compile": compile_all, "run": run_all, "fit": fit}[arguments.step]
+    step(arguments.place or TIMES[by], by)
     return 0
 
 

@@ -477,6 +477,7 @@ class WarpGroups:
         tool=WARP_GROUP_TIMES,
     )
 
+    by_wave_groups: ClassVar[bool] = True
     # (m, n, gemm_k), the wave groups along m and n, and the stages of LDS.
     tried_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
         ((128, 256, 64), (2, 1), 4),
@@ -541,6 +542,7 @@ class PixelWarpGroups:
         tool=WARP_GROUP_TIMES,
     )
 
+    by_wave_groups: ClassVar[bool] = True
     # (pixels, channels, gemm_k), the wave groups along both, and the stages of LDS.
     tried_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
         ((128, 256, 64), (2, 1), 4),
@@ -602,6 +604,71 @@ PIXELS_SEARCH = PixelSearch()
 
 
 @dataclass(frozen=True, kw_only=True)
+class Waves(WarpGroups):
+    """Tiles of waves, and how long their kernels take."""
+
+    source: ClassVar[Source] = Source(kind=Kind.CHOSEN, text="to be fitted")
+
+    by_wave_groups: ClassVar[bool] = False
+    # The waves along m and n stand in the second place.
+    tried_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
+        ((128, 128, 32), (2, 2), 4),
+        ((128, 128, 64), (2, 4), 3),
+        ((128, 256, 32), (2, 4), 3),
+        ((256, 128, 32), (4, 2), 3),
+        ((128, 64, 32), (2, 2), 4),
+        ((64, 128, 32), (2, 2), 4),
+        ((64, 256, 32), (2, 4), 4),
+        ((256, 64, 32), (4, 1), 4),
+        ((128, 64, 64), (2, 2), 3),
+        ((64, 128, 64), (2, 2), 3),
+        ((64, 64, 64), (2, 2), 3),
+    )
+    other_registers: int = 80
+    launch_cycles: float = 5274
+    other_cycles: float = 1
+    plain_iteration_cycles: float = 700
+    window_iteration_cycles: float = 416
+    window_times: float = 1.223
+    lds_cycle_bytes: float = 140.7
+    store_cycle_bytes: float = 14.6
+    memory_latency_cycles: float = 2421
+    cycle_products: float = 1136
+    stages_behind_tiles: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelWaves(PixelWarpGroups):
+    """Tiles of waves for forward passes and data gradients, and how long kernels take."""
+
+    source: ClassVar[Source] = Source(kind=Kind.CHOSEN, text="to be fitted")
+
+    by_wave_groups: ClassVar[bool] = False
+    tried_tiles: tuple[tuple[tuple[int, int, int], tuple[int, int], int], ...] = (
+        ((128, 128, 64), (2, 2), 2),
+        ((128, 128, 64), (2, 2), 3),
+        ((128, 128, 64), (2, 4), 3),
+        ((128, 256, 64), (2, 4), 2),
+        ((256, 128, 64), (4, 2), 2),
+        ((128, 64, 64), (2, 2), 3),
+        ((64, 128, 64), (2, 2), 3),
+        ((256, 64, 64), (4, 1), 3),
+        ((64, 256, 64), (2, 4), 3),
+        ((64, 64, 64), (2, 2), 3),
+    )
+    launch_cycles: float = 5243
+    other_cycles: float = 1051
+    window_times: float = 1.19
+    lds_cycle_bytes: float = 153.8
+    store_cycle_bytes: float = 33.7
+    copy_latency_cycles: float = 1604
+    memory_share: float = 1.927
+    apart_share: float = 0.2425
+    cycle_products: float = 970
+    stages_behind_tiles: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class Windows:
     """Tiles of windows that are kept in LDS, and how long their kernels take."""
 
@@ -657,6 +724,8 @@ PHASE_TABLES = PhaseTables()
 WINDOWS = Windows()
 WARP_GROUPS = WarpGroups()
 PIXEL_WARP_GROUPS = PixelWarpGroups()
+WAVES = Waves()
+PIXEL_WAVES = PixelWaves()
 
 GROUPS = (
     LOOP,
@@ -682,5 +751,7 @@ GROUPS = (
     PHASE_TABLES,
     WARP_GROUPS,
     PIXEL_WARP_GROUPS,
+    WAVES,
+    PIXEL_WAVES,
     WINDOWS,
 )

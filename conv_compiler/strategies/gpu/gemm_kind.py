@@ -48,7 +48,7 @@ class GemmKind(StrategyKind):
         The factors beside wave groups were fitted to times of all kernels.
         """
         seconds = predict(wgrad, target, gpu_tiling(one), one.split_k)
-        if target.wgmma and one.mma:
+        if target.mma_sync and one.mma:
             return seconds * SLACK.beside_wave_groups_share
         if copied(wgrad) is not None:
             cdna = is_cdna(target)

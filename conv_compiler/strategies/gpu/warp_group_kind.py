@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What both strategies of wave groups share: their order, whole parts, and the schedule of kernels
+"""What strategies with copies to LDS share: their order, whole parts, and the schedule of kernels
 that a pass has written."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
-from conv_compiler.strategies.gpu.wgmma_gemm_cost import SUM_THREADS
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import SUM_THREADS, lds_bytes
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
@@ -17,12 +18,69 @@ from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
 if TYPE_CHECKING:
     from conv_compiler.targets import Target
 
-WARP_GROUP = 128  # threads
 # Operands and parts are counted in 32 bits, workgroups along y and z in 16.
 MOST_ELEMENTS, MOST_WORKGROUPS = 2**31, 2**16 - 1
+# Bytes of a 16-bit type, and threads that copy a line of LDS.
+HALF, LINE_THREADS = 2, 8
+# The instruction of waves for a type.
+_WAVE_MMA = MappingProxyType({"f16": "16x8x16_F16", "bf16": "16x8x16_BF16", "xf32": "16x8x8_TF32"})
+# A tile (m, n, gemm_k), the wave groups or waves along m and n, and the stages of LDS.
+Tried = tuple[tuple[int, int, int], tuple[int, int], int]
 # Of the kernel that rounds channels up to whole pieces (`passes/wgmma_parts/padded_channels.py`).
 PADDED_ROLE = "padded-channels"
 PAD_THREADS = 256
+
+
+# The instruction that the code must show, by its name in `passes/wgmma_parts/instructions.py`.
+PROMISED: Mapping[str, str] = MappingProxyType(
+    {
+        "wgmma": "wgmma.mma_async",
+        "mma.sync": "mma.sync.aligned.m16n8k16",
+        "mma.sync.tf32": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32",
+    }
+)
+
+
+def instruction_of(tiling: WarpGroupTiling) -> str:
+    """The name of a tiling's instruction."""
+    if tiling.by_wave_groups:
+        return "wgmma"
+    return "mma.sync" if tiling.element_bytes == HALF else "mma.sync.tf32"
+
+
+def tiling_for(
+    by_wave_groups: bool, dtype: str, tried: Tried, merged_groups: int
+) -> WarpGroupTiling:
+    """A row of a table of tiles, for a type: its gemm_k is that of 16-bit types.
+
+    `mma` is named as IREE names others.
+    """
+    (m, n, k), executors, stages = tried
+    if by_wave_groups:
+        mma = f"WGMMA_F32_64x{n // executors[1]}x16_{dtype.upper()}"
+    else:
+        mma = f"NV_MMA_SYNC_F32_{_WAVE_MMA[dtype]}"
+    tiling = WarpGroupTiling(
+        workgroup=(m, n, k),
+        warp_groups=executors,
+        stages=stages,
+        mma=mma,
+        merged_groups=merged_groups,
+    )
+    return replace(tiling, workgroup=(m, n, k * HALF // tiling.element_bytes))
+
+
+def has_kernel(target: Target, tiling: WarpGroupTiling) -> bool:
+    """Whether LDS holds a tiling's stages, and threads copy whole tiles."""
+    lines = tiling.threads // LINE_THREADS
+    return lds_bytes(tiling) <= target.lds_bytes and tiling.workgroup[2] % lines == 0
+
+
+def multiply_its_types(target: Target, by_wave_groups: bool) -> tuple[str, set[str]]:
+    """The rule about a problem's types, and those that a chip multiplies."""
+    if by_wave_groups:
+        return "wave groups of its chip multiply its types", set(target.wgmma)
+    return "waves of its chip multiply its types", set(target.mma_sync)
 
 
 def few_channels() -> str:
@@ -36,7 +94,7 @@ def few_elements() -> str:
 
 
 def tiling_of(one: Strategy) -> WarpGroupTiling:
-    """The numbers of a strategy of wave groups."""
+    """The numbers of a strategy."""
     assert isinstance(one.tiling, WarpGroupTiling)
     return one.tiling
 
@@ -65,7 +123,7 @@ def schedule(target: Target, one: Strategy, *, pads: bool) -> Schedule:
             subgroup_size=target.subgroup_size,
         )
 
-    roles = {"contraction": info(math.prod(tiling_of(one).warp_groups) * WARP_GROUP)}
+    roles = {"contraction": info(tiling_of(one).threads)}
     if one.split_k > 1:
         roles["reduction"] = info(SUM_THREADS)
     if pads:

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long kernels of wave groups take: rounds of workgroups, and the sum of the parts."""
+"""How long kernels with copies to LDS take: rounds of workgroups, and the sum of the parts."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
+from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS, WAVES
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.gpu.cost_constants import WarpGroups
     from conv_compiler.strategies.strategy import WarpGroupTiling
     from conv_compiler.targets import Target
 
-BYTES, FLOAT = 2, 4
-PIECE = 8  # channels of 16 bytes, which a thread copies at a time
-BLOCK = 64  # channels of a row of LDS
+HALF, FLOAT = 2, 4  # bytes
+PIECE_BYTES = 16  # that a thread copies at a time
+LINE_BYTES = 128  # of a row of LDS
+PIECE = PIECE_BYTES // HALF  # channels of a piece, of 16-bit types
 # Floats behind a row of sums in LDS, and words behind one of rounded pairs
 # (`passes/wgmma_parts/stores.py`).
 ROW_PAD, NARROW_PAD = 8, 4
@@ -23,34 +26,55 @@ UNIT_THREADS = 2048
 SUM_THREADS = 256  # of a workgroup that adds parts
 QUAD = 4  # weights of such a thread
 GIGA = 1e9
-ROWS, DEPTH = 64, 16  # of an instruction, whose columns are the wave group's
+ROWS = 64  # of an instruction of wave groups
+STEP_BYTES = 32  # of an instruction along gemm_k
+
+
+def table_of(tiling: WarpGroupTiling) -> WarpGroups:
+    """The constants of a tiling's instruction."""
+    return WARP_GROUPS if tiling.by_wave_groups else WAVES
+
+
+def element_bytes(problem: ConvProblem) -> int:
+    """Of an element of the operands, which have one type."""
+    return DTYPES[problem.operand_dtypes[0]].bytes
+
+
+def piece_of(problem: ConvProblem) -> int:
+    """Channels that a thread copies at a time."""
+    return PIECE_BYTES // element_bytes(problem)
+
+
+def block_of(problem: ConvProblem) -> int:
+    """Channels of a row of LDS."""
+    return LINE_BYTES // element_bytes(problem)
 
 
 def columns_of(problem: ConvProblem, merged: int = 1) -> int:
     """Columns that share tiles: input channels of a tap, or of all taps where they do not come in
     blocks or are those of merged groups. Channels are rounded up to whole pieces."""
-    taps, whole = math.prod(problem.filter), whole_channels(problem.c) * merged
+    taps = math.prod(problem.filter)
+    whole = whole_channels(problem.c, piece_of(problem)) * merged
     if merged > 1:
         return problem.c * merged * taps
-    return whole if whole % BLOCK == 0 else whole * taps
+    return whole if whole % block_of(problem) == 0 else whole * taps
 
 
-def whole_channels(channels: int) -> int:
+def whole_channels(channels: int, piece: int = PIECE) -> int:
     """Channels in whole pieces."""
-    return -(-channels // PIECE) * PIECE
+    return -(-channels // piece) * piece
 
 
-def whole_elements(shape: tuple[int, ...], channels: int) -> int:
+def whole_elements(shape: tuple[int, ...], channels: int, piece: int = PIECE) -> int:
     """Elements of a tensor whose channels are rounded up to whole pieces."""
-    return math.prod(shape) // channels * whole_channels(channels)
+    return math.prod(shape) // channels * whole_channels(channels, piece)
 
 
 def column_tiles(problem: ConvProblem, n: int, merged: int = 1) -> int:
     """Tiles of so many columns, of all taps."""
     columns = columns_of(problem, merged)
-    every = (whole_channels(problem.c) if merged == 1 else problem.c * merged) * math.prod(
-        problem.filter
-    )
+    own = whole_channels(problem.c, piece_of(problem)) if merged == 1 else problem.c * merged
+    every = own * math.prod(problem.filter)
     return -(-columns // n) * (every // columns)
 
 
@@ -69,8 +93,8 @@ def lds_bytes(tiling: WarpGroupTiling, stages: int = 0, is_narrow: bool = False)
     """LDS of a workgroup: its stages, or as many as it has tiles for; then in their place the sums,
     or pairs of them that are rounded to 16 bits."""
     m, n, k = tiling.workgroup
-    row = n * BYTES + NARROW_PAD * FLOAT if is_narrow else (n + ROW_PAD) * FLOAT
-    return max((stages or tiling.stages) * (m + n) * k * BYTES, m * row)
+    row = n * HALF + NARROW_PAD * FLOAT if is_narrow else (n + ROW_PAD) * FLOAT
+    return max((stages or tiling.stages) * (m + n) * k * tiling.element_bytes, m * row)
 
 
 def resident(
@@ -78,8 +102,8 @@ def resident(
 ) -> int:
     """Workgroups that a unit runs at a time, by LDS and by registers."""
     m, n, _ = tiling.workgroup
-    threads = math.prod(tiling.warp_groups) * 128
-    registers = m * n // threads + WARP_GROUPS.other_registers
+    threads = tiling.threads
+    registers = m * n // threads + table_of(tiling).other_registers
     by_registers = 64 * 1024 // (threads * registers)
     by_lds = (target.lds_bytes + WARP_GROUPS.reserved_lds_bytes) // (
         lds_bytes(tiling, stages, is_narrow) + WARP_GROUPS.reserved_lds_bytes
@@ -105,16 +129,19 @@ def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split
     those that round channels up."""
     added = sum_seconds(problem, target, split_k) if split_k > 1 else 0.0
     if tiling.merged_groups == 1:
-        added += copied_seconds(math.prod(problem.input_shape), problem.c, target)
-        added += copied_seconds(math.prod(problem.output_shape), problem.k, target)
+        size = tiling.element_bytes
+        added += copied_seconds(math.prod(problem.input_shape), problem.c, target, size)
+        added += copied_seconds(math.prod(problem.output_shape), problem.k, target, size)
     return kernel_seconds(problem, target, tiling, split_k) + added
 
 
-def copied_seconds(elements: int, channels: int, target: Target) -> float:
-    """Seconds of a kernel that rounds the channels of so many elements up; 0 where it is none."""
-    if channels % PIECE == 0:
+def copied_seconds(elements: int, channels: int, target: Target, size: int) -> float:
+    """Seconds of a kernel that rounds the channels of so many elements of some bytes up; 0 where
+    it is none."""
+    piece = PIECE_BYTES // size
+    if channels % piece == 0:
         return 0.0
-    moved = elements * BYTES * (1 + whole_channels(channels) / channels)
+    moved = elements * size * (1 + whole_channels(channels, piece) / channels)
     cycles = WARP_GROUPS.copy_launch_cycles + moved / WARP_GROUPS.copy_cycle_bytes
     return cycles / (target.clock_ghz * GIGA)
 
@@ -123,21 +150,21 @@ def kernel_seconds(
     problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int
 ) -> float:
     """Seconds of the matrix kernel, its launch among them."""
-    chip = target.clock_ghz * GIGA
+    chip, table = target.clock_ghz * GIGA, table_of(tiling)
     grid = workgroups(problem, tiling) * split_k
     part = -(-k_tiles(problem, tiling) // split_k)
     most = resident(target, tiling, min(part, tiling.stages), split_k == 1)
     rounds, rest = divmod(-(-grid // target.compute_units), most)
     operands = _operand_bytes(problem)
-    is_cached = operands < WARP_GROUPS.cached_share * last_level_bytes(target)
-    cycles = rounds * _round_cycles(problem, tiling, split_k, most, is_cached)
+    is_cached = operands < table.cached_share * last_level_bytes(target)
+    cycles = rounds * _round_cycles(problem, target, tiling, split_k, most, is_cached)
     if rest:
-        cycles += _round_cycles(problem, tiling, split_k, rest, is_cached)
+        cycles += _round_cycles(problem, target, tiling, split_k, rest, is_cached)
     seconds = cycles / chip
     if not is_cached:
-        rate = WARP_GROUPS.memory_share * target.memory_gb_per_s * GIGA
+        rate = table.memory_share * target.memory_gb_per_s * GIGA
         seconds = max(seconds, operands / rate)
-    return WARP_GROUPS.launch_cycles / chip + seconds
+    return table.launch_cycles / chip + seconds
 
 
 def _operand_bytes(problem: ConvProblem) -> int:
@@ -147,7 +174,7 @@ def _operand_bytes(problem: ConvProblem) -> int:
         for extent, outs, taps in zip(problem.image, problem.out_image, problem.filter, strict=True)
     )
     outs = math.prod(problem.out_image)
-    return problem.n * problem.g * (problem.c * met + problem.k * outs) * BYTES
+    return problem.n * problem.g * (problem.c * met + problem.k * outs) * element_bytes(problem)
 
 
 def last_level_bytes(target: Target) -> int:
@@ -155,32 +182,55 @@ def last_level_bytes(target: Target) -> int:
     return target.pipes.last_level_bytes if target.pipes else 0
 
 
+def lds_traffic(tiling: WarpGroupTiling) -> int:
+    """Bytes of LDS that an iteration of a workgroup moves: each wave group or wave reads its own
+    rows and columns, and copies write both operands."""
+    (m, n, k), (groups_m, groups_n) = tiling.workgroup, tiling.warp_groups
+    rows = ROWS if tiling.by_wave_groups else m // groups_m
+    columns = n // groups_n
+    read = m * n // (rows * columns) * (rows + columns)
+    return (read + m + n) * k * tiling.element_bytes
+
+
+def cycle_products(target: Target, tiling: WarpGroupTiling, fitted: float) -> float:
+    """Products of a unit in a cycle: those fitted on one card, no more than a chip's waves have.
+
+    Of 32-bit types it has half as many.
+    """
+    known = 0 if tiling.by_wave_groups else target.wave_products
+    products = min(fitted, known) if known else fitted
+    return products * HALF / tiling.element_bytes
+
+
 def _round_cycles(
-    problem: ConvProblem, tiling: WarpGroupTiling, split_k: int, together: int, is_cached: bool
+    problem: ConvProblem,
+    target: Target,
+    tiling: WarpGroupTiling,
+    split_k: int,
+    together: int,
+    is_cached: bool,
 ) -> float:
     """Cycles of so many workgroups that share a unit from their start to their end.
 
     An iteration takes what LDS or the matrix unit need for all of them, or what one waits for: its
     own instructions, or a tile that was asked for some iterations before.
     """
-    m, n, k = tiling.workgroup
-    columns = n // tiling.warp_groups[1]
-    instructions = m * n // (ROWS * columns) * k // DEPTH
-    lds = instructions * (ROWS + columns) * DEPTH * BYTES + (m + n) * k * BYTES
-    busy = together * max(lds / WARP_GROUPS.lds_cycle_bytes, m * n * k / WARP_GROUPS.cycle_products)
-    least = WARP_GROUPS.plain_iteration_cycles
+    (m, n, k), table = tiling.workgroup, table_of(tiling)
+    rate = cycle_products(target, tiling, table.cycle_products)
+    busy = together * max(lds_traffic(tiling) / table.lds_cycle_bytes, m * n * k / rate)
+    least = table.plain_iteration_cycles
     if columns_of(problem, tiling.merged_groups) > problem.c * tiling.merged_groups:
-        busy *= WARP_GROUPS.joined_times
-        least *= WARP_GROUPS.joined_times
+        busy *= table.joined_times
+        least *= table.joined_times
     if not problem.is_pointwise:
-        busy *= WARP_GROUPS.window_times
-        least = WARP_GROUPS.window_iteration_cycles
+        busy *= table.window_times
+        least = table.window_iteration_cycles
     if not is_cached:
-        ahead = tiling.stages - WARP_GROUPS.stages_behind_tiles
-        least = max(least, WARP_GROUPS.memory_latency_cycles / ahead)
+        ahead = tiling.stages - table.stages_behind_tiles
+        least = max(least, table.memory_latency_cycles / ahead)
     iterations = -(-k_tiles(problem, tiling) // split_k)
-    stored = together * m * n * FLOAT / WARP_GROUPS.store_cycle_bytes
-    return WARP_GROUPS.other_cycles + iterations * max(least, busy) + stored
+    stored = together * m * n * FLOAT / table.store_cycle_bytes
+    return table.other_cycles + iterations * max(least, busy) + stored
 
 
 def sum_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The strategy `wgmma_pixels`: forward passes and data gradients by Hopper's wave groups.
+"""The strategies `wgmma_pixels` and `mma_sync_pixels`: forward passes and data gradients.
 
-Channels last. Rows of the GEMM are result pixels, columns result channels, and both operands are
-multiplied from LDS as they lie in memory (`passes/wgmma_pixels.py`).
+Channels last, by Hopper's wave groups or by waves. Rows of the GEMM are result pixels, columns
+result channels, and both operands are multiplied from LDS as they lie in memory
+(`passes/wgmma_pixels.py`).
 """
 
 from __future__ import annotations
@@ -14,26 +15,44 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
+from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.weight_steps import channels
-from conv_compiler.strategies.gpu.cost_constants import PHASE_TABLES, PIXEL_WARP_GROUPS, WARP_GROUPS
+from conv_compiler.strategies.gpu.cost_constants import (
+    PHASE_TABLES,
+    PIXEL_WARP_GROUPS,
+    PIXEL_WAVES,
+    WARP_GROUPS,
+    PixelWarpGroups,
+)
 from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
+    PROMISED,
     few_channels,
     few_elements,
+    has_kernel,
+    instruction_of,
+    multiply_its_types,
     ranked,
     schedule,
+    tiling_for,
     tiling_of,
     whole_parts,
 )
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
-    BLOCK,
-    DEPTH,
-    PIECE,
+    STEP_BYTES,
     SUM_THREADS,
+    block_of,
+    element_bytes,
+    piece_of,
     whole_elements,
 )
-from conv_compiler.strategies.gpu.wgmma_pixels_cost import k_tiles, predict, workgroups
+from conv_compiler.strategies.gpu.wgmma_pixels_cost import (
+    k_tiles,
+    predict,
+    table_of,
+    workgroups,
+)
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
 
@@ -46,23 +65,26 @@ if TYPE_CHECKING:
 MOST_STEP = 2**22
 
 
-def misfit(wgrad: ConvProblem, target: Target) -> str:
+def misfit(wgrad: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WARP_GROUPS) -> str:
     """The rule that a problem breaks; empty where it fits."""
     if not isinstance(wgrad, EquivalentWgrad):
         return "it computes fwd and bwd_data"
     problem = wgrad.of
     row = problem.layout_row.grouped
+    rule, multiplied = multiply_its_types(target, table.by_wave_groups)
+    piece, types = piece_of(problem), set(problem.operand_dtypes)
     largest = max(
-        whole_elements(problem.input_shape, problem.c),
-        whole_elements(problem.output_shape, problem.k),
-        whole_elements(problem.weight_shape, problem.c),
+        whole_elements(problem.input_shape, problem.c, piece),
+        whole_elements(problem.output_shape, problem.k, piece),
+        whole_elements(problem.weight_shape, problem.c, piece),
     )
     step = max(problem.g * problem.k, problem.c * max(problem.g, math.prod(problem.filter)))
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
-        "wave groups of its chip multiply its types": problem.terms is None
-        and set(problem.operand_dtypes) == {problem.dtype}
-        and problem.dtype in target.wgmma,
+        rule: problem.terms is None
+        and len(types) == 1
+        and types <= multiplied
+        and all(DTYPES[one].mlir == problem.data_type.mlir for one in types),
         "its operands have no ops": not any(problem.operand_ops),
         "no bias is added where channels of groups lie apart": problem.g == 1
         or row.output == "N*GK"
@@ -84,31 +106,32 @@ def merges(problem: ConvProblem) -> list[int]:
     """How many groups may share tiles: one, and as many adjacent ones as have a block of source
     channels, which each is some whole instructions of."""
     row, (sources, results) = problem.layout_row.grouped, channels(problem)
-    several = BLOCK // sources
+    block, piece = block_of(problem), piece_of(problem)
+    several, step = block // sources, STEP_BYTES // element_bytes(problem)
     fits = (
         (row.input, row.weight) == ("N*GC", "GK*C")
-        and sources % DEPTH == results % PIECE == problem.c % PIECE == 0
-        and several * sources == BLOCK
-        and several * results <= BLOCK
+        and sources % step == results % piece == problem.c % piece == 0
+        and several * sources == block
+        and several * results <= block
         and problem.g % several == 0
     )
     return [1, several] if fits and several > 1 else [1]
 
 
-def tilings(problem: ConvProblem, target: Target) -> Iterator[WarpGroupTiling]:
-    """The tiles of the table that are no more than one instruction larger than the problem."""
-    _, results = channels(problem)
+def tilings(
+    problem: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WARP_GROUPS
+) -> Iterator[WarpGroupTiling]:
+    """The tiles of the table that LDS holds and that are no more than one block larger than the
+    problem."""
+    (dtype,), (_, results) = set(problem.operand_dtypes), channels(problem)
     for merged in merges(problem):
-        for (m, n, k), groups, stages in PIXEL_WARP_GROUPS.tried_tiles:
-            if n - 64 >= results * merged or (merged > 1 and groups[1] > 1):
+        for tried in table.tried_tiles:
+            (_, n, _), executors, _ = tried
+            if n - 64 >= results * merged or (merged > 1 and executors[1] > 1):
                 continue
-            yield WarpGroupTiling(
-                workgroup=(m, n, k),
-                warp_groups=groups,
-                stages=stages,
-                mma=f"WGMMA_F32_64x{n // groups[1]}x16_{problem.dtype.upper()}",
-                merged_groups=merged,
-            )
+            tiling = tiling_for(table.by_wave_groups, dtype, tried, merged)
+            if has_kernel(target, tiling):
+                yield tiling
 
 
 def _fits(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
@@ -133,21 +156,21 @@ def filled_parts(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) ->
 
 def splits(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> list[int]:
     """Split-K factors worth trying: several where one leaves units without work."""
-    found = {1}
-    if workgroups(problem, tiling) < PIXEL_WARP_GROUPS.few_workgroups * target.compute_units:
-        found |= {filled_parts(problem, tiling, parts) for parts in PIXEL_WARP_GROUPS.tried_parts}
+    found, table = {1}, table_of(tiling)
+    if workgroups(problem, tiling) < table.few_workgroups * target.compute_units:
+        found |= {filled_parts(problem, tiling, parts) for parts in table.tried_parts}
     return sorted(one for one in found if _fits(problem, tiling, one))
 
 
 def candidates(
-    wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    kind: CopiedPixels, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
 ) -> tuple[Strategy, ...]:
     """Tilings with the best split-K factor each, fastest first."""
-    if misfit(wgrad, target):
+    if misfit(wgrad, target, kind.table):
         return ()
     assert isinstance(wgrad, EquivalentWgrad)
     problem, found = wgrad.of, []
-    for tiling in tilings(problem, target):
+    for tiling in tilings(problem, target, kind.table):
         if tile not in ((), tiling.workgroup):
             continue
         several = splits(problem, target, tiling)
@@ -155,11 +178,11 @@ def candidates(
             asked = filled_parts(problem, tiling, split_k)
             several = [asked] if _fits(problem, tiling, asked) else []
         found += [(predict(problem, target, tiling, parts), parts, tiling) for parts in several]
-    return ranked(WGMMA_PIXELS.name, found)
+    return ranked(kind.name, found)
 
 
 def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
-    """The payload as kernels of wave groups."""
+    """The payload as kernels that the pass writes."""
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
 
     assert isinstance(wgrad, EquivalentWgrad)
@@ -178,6 +201,7 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
             **sizes_of(problem),
             groups_outside=problem.layout_row.grouped.input.startswith("G"),
             merged_groups=tiling.merged_groups,
+            instruction=instruction_of(tiling),
         ),
     )
 
@@ -185,13 +209,15 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
 def padded(problem: ConvProblem) -> int:
     """Operands whose channels are rounded up to whole pieces."""
     sources, _ = channels(problem)
-    return bool(sources % PIECE) + bool(problem.c % PIECE)
+    piece = piece_of(problem)
+    return bool(sources % piece) + bool(problem.c % piece)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WgmmaPixels(StrategyKind):
-    """Kernels that a pass writes (`passes/wgmma_pixels.py`)."""
+class CopiedPixels(StrategyKind):
+    """Kernels that a pass writes (`passes/wgmma_pixels.py`), by the instruction of a table."""
 
+    table: PixelWarpGroups = PIXEL_WARP_GROUPS
     normalise: str = "wgmma_pixels"
     is_modelled: bool = True
 
@@ -199,7 +225,7 @@ class WgmmaPixels(StrategyKind):
         self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
     ) -> tuple[Strategy, ...]:
         """Tiles of the table that fit, fastest first."""
-        return candidates(wgrad, target, split_k, tile)
+        return candidates(self, wgrad, target, split_k, tile)
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernels, and the pipeline behind it."""
@@ -220,11 +246,11 @@ class WgmmaPixels(StrategyKind):
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The instruction, and copies that go to LDS by themselves."""
-        return Promises(instruction="wgmma.mma_async", loads_to_lds=True)
+        return Promises(instruction=PROMISED[instruction_of(tiling_of(one))], loads_to_lds=True)
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""
-        return misfit(wgrad, target)
+        return misfit(wgrad, target, self.table)
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
@@ -237,9 +263,16 @@ def _of(wgrad: ConvProblem) -> ConvProblem:
     return wgrad.of
 
 
-WGMMA_PIXELS = WgmmaPixels(
+WGMMA_PIXELS = CopiedPixels(
     name="wgmma_pixels",
     description="fwd and bwd_data by wave groups, operands copied to LDS by themselves; Hopper",
     tile="pixels x channels x gemm_k of a workgroup, one of the table of wave groups",
     backends=("cuda",),
+)
+MMA_SYNC_PIXELS = CopiedPixels(
+    name="mma_sync_pixels",
+    description="fwd and bwd_data by waves, operands copied to LDS by themselves; sm_80 and later",
+    tile="pixels x channels x gemm_k of a workgroup, one of the table of waves",
+    backends=("cuda",),
+    table=PIXEL_WAVES,
 )

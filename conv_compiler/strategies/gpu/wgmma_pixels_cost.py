@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long kernels of wave groups take for forward passes and data gradients."""
+"""How long kernels with copies to LDS take for forward passes and data gradients."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.problem.slides import Slide, slides, spaced
 from conv_compiler.problem.weight_steps import channels
-from conv_compiler.strategies.gpu.cost_constants import PIXEL_WARP_GROUPS
+from conv_compiler.strategies.gpu.cost_constants import PIXEL_WARP_GROUPS, PIXEL_WAVES
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
-    BLOCK,
-    BYTES,
-    DEPTH,
     FLOAT,
     GIGA,
-    ROWS,
+    HALF,
+    block_of,
     copied_seconds,
+    cycle_products,
+    lds_traffic,
+    piece_of,
     resident,
     whole_channels,
 )
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.gpu.cost_constants import PixelWarpGroups
     from conv_compiler.strategies.strategy import WarpGroupTiling
     from conv_compiler.targets import Target
+
+
+def table_of(tiling: WarpGroupTiling) -> PixelWarpGroups:
+    """The constants of a tiling's instruction."""
+    return PIXEL_WARP_GROUPS if tiling.by_wave_groups else PIXEL_WAVES
 
 
 class Shape(NamedTuple):
@@ -54,7 +61,7 @@ def shape_of(problem: ConvProblem, merged: int = 1) -> Shape:
     return Shape(
         rows=problem.n * math.prod(axis.units for axis in axes),
         taps=tuple(map(math.prod, taps)),
-        depth=whole_channels(sources * merged),
+        depth=whole_channels(sources * merged, piece_of(problem)),
         columns=results * merged,
         groups=problem.g // merged,
         is_plain=all(map(_is_plain, axes)),
@@ -84,7 +91,7 @@ def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split
     sources, _ = channels(problem)
     shapes = problem.operand_shapes
     copied = sum(
-        copied_seconds(math.prod(shape), own, target)
+        copied_seconds(math.prod(shape), own, target, tiling.element_bytes)
         for shape, own in zip(shapes, (sources, problem.c), strict=True)
         if tiling.merged_groups == 1
     )
@@ -95,16 +102,17 @@ def kernel_seconds(
     problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int
 ) -> float:
     """Seconds of the matrix kernel, its launch among them."""
-    chip, table = target.clock_ghz * GIGA, PIXEL_WARP_GROUPS
+    chip, table = target.clock_ghz * GIGA, table_of(tiling)
     shape = shape_of(problem, tiling.merged_groups)
     (m, n, k), several = tiling.workgroup, shape.k_tiles(tiling.workgroup[2])
     count = -(-several[0] // split_k) if len(several) == 1 else tiling.stages
-    is_narrow = split_k == 1 and problem.result_type.bytes == BYTES
+    is_narrow = split_k == 1 and problem.result_type.bytes == HALF
     most = resident(target, tiling, min(count, tiling.stages), is_narrow)
     grid = workgroups(problem, tiling) * split_k
     rounds, rest = divmod(-(-grid // target.compute_units), most)
     parts = [-(-one // split_k) for one in several]
-    width = BYTES if is_narrow else FLOAT
+    block = block_of(problem)
+    width = HALF if is_narrow else FLOAT
 
     def cycles(together: int, iterations: float) -> float:
         """Of so many workgroups that share a unit, from their start to their end.
@@ -112,14 +120,12 @@ def kernel_seconds(
         An iteration takes what LDS or the matrix unit need for all of them, or what one waits for:
         its own instructions, or a tile that was asked for some iterations before.
         """
-        columns = n // tiling.warp_groups[1]
-        instructions = m * n // (ROWS * columns) * k // DEPTH
-        lds = instructions * (ROWS + columns) * DEPTH * BYTES + (m + n) * k * BYTES
-        busy = max(lds / table.lds_cycle_bytes, m * n * k / table.cycle_products)
+        rate = cycle_products(target, tiling, table.cycle_products)
+        busy = max(lds_traffic(tiling) / table.lds_cycle_bytes, m * n * k / rate)
         least = table.plain_iteration_cycles
         if not shape.is_plain:
             busy, least = busy * table.window_times, table.window_iteration_cycles
-        if shape.depth % BLOCK:
+        if shape.depth % block:
             busy, least = busy * table.flat_times, least * table.flat_times
         if iterations > tiling.stages:
             ahead = tiling.stages - table.stages_behind_tiles
@@ -130,7 +136,7 @@ def kernel_seconds(
     mean = sum(parts) / len(parts)
     total = rounds * cycles(most, mean) + (cycles(rest, mean) if rest else 0.0)
     total = max(total, cycles(1, max(parts)))
-    bytes_ = sum(map(math.prod, problem.operand_shapes)) * BYTES
+    bytes_ = sum(map(math.prod, problem.operand_shapes)) * tiling.element_bytes
     bytes_ += math.prod(problem.result_shape) * width * split_k
     memory = bytes_ / (table.memory_share * target.memory_gb_per_s * GIGA)
     # Workgroups that share a unit load while another one stores.

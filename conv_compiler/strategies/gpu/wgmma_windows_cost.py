@@ -13,12 +13,12 @@ from conv_compiler.problem.weight_steps import channels
 from conv_compiler.problem.window_tiles import PATCH, WindowTile
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS, WINDOWS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
-    BYTES,
-    DEPTH,
     FLOAT,
     GIGA,
+    HALF,
     NARROW_PAD,
     ROW_PAD,
+    STEP_BYTES,
     UNIT_THREADS,
     last_level_bytes,
 )
@@ -61,8 +61,8 @@ def lds_bytes(problem: ConvProblem, tiling: WindowTiling) -> int:
     """LDS of a workgroup: its weights, one window or two, and the sums of 64 rows of each wave
     group, or pairs of them that are rounded to 16 bits."""
     tile = tile_of(problem, tiling)
-    is_narrow = problem.result_type.bytes == BYTES and problem.elementwise == ""
-    row = tile.columns * BYTES + NARROW_PAD * FLOAT
+    is_narrow = problem.result_type.bytes == HALF and problem.elementwise == ""
+    row = tile.columns * HALF + NARROW_PAD * FLOAT
     if not is_narrow:
         row = (tile.columns + ROW_PAD) * FLOAT
     stages = 2 if tiling.workgroups < tiles(problem, tiling) else 1
@@ -93,10 +93,10 @@ def predict(problem: ConvProblem, target: Target, tiling: WindowTiling) -> float
     chip, table = target.clock_ghz * GIGA, WINDOWS
     tile = tile_of(problem, tiling)
     instructions = math.prod(tile.patches) * tile.pairs * tile.merged_groups
-    lds = (PATCH + tile.results) * DEPTH * BYTES / table.lds_cycle_bytes
-    products = PATCH * tile.results * DEPTH / table.cycle_products
+    lds = (PATCH + tile.results) * STEP_BYTES / table.lds_cycle_bytes
+    products = PATCH * tile.results * (STEP_BYTES // HALF) / table.cycle_products
     busy = (
-        tile.lines * tile.block * BYTES / table.copy_cycle_bytes
+        tile.lines * tile.block * HALF / table.copy_cycle_bytes
         + instructions * max(lds, products)
         + tile.rows * tile.columns * problem.result_type.bytes / table.store_cycle_bytes
     )
@@ -113,7 +113,7 @@ def predict(problem: ConvProblem, target: Target, tiling: WindowTiling) -> float
 
 def _memory_seconds(problem: ConvProblem, target: Target) -> float:
     """Seconds of the traffic of all tensors, which stay in the last cache where they are small."""
-    bytes_ = sum(map(math.prod, problem.operand_shapes)) * BYTES
+    bytes_ = sum(map(math.prod, problem.operand_shapes)) * HALF
     bytes_ += math.prod(problem.result_shape) * problem.result_type.bytes
     seconds = bytes_ / (WINDOWS.memory_share * target.memory_gb_per_s * GIGA)
     is_cached = bytes_ < WARP_GROUPS.cached_share * last_level_bytes(target)

@@ -13,8 +13,8 @@
 // RUN:   | %filecheck --check-prefix=TWICE
 
 // The sum: a thread has four adjacent weights of both parts.
-// CHECK:       hal.executable.source private @wgmma_sum
-// CHECK:         func.func @wgmma_sum() attributes {conv_compiler.role = "reduction"}
+// CHECK:       hal.executable.source private @parts_sum
+// CHECK:         func.func @parts_sum() attributes {conv_compiler.role = "reduction"}
 // CHECK:           vector.load {{.*}} memref<152064xf32>, vector<4xf32>
 // CHECK:           vector.load {{.*}} memref<152064xf32>, vector<4xf32>
 // CHECK:           vector.store {{.*}} memref<76032xbf16>
@@ -48,11 +48,11 @@
 // CHECK-NOT:     linalg.generic
 // CHECK:         %[[PARTS:.+]] = flow.dispatch @wgmma_gemm::@wgmma_gemm(%[[GRADIENT]], %[[IMAGE]])
 // CHECK-SAME:      -> tensor<2x2x72x3x2x88xf32>
-// CHECK:         %[[WEIGHT:.+]] = flow.dispatch @wgmma_sum::@wgmma_sum(%[[PARTS]])
+// CHECK:         %[[WEIGHT:.+]] = flow.dispatch @parts_sum::@parts_sum(%[[PARTS]])
 // CHECK:         return %[[WEIGHT]]
 
 // A single part is rounded and stored by the kernel itself.
-// ONE-NOT:     wgmma_sum
+// ONE-NOT:     parts_sum
 // ONE:         cvt.rn.bf16x2.f32
 // ONE:         vector.store {{.*}} memref<76032xbf16>, vector<8xbf16>
 // ONE:         flow.dispatch @wgmma_gemm::@wgmma_gemm

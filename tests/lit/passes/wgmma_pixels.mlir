@@ -40,7 +40,7 @@
 // CHECK-NOT:     linalg.generic
 // CHECK:         flow.dispatch @wgmma_pixels::@wgmma_pixels(%[[SOURCE]], %[[WEIGHT]])
 
-// PARTS:       func.func @wgmma_sum() attributes {conv_compiler.role = "reduction"}
+// PARTS:       func.func @parts_sum() attributes {conv_compiler.role = "reduction"}
 // PARTS:         arith.cmpf ugt, {{.*}} vector<4xf32>
 // PARTS:         vector.store {{.*}} memref<5184xbf16>, vector<4xbf16>
 // PARTS:       func.func @wgmma_pixels()

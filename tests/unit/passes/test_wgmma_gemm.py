@@ -14,11 +14,13 @@ from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.wgmma_gemm import WgmmaGemm
 from conv_compiler.passes.wgmma_parts import ptx, sizes, stores
+from conv_compiler.passes.wgmma_parts.instructions import INSTRUCTIONS
 from conv_compiler.passes.wgmma_parts.sizes import Axis, Operand
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu import warp_group_kind
 from conv_compiler.strategies.gpu import wgmma_gemm_cost as cost
-from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
+from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS, WAVES
+from conv_compiler.strategies.gpu.warp_group_kind import PROMISED, instruction_of
+from conv_compiler.strategies.gpu.wgmma_gemm import tilings
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
@@ -33,7 +35,7 @@ HOPPER = find_target("sm_90a")
         ({"tile_m": 64}, "m is whole instructions of 64 rows a wave group"),
         ({"tile_n": 96}, "n is whole blocks of 64 channels a wave group"),
         ({"tile_k": 48}, "gemm_k is what the threads copy at once, or a multiple"),
-        ({"stages": 2}, "there are three stages or more"),
+        ({"stages": 2}, "there are 3 stages or more"),
         ({"tile_n": 512}, "an instruction has 256 columns at most"),
         ({"tile_n": 192}, "threads store whole rows"),
     ],
@@ -44,16 +46,50 @@ def test_a_tile_that_no_kernel_has_is_refused(changes, rule):
         WgmmaGemm(**{**ROUND, **changes}).check()
 
 
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"tile_m": 72}, "m is whole instructions of 16 rows a wave"),
+        ({"tile_m": 96}, "m and n are whole blocks of 64 channels"),
+        ({"groups_m": 8, "tile_m": 384}, "16, 32 or whole blocks of 64 rows and columns"),
+        ({"groups_n": 1, "groups_m": 4, "tile_m": 512}, "a lane has 128 sums at most"),
+        ({"tile_k": 24}, "gemm_k is what the threads copy at once, or a multiple"),
+        ({"stages": 1}, "there are 2 stages or more"),
+        ({"tile_m": 64, "groups_m": 1, "tile_n": 256, "groups_n": 4}, "threads store whole rows"),
+    ],
+)
+def test_a_tile_that_no_kernel_of_waves_has_is_refused(changes, rule):
+    waves = {**ROUND, "groups_n": 2, "instruction": "mma.sync"}
+    WgmmaGemm(**waves).check()
+    with pytest.raises(UnsupportedStrategy, match=rule):
+        WgmmaGemm(**{**waves, **changes}).check()
+
+
 def test_the_cost_counts_what_the_pass_writes():
-    assert (cost.ROWS, cost.DEPTH, cost.QUAD) == (ptx.ROWS, ptx.DEPTH, stores.QUAD)
-    assert (warp_group_kind.WARP_GROUP, cost.ROW_PAD) == (sizes.WARP_GROUP, stores.ROW_PAD)
+    assert (cost.ROWS, cost.STEP_BYTES, cost.QUAD) == (ptx.ROWS, sizes.STEP_BYTES, stores.QUAD)
+    assert cost.ROW_PAD == stores.ROW_PAD
+    assert INSTRUCTIONS["wgmma"].threads == sizes.WARP_GROUP
+    assert set(PROMISED) == set(INSTRUCTIONS)
 
 
-def test_every_tile_of_the_table_has_a_kernel():
-    for (m, n, k), (groups_m, groups_n), stages in WARP_GROUPS.tried_tiles:
-        WgmmaGemm(
-            tile_m=m, tile_n=n, tile_k=k, groups_m=groups_m, groups_n=groups_n, stages=stages
-        ).check()
+@pytest.mark.parametrize("table", [WARP_GROUPS, WAVES], ids=["wave groups", "waves"])
+def test_every_tile_of_the_table_has_a_kernel(table):
+    problem = ConvProblem(n=64, k=512, c=512, image=(8, 8), filter=(1, 1), layout="NHWC_KYXC_NHWK")
+    tried = list(tilings(problem, HOPPER, table))
+    assert len(tried) == len(table.tried_tiles)
+    for tiling in tried:
+        (m, n, k), (groups_m, groups_n) = tiling.workgroup, tiling.warp_groups
+        step = WgmmaGemm(
+            tile_m=m,
+            tile_n=n,
+            tile_k=k,
+            groups_m=groups_m,
+            groups_n=groups_n,
+            stages=tiling.stages,
+            instruction=instruction_of(tiling),
+        )
+        step.check()
+        assert step.threads == tiling.threads
 
 
 @given(
@@ -85,19 +121,20 @@ def test_pixels_are_one_row_where_each_follows_the_one_before():
         assert not Operand(pixels=changed, group_step=5, channels=5).is_row
 
 
-def _ptx(tmp_path, split_k, **changes):
+def _ptx(tmp_path, split_k, name="wgmma_gemm", **changes):
     problem = ConvProblem(
         **{
             **{"n": 4, "k": 64, "c": 64, "image": (9, 9), "filter": (3, 3), "pad_low": (1, 1)},
             **{"layout": "NHWC_KYXC_NHWK", **changes},
         }
     )
-    one = choose(problem, HOPPER, "wgmma_gemm", split_k)[0]
+    one = choose(problem, HOPPER, name, split_k)[0]
     return stage_texts(resolve(problem, HOPPER, one.mma), one, tmp_path)["isa"]
 
 
-def test_one_part_is_stored_in_the_type_of_the_result(tmp_path):
-    text = _ptx(tmp_path, 1)
+@pytest.mark.parametrize("name", ["wgmma_gemm", "mma_sync_gemm"])
+def test_one_part_is_stored_in_the_type_of_the_result(tmp_path, name):
+    text = _ptx(tmp_path, 1, name)
     assert text.count(".visible .entry") == 1
     assert "cvt.rn.f16x2.f32" in text
 
@@ -107,7 +144,7 @@ def test_one_part_is_stored_in_the_type_of_the_result(tmp_path):
 def test_an_op_on_the_sums_is_a_kernel_of_the_compiler(tmp_path, split_k, more):
     """Sums of chunks of a batch are such an op, too."""
     text = _ptx(tmp_path, split_k, **more)
-    assert ("wgmma_sum" in text) == (split_k > 1)
+    assert ("parts_sum" in text) == (split_k > 1)
     assert text.count(".visible .entry") > split_k
 
 

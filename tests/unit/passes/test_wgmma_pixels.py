@@ -167,14 +167,14 @@ def test_everything_behind_the_products_is_in_one_kernel(tmp_path, changes):
 )
 def test_channels_that_are_no_multiple_of_eight_are_copied(tmp_path, changes, copied):
     text = _ptx(tmp_path, **changes)
-    assert [name for name in ("source", "weight") if f"wgmma_{name}(" in text] == copied
+    assert [name for name in ("source", "weight") if f"whole_{name}(" in text] == copied
 
 
 @pytest.mark.parametrize(("k", "width"), [(64, 4), (66, 2), (63, 1)])
 def test_parts_are_added_as_wide_as_a_bias_allows(tmp_path, k, width):
     """Adjacent elements of a thread are of one pixel, so that their biases are adjacent."""
     text = _ptx(tmp_path, elementwise="bias", k=k, split_k=2, weight_dtype="f32")
-    sums = text[text.index(".entry wgmma_sum(") :]
+    sums = text[text.index(".entry parts_sum(") :]
     stored = sums[sums.index("st.global") :].split("\n")[0]
     assert stored.split()[0].count("v4") == (width == 4)
     assert stored.count(",") == width

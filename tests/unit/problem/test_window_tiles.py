@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, WARP_GROUP
-from conv_compiler.passes.wgmma_parts.stores import WAVE
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, ELEMENTS, WARP_GROUP, WAVE
 from conv_compiler.passes.wgmma_parts.wave_stores import OWN_ROWS
 from conv_compiler.problem import window_tiles
 from conv_compiler.problem.slides import Spaced
