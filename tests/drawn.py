@@ -91,7 +91,7 @@ def arithmetic_of(target: str) -> tuple[Arithmetic, ...]:
         for one in ARITHMETIC
         if one.compute not in CONVERSIONS
         or not DTYPES[CONVERSIONS[one.compute].dtype].multiplied_only
-        or row.mma_for(CONVERSIONS[one.compute].dtype)
+        or row.has_xf32
     )
     return (*there, *of_f64)
 

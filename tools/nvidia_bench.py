@@ -66,7 +66,7 @@ def compile_all(
     from conv_compiler.compiler.compile import compile
     from conv_compiler.compiler.stages import compiler_flags, run_compiler, stage_texts
     from conv_compiler.errors import CompileFailed
-    from conv_compiler.strategies.strategy import WarpGroupTiling, WindowTiling
+    from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling, WindowTiling
     from conv_compiler.targets import find_target
     from conv_compiler.targets.resolve import resolve
 

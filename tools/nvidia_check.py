@@ -5,6 +5,9 @@
     tools/nvidia_check.py compile FOLDER     on any machine with iree-base-compiler
     tools/nvidia_check.py run FOLDER         on a machine with a GPU and iree-base-runtime
 
+With `--random COUNT` so many drawn problems of the tests are compiled besides, and as many with
+channels last by each strategy whose kernels a pass writes.
+
 `run` compares data of every kind (`verify --data`) against float64, twice each, prints a table and
 writes FOLDER/report.json; it exits with 1 when a kernel is wrong.
 """
@@ -14,12 +17,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from conv_compiler.problem.conv_problem import ConvProblem
 
 P = ConvProblem
+# A problem, its split-K factor, and the strategy that it is compiled by, None for the chosen one.
+Job = tuple[ConvProblem, int | str, str | None]
+# Strategies whose kernels a pass writes down to their addresses.
+WRITTEN = ("wgmma_gemm", "wgmma_pixels", "wgmma_windows", "mma_sync_gemm", "mma_sync_pixels")
 LAST, GROUPED = "NHWC_KYXC_NHWK", "NHWGC_GKYXC_NHWGK"
 
 # Round and odd shapes, every layout family, groups, strides, dilations, one to three dimensions.
@@ -147,6 +155,25 @@ PROBLEMS: tuple[tuple[ConvProblem, int | str], ...] = (
         "auto",
     ),
 )  # fmt: skip
+# f32 by tf32, which waves multiply on every chip (`mma_sync_gemm`, `mma_sync_pixels`).
+TF32 = tuple(
+    (P(dtype="f32", compute="tf32", layout=LAST, **sizes), split_k)
+    for split_k, sizes in (
+        ("auto", {"n": 8, "k": 128, "c": 96, "image": (14, 14), "filter": (3, 3),
+                  "pad_low": (1, 1)}),
+        (3, {"n": 3, "k": 75, "c": 70, "image": (13, 11), "filter": (3, 2), "stride": (2, 1)}),
+        (1, {"n": 5, "g": 4, "k": 12, "c": 8, "image": (9, 9), "filter": (3, 3),
+             "elementwise": "relu"}),
+        ("auto", {"direction": "fwd", "n": 3, "k": 100, "c": 64, "image": (9, 7),
+                  "filter": (3, 3), "elementwise": "bias>relu"}),
+        (2, {"direction": "fwd", "n": 4, "k": 33, "c": 35, "image": (37, 5), "filter": (5, 1),
+             "dilation": (2, 1), "pad_low": (3, 0)}),
+        ("auto", {"direction": "bwd_data", "n": 3, "k": 72, "c": 136, "image": (13, 11),
+                  "filter": (3, 3), "stride": (2, 1), "pad_low": (1, 0)}),
+        ("auto", {"direction": "bwd_data", "n": 4, "g": 8, "k": 8, "c": 16, "image": (9, 9),
+                  "filter": (3, 3), "pad_low": (1, 1)}),
+    )
+)  # fmt: skip
 # Small groups, by a strategy that the choice takes for larger problems.
 WINDOWS = tuple(
     P(layout=layout, **{"n": 3, "dtype": "bf16", **sizes})
@@ -180,20 +207,52 @@ WINDOWS = tuple(
 )  # fmt: skip
 
 
-def compile_all(folder: Path, chip: str) -> None:
+def drawn_jobs(chip: str, count: int) -> Iterator[Job]:
+    """Drawn problems by the strategy that is chosen; and each with channels last, in a type of
+    matrix instructions, by every strategy that has written kernels for it."""
+    sys.path.append(str(Path(__file__).parent.parent))
+    from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy
+    from conv_compiler.strategies.select import choose
+    from conv_compiler.targets import find_target
+    from tests.drawn import drawn
+
+    target = find_target(chip)
+    for number in range(count):
+        problem, split_k = drawn(chip, number)
+        yield problem, split_k, None
+        dtype, compute = (("f16", ""), ("bf16", ""), ("f32", "xf32"))[number % 3]
+        layout = ("NWGC_GKXC_NWGK", GROUPED, "NDHWGC_GKZYXC_NDHWGK")[problem.ndim - 1]
+        try:
+            last = replace(
+                problem, dtype=dtype, weight_dtype="", compute=compute, layout=layout,
+                input_op="", output_op="", weight_op="", amax=False, input_within=(),
+                output_within=(), weight_within=(),
+            )  # fmt: skip
+        except UnsupportedProblem:
+            continue
+        for name in WRITTEN:
+            try:
+                choose(last, target, name, split_k)
+            except (UnsupportedProblem, UnsupportedStrategy):
+                continue
+            yield last, split_k, name
+
+
+def compile_all(folder: Path, chip: str, random: int = 0) -> None:
     """Compile every problem into numbered artifacts."""
     from conv_compiler import StrategyRequest, compile
     from conv_compiler.targets import find_target
 
     folder.mkdir(parents=True, exist_ok=True)
-    named = StrategyRequest(name="wgmma_windows")
-    jobs = [(problem, split_k, None) for problem, split_k in PROBLEMS]
+    jobs: list[Job] = [(problem, split_k, None) for problem, split_k in (*PROBLEMS, *TF32)]
     if find_target(chip).wgmma:
-        jobs += [(problem, "auto", named) for problem in WINDOWS]
-    for number, (problem, split_k, request) in enumerate(jobs):
+        jobs += [(problem, "auto", "wgmma_windows") for problem in WINDOWS]
+    jobs += drawn_jobs(chip, random)
+    for number, (problem, split_k, name) in enumerate(jobs):
+        request = StrategyRequest(name=name) if name else None
         artifact = compile(problem, chip, strategy=request, split_k=split_k, tuned=False)
-        artifact.save(folder / f"{number:02}.vmfb")
-        print(f"{number:02} {problem.name} {artifact.strategy.text}")
+        artifact.save(folder / f"{number:03}.vmfb")
+        print(f"{number:03} {problem.name} {artifact.strategy.text}")
 
 
 def run_all(folder: Path, device: str = "cuda") -> bool:
@@ -229,21 +288,26 @@ def run_all(folder: Path, device: str = "cuda") -> bool:
 
 def two_steps(
     about: str,
-    compile_all: Callable[[Path, str], None],
+    compile_all: Callable[..., None],
     run_all: Callable[[Path], bool],
     chip: str = "sm_80",
+    *,
+    draws: bool = False,
 ) -> int:
-    """Run the step that the command line names; 0 when all went well."""
+    """Run the step that the command line names; 0 when all went well. With `draws` there may be
+    drawn problems besides."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("step", choices=("compile", "run"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chip", default=chip, help=f"a row of the targets table ({chip})")
+    if draws:
+        parser.add_argument("--random", type=int, default=0, help="drawn problems besides (0)")
     arguments = parser.parse_args()
     if arguments.step == "compile":
-        compile_all(arguments.folder, arguments.chip)
+        compile_all(arguments.folder, arguments.chip, *[arguments.random] * draws)
         return 0
     return 0 if run_all(arguments.folder) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(two_steps(__doc__ or "", compile_all, run_all))
+    sys.exit(two_steps(__doc__ or "", compile_all, run_all, draws=True))

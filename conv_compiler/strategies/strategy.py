@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling, WindowTiling
 from conv_compiler.typed import fields, typed
 
 
@@ -92,59 +92,6 @@ class PixelTiling:
     threads: int
     product: str = "fma"
     mma: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WarpGroupTiling:
-    """Numbers of a GPU schedule of wave groups, or of waves (`passes/wgmma_gemm.py`).
-
-    `workgroup` is the GEMM tile (m, n, gemm_k) of a workgroup in one iteration of its main loop;
-    `warp_groups` counts those that share its m and its n: wave groups, or waves by `mma.sync`. LDS
-    holds `stages` tiles of both operands. `mma` is the instruction, named as IREE names others.
-    `merged_groups` neighbouring groups are one to the GEMM, of which only the blocks on the
-    diagonal are kept.
-    """
-
-    workgroup: tuple[int, int, int]
-    warp_groups: tuple[int, int]
-    stages: int
-    mma: str
-    merged_groups: int = 1
-
-    @property
-    def by_wave_groups(self) -> bool:
-        """Whether wave groups multiply, and not waves."""
-        return self.mma.startswith("WGMMA")
-
-    @property
-    def element_bytes(self) -> int:
-        """Bytes of an operand's element."""
-        return 4 if self.mma.endswith("TF32") else 2
-
-    @property
-    def threads(self) -> int:
-        """Of a workgroup."""
-        return math.prod(self.warp_groups) * (128 if self.by_wave_groups else 32)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WindowTiling:
-    """Numbers of a schedule of wave groups for `fwd` and `bwd_data` (`passes/wgmma_windows.py`).
-
-    A workgroup has `rows` x `columns` units of result pixels (`problem/slides.py`) of each of
-    `images`, and `merged_groups` adjacent groups. Units are cut into patches of 64, which have
-    `patch_rows` rows each. `wave_groups` share the patches evenly. So many `workgroups` share the
-    tiles of merged groups. `mma` is the instruction, named as IREE names others.
-    """
-
-    images: int
-    rows: int
-    columns: int
-    patch_rows: int
-    wave_groups: int
-    merged_groups: int
-    workgroups: int
-    mma: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,22 +57,23 @@ STRUCTURAL = {
     },
     "gpu/split_k_reduction.py": {"DWORD": "bytes of a partial sum"},
     "gpu/warp_group_kind.py": {
-        "WARP_GROUP": "the ISA's",
+        "HALF": "bytes",
+        "LINE_THREADS": "what `passes/wgmma_parts/copies.py` writes",
         "MOST_ELEMENTS": "what 32 bits count",
         "MOST_WORKGROUPS": "what CUDA launches along y and z",
         "PAD_THREADS": "what `passes/wgmma_parts/padded_channels.py` writes",
     },
     "gpu/wgmma_pixels.py": {"MOST_STEP": "what an instruction's constant holds"},
     "gpu/wgmma_gemm_cost.py": {
-        **dict.fromkeys(("BYTES", "FLOAT", "GIGA"), "units"),
+        **dict.fromkeys(("HALF", "FLOAT", "GIGA"), "units"),
         **dict.fromkeys(
             ("ROW_PAD", "NARROW_PAD"), "what `passes/wgmma_parts/stores.py` adds to a row"
         ),
-        **dict.fromkeys(("PIECE", "BLOCK"), "the ISA's"),
+        **dict.fromkeys(("PIECE_BYTES", "LINE_BYTES"), "the ISA's"),
         "UNIT_THREADS": "the chip's",
         "SUM_THREADS": "what `passes/wgmma_parts/reduction.py` is told",
         "QUAD": "a vector of the same kernel",
-        **dict.fromkeys(("ROWS", "DEPTH"), "the ISA's"),
+        **dict.fromkeys(("ROWS", "STEP_BYTES"), "the ISA's"),
     },
     "sum_levels.py": {
         **dict.fromkeys(("LEAST_SUMMED", "MOST_PARTIAL"), "bounds of a cut, and no cost"),

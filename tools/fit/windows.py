@@ -131,7 +131,7 @@ class Errors:
     """How far predictions are off."""
 
     def __init__(self, path: Path) -> None:
-        from conv_compiler.strategies.strategy import WindowTiling
+        from conv_compiler.strategies.warp_group_tiling import WindowTiling
         from conv_compiler.targets import find_target
 
         self.target, self.rows = find_target(CHIP), []

@@ -13,7 +13,8 @@ from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import SUM_THREADS, lds_bytes
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
+from conv_compiler.strategies.strategy import Strategy
+from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling
 
 if TYPE_CHECKING:
     from conv_compiler.targets import Target

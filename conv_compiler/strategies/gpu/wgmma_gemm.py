@@ -45,7 +45,8 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     workgroups,
 )
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
-from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
+from conv_compiler.strategies.strategy import Strategy
+from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass

@@ -12,7 +12,7 @@ from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS, WAVES
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.gpu.cost_constants import WarpGroups
-    from conv_compiler.strategies.strategy import WarpGroupTiling
+    from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling
     from conv_compiler.targets import Target
 
 HALF, FLOAT = 2, 4  # bytes

@@ -50,11 +50,13 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import (
     k_tiles,
     predict,
+    shape_of,
     table_of,
     workgroups,
 )
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
-from conv_compiler.strategies.strategy import Strategy, WarpGroupTiling
+from conv_compiler.strategies.strategy import Strategy
+from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
@@ -99,7 +101,8 @@ def misfit(wgrad: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WA
         f"its strides have {PHASE_TABLES.most_phase_pixels} phases at most": phases
         <= PHASE_TABLES.most_phase_pixels,
     }
-    return next((rule for rule, holds in rules.items() if not holds), "")
+    broken = next((rule for rule, holds in rules.items() if not holds), "")
+    return broken or ("" if any(shape_of(problem).taps) else "some tap meets a pixel")
 
 
 def merges(problem: ConvProblem) -> list[int]:

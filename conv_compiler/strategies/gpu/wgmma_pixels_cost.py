@@ -27,7 +27,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.gpu.cost_constants import PixelWarpGroups
-    from conv_compiler.strategies.strategy import WarpGroupTiling
+    from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling
     from conv_compiler.targets import Target
 
 

@@ -26,7 +26,8 @@ from conv_compiler.strategies.gpu.wgmma_windows_cost import (
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import Strategy, WindowTiling
+from conv_compiler.strategies.strategy import Strategy
+from conv_compiler.strategies.warp_group_tiling import WindowTiling
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem

@@ -25,7 +25,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import WindowTiling
+    from conv_compiler.strategies.warp_group_tiling import WindowTiling
     from conv_compiler.targets import Target
 
 
