@@ -89,7 +89,7 @@ def _dtypes() -> Rows:
 
 def _how(data: str, target: Target) -> str:
     """What multiplies data of a type: matrix instructions of it, those of bf16, or vector code."""
-    if target.mma_for(data):
+    if target.multiplies(data):
         return "matrix"
     if DTYPES[data].multiplied_only or (target.is_gpu and DTYPES[data].cpu_only):
         return "none"

@@ -78,10 +78,13 @@ def _met(size: int, outs: int, taps: int, stride: int, dilation: int, pad: int) 
 def peak_flops(operands: tuple[str, str], target: Target) -> float:
     """Operations a second of the chip's fastest matrix instruction of two types.
 
-    Where it has none, of its vector units in f32: RDNA's with dual issue.
+    Where it has none, of its vector units in f32: RDNA's with dual issue. NVIDIA's waves multiply
+    TF32 at half the rate of f16 (white papers of A100, AD102 and H100).
     """
     chip = chip_facts(target)
-    rates = [2 * row.m * row.n * row.k / row.subgroup_cycles for row in target.mma_for(*operands)]
+    is_tf32 = operands == ("xf32", "xf32") and "xf32" in target.mma_sync
+    rows = target.mma_for("f16") if is_tf32 else target.mma_for(*operands)
+    rates = [2 * row.m * row.n * row.k / row.subgroup_cycles / (1 + is_tf32) for row in rows]
     vector = target.vector_flops_per_clock * target.compute_units
     a_cycle = max(rates) * chip.simds * chip.units if rates else vector
     return a_cycle * target.clock_ghz * 1e9

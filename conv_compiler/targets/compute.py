@@ -35,8 +35,7 @@ def for_target(problem: ConvProblem, target: Target, mma: str | None = None) -> 
         return replace(problem, compute=instead) if mma is None or mma in fitting else problem
     named = problem.for_kind(target.has_fnuz, target.has_xf32)
     row = DTYPES[named.operand_dtypes[0]]
-    multiplied = row.name in target.mma_sync or target.mma_for(row.name)
-    if row.multiplied_only and not multiplied:
+    if row.multiplied_only and not target.multiplies(row.name):
         raise UnsupportedProblem(
             f"compute {named.compute}: {target.name} has no instruction for it; use "
             f"{STANDS_FOR_TF32[1]}, or {TF32} for what the target has"

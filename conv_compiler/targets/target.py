@@ -190,6 +190,10 @@ class Target:
         """
         return tuple(row for row in self.mma if row.operands == (a, b or a))
 
+    def multiplies(self, dtype: str) -> bool:
+        """Whether matrix instructions of some kernels multiply two numbers of a type."""
+        return bool(self.mma_for(dtype)) or dtype in self.mma_sync
+
     def blocks_for(self, dtype: str) -> Mma | None:
         """The matrix instruction of 16 blocks for a data type, if there is one."""
         return next((row for row in self.blocks if row.dtype == dtype), None)
