@@ -87,12 +87,18 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     if off := terms or CONVERSIONS.get(problem.compute):
         usual = _CONFIDENCE * math.sqrt(n) * off.deviation
         products = min(n * off.error, usual + _CONFIDENCE**2 / 6 * off.error)
-    # Denormals of wider types lie below what the sums are off by.
-    step = below_normal(problem, problem.result_type, ()) if problem.result_type.is_f8 else 0.0
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
-        absolute=roundings * sums + products + step,
+        absolute=roundings * sums + products + _half_denormal(problem),
     )
+
+
+def _half_denormal(problem: ConvProblem) -> float:
+    """What a result is off by where it is rounded below its normal range, of 8-bit results.
+
+    Denormals of wider types lie below what the sums are off by.
+    """
+    return below_normal(problem, problem.result_type, ()) if problem.result_type.is_f8 else 0.0
 
 
 def after_operand_ops(
@@ -120,9 +126,9 @@ def scaled_to(problem: ConvProblem, first: Array, second: Array) -> Tolerance:
     ]
     deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
     mean = math.prod(abs(float(array.mean())) for array in multiplied)
-    random = tolerance(problem, "random")
+    random, step = tolerance(problem, "random"), _half_denormal(problem)
     growth = deviation + math.sqrt(summed_products(problem)) * mean
-    return replace(random, absolute=random.absolute * growth)
+    return replace(random, absolute=(random.absolute - step) * growth + step)
 
 
 def after_elementwise(
