@@ -109,7 +109,7 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--compute",
         metavar="A,B",
-        help="multiply in bf16, f16, 8-bit floats (bf8,fp8), bf16x3, xf32; see docs/types.md",
+        help="multiply in bf16, f16, 8-bit floats (bf8,fp8), bf16x3, xf32, tf32; see docs/types.md",
     )
     add("--elementwise", metavar="OP", help="op on the result, fused: see list elementwise")
     group.add_argument(
