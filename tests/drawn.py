@@ -158,14 +158,27 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
 
 
 @cache
-def drawn(target: str, number: int) -> Draw:
-    """Draw `number` of a target: the same one in every run."""
+def drawn(target: str, number: int, direction: str = "") -> Draw:
+    """Draw `number` of a target, of one direction or of each in turn: the same one in every run."""
     rows = arithmetic_of(target)
     index = rows.index(arithmetic := _turn(rows, number, f"{target} arithmetic"))
     ndim = 1 + (index + number // len(rows)) % 3  # each arithmetic meets each dimension
     chosen = {name: _turn(values, number, f"{target} {name}") for name, values in FEATURES.items()}
-    (found,) = independent(_problem(ndim, arithmetic, chosen), 1, f"drawn {target} {number}")
+    if direction:
+        chosen |= {"direction": direction, "elementwise": _op_of(direction, number, target)}
+    name = " ".join(filter(None, ("drawn", target, str(number), direction)))
+    (found,) = independent(_problem(ndim, arithmetic, chosen), 1, name)
     return found
+
+
+def _op_of(direction: str, number: int, target: str) -> str:
+    """The elementwise op of a draw of one direction, of those it has."""
+    there = [
+        name
+        for name in FEATURES["elementwise"]
+        if not name or direction != "bwd_weight" or ELEMENTWISE[name].d_per != "channel"
+    ]
+    return str(_turn(there, number, f"{target} elementwise"))
 
 
 def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
