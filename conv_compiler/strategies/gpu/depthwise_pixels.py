@@ -20,7 +20,7 @@ from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import slides, spaced
 from conv_compiler.strategies.gpu.cost_constants import PIXELS_SEARCH
 from conv_compiler.strategies.gpu.depthwise_pixels_cost import blocks, predict, vgprs
-from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.pixel_products import (
     vectors,
     way_of,
@@ -80,6 +80,10 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         <= search.most_taps,
         f"its strides have {search.most_unit_pixels} phases at most": phases
         <= search.most_unit_pixels,
+        # Of zeros alone no matrix instruction would be left.
+        "its windows meet the image": all(
+            one.slide(problem.direction).meets for one in spaced(problem)
+        ),
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
 
