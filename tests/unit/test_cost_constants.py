@@ -34,14 +34,17 @@ WINDOWS = ConvProblem(n=32, k=64, c=128, image=(7, 9), filter=(3, 3), pad_low=(1
 STRUCTURAL = {
     "gpu/depthwise.py": {"MOST_VGPRS": "what an instruction can name"},
     "gpu/depthwise_pixels.py": {"MOST_VGPRS": "what an instruction can name"},
-    "gpu/lds_copies.py": {
+    "gpu/lds_banks.py": {
         "LDS_ROW_PADDING": "what IREE's pipeline adds to a row",
         "LDS_BANKS": "the ISA's",
         "LDS_STEP_BYTES": "a multiple of all banks, and no measure",
-        "TRANSPOSED_READ_BYTES": "the ISA's",
-        "WIDEST_READ_BYTES": "the ISA's",
+        "WIDEST_WRITE_BYTES": "the ISA's",
         "LDS_LANES": "the ISA's",
         "DWORD": "bytes of a register of a lane",
+    },
+    "gpu/lds_copies.py": {
+        "TRANSPOSED_READ_BYTES": "the ISA's",
+        "WIDEST_READ_BYTES": "the ISA's",
         "LINE_BYTES": "a cache line of the chips",
         "PIECE_SIDES": "the powers of two up to the widest access",
     },

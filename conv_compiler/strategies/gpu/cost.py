@@ -21,7 +21,8 @@ from conv_compiler.strategies.gpu.instruction_counts import (
     saves_a_kernel,
     vector_counts,
 )
-from conv_compiler.strategies.gpu.lds_copies import DWORD, tiling_lds_bytes
+from conv_compiler.strategies.gpu.lds_banks import DWORD
+from conv_compiler.strategies.gpu.lds_copies import tiling_lds_bytes
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_seconds, sums_of_tiling
 from conv_compiler.strategies.gpu.tilings import vector_threads
 from conv_compiler.targets.f8 import operand_bytes

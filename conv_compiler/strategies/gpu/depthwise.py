@@ -23,7 +23,7 @@ from conv_compiler.strategies.gpu.depthwise_cost import (
     strip_rounds,
     vgprs,
 )
-from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_info, sums_of_few
 from conv_compiler.strategies.kind import Lowering, StrategyKind
 from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline

@@ -17,7 +17,7 @@ from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.strategies.gpu.cost_constants import DEPTHWISE, SLACK, DepthwiseInstructions
-from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_seconds, sums_of_few
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from conv_compiler.strategies.gpu.cost_constants import (
     PIXELS,
     PIXELS_SLACK,
 )
-from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.pixel_products import SHAPES, lanes_of, way_of, work
 
 if TYPE_CHECKING:

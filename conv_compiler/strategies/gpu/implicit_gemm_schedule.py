@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
-from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING, transposed_padding
+from conv_compiler.strategies.gpu.lds_banks import LDS_ROW_PADDING
+from conv_compiler.strategies.gpu.lds_copies import transposed_padding
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, is_interleaved
 from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of

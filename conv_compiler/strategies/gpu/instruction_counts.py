@@ -19,7 +19,7 @@ from conv_compiler.strategies.gpu.cost_constants import (
     OUTSIDE,
     REGISTERS,
 )
-from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.loop_order import (
     INTERLEAVED_STAGES,
     is_interleaved,

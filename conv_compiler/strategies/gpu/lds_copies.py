@@ -8,59 +8,34 @@ instruction takes of gemm_k for one m or n. A pair is (along m or n, along gemm_
 from __future__ import annotations
 
 import math
-from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.strategies.gpu.cost_constants import COPIES
+from conv_compiler.strategies.gpu.lds_banks import (
+    DWORD,
+    LDS_LANES,
+    LDS_ROW_PADDING,
+    Item,
+    LdsRow,
+    Pair,
+    lds_write_cycles,
+    row_write_cycles,
+    row_writes,
+)
 
 if TYPE_CHECKING:
     from conv_compiler.strategies.strategy import GpuTiling
     from conv_compiler.targets import Mma
 
-Pair: TypeAlias = tuple[int, int]
-
-# Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
-# do not fit, the compiler leaves them out without a word.
-LDS_ROW_PADDING = 8
 # What a lane has of one transposed read.
 TRANSPOSED_READ_BYTES = 8
 # The widest read.
 WIDEST_READ_BYTES = 16
-# The ISA's: banks of a dword, and the lanes of a wave-instruction that writes (docs/vgpu.md).
-LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
-# More than a tile's k step has of LDS, and a multiple of all banks.
-LDS_STEP_BYTES = 1 << 20
 # A cache line of every AMD chip in the table.
 LINE_BYTES = 128
 # The sides of a piece that are tried, in elements: powers of two up to the widest.
 PIECE_SIDES = (16, 8, 4, 2, 1)
-
-
-class Item(NamedTuple):
-    """Elements of `bytes` each; `halves` tells whether LDS writes of 16 bytes count as the halves
-    that they may be."""
-
-    bytes: int
-    halves: bool = True
-
-
-class LdsRow(NamedTuple):
-    """A row of LDS: `elements` of gemm_k side by side.
-
-    Adjacent lanes go on along so many k `steps` before they go to the next row: all of a tile where
-    the operand is contiguous along gemm_k, else one. A row is `padding` bytes longer than that.
-    """
-
-    elements: int
-    item: Item
-    steps: int = 1
-    padding: int = LDS_ROW_PADDING
-
-    @classmethod
-    def of(cls, elements: int, item: Item, tile: Pair, adjacent: Pair) -> LdsRow:
-        """The row of a `tile` of which `adjacent` elements lie side by side in memory."""
-        return cls(elements, item, tile[1] // elements if adjacent[1] > 1 else 1)
 
 
 class Share(NamedTuple):
@@ -85,13 +60,6 @@ class Memory(NamedTuple):
     adjacent: Pair
     run: Pair
     pitch: int
-
-
-class WriteCycles(NamedTuple):
-    """Cycles in which 64 lanes write: without bank conflicts, and lost to them."""
-
-    free: float
-    conflicts: float
 
 
 @lru_cache(maxsize=4096)
@@ -150,56 +118,6 @@ def vector_of(piece: Pair, adjacent: Pair) -> int:
     side by side in memory, where the piece divides them."""
     axis = int(adjacent[1] > 1)
     return piece[axis] if adjacent[axis] % piece[axis] == 0 else 1
-
-
-@lru_cache(maxsize=256)
-def lds_write_cycles(piece: Pair, row: LdsRow) -> WriteCycles:
-    """Cycles in which 64 lanes write one `along_k` each, in the mean of a piece's rows.
-
-    Lanes lie side by side along an LDS row, then along k steps, then along m or n. There are 32
-    banks of a dword, which serve as many lanes at a time as they can (docs/vgpu.md). What is not
-    known to begin at a multiple of its own 16 bytes is written as two halves, one after the other.
-    """
-    elements, along_k = piece
-    pitch = row.elements * row.item.bytes + row.padding
-    width = along_k * row.item.bytes
-    free = LDS_LANES // _lanes_at_once(width)
-    whole = _write_cycles(piece, row, pitch, Write(width, width))
-    if width <= COPIES.write_bytes or not row.item.halves:
-        return WriteCycles(free, whole - free)
-    aligned = [elements * pitch % width == 0 == at * pitch % width for at in range(elements)]
-    split = 2 * _write_cycles(piece, row, pitch, Write(width, width // 2))
-    return WriteCycles(free, sum(whole if one else split for one in aligned) / elements - free)
-
-
-class Write(NamedTuple):
-    """Bytes from one lane's write to its neighbour's along a row, and bytes of a write."""
-
-    step: int
-    width: int
-
-
-def _lanes_at_once(width: int) -> int:
-    return max(1, LDS_BANKS * DWORD // max(width, DWORD))
-
-
-def _write_cycles(piece: Pair, row: LdsRow, pitch: int, write: Write) -> int:
-    """Cycles in which 64 lanes write, along rows that are `pitch` bytes apart.
-
-    A k step starts a row's bytes further among the banks (`passes/pad_k_steps.py`).
-    """
-    elements, along_k = piece
-    together, in_row = _lanes_at_once(write.width), row.elements // along_k
-    step_bytes = LDS_STEP_BYTES + row.elements * row.item.bytes
-    cycles = 0
-    for first in range(0, LDS_LANES, together):
-        dwords = set()
-        for lane in range(first, first + together):
-            next_row, step = divmod(lane // in_row, row.steps)
-            at = next_row * elements * pitch + step * step_bytes + lane % in_row * write.step
-            dwords |= set(range(at // DWORD, -(-(at + write.width) // DWORD)))
-        cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
-    return cycles
 
 
 @lru_cache(maxsize=4096)
@@ -269,7 +187,7 @@ def copy_of(tile: Pair, piece: Pair, memory: Memory, threads: Pair, row: LdsRow)
         lines = loads / threads[1] * load_lines(tile, piece, memory, threads[1], row)
     else:
         lines = loads * COPIES.least_load_bytes / LINE_BYTES
-    writes = max(1, elements // piece[1])
+    rows = max(1, elements // piece[1])
     dwords = elements * row.item.bytes / DWORD
     return Copy(
         loads=loads,
@@ -277,9 +195,9 @@ def copy_of(tile: Pair, piece: Pair, memory: Memory, threads: Pair, row: LdsRow)
         dwords=dwords,
         packed=0.0 if axis else dwords,
         line_bytes=lines * LINE_BYTES,
-        writes=writes,
+        writes=rows * row_writes(piece[1], row.item),
         write_bytes=width_class(piece[1] * row.item.bytes),
-        write_conflicts=writes * lds_write_cycles(piece, row).conflicts / LDS_LANES,
+        write_conflicts=rows * row_write_cycles(piece, row).conflicts / LDS_LANES,
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS
+from conv_compiler.strategies.gpu.lds_banks import Pair
 from conv_compiler.strategies.gpu.lds_copies import (
-    Pair,
     Share,
     tiling_lds_bytes,
     transposed_padding,

@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from conv_compiler.model.counts import Counts, counted
 from conv_compiler.strategies.gpu.address_costs import address_costs, has_batch_alone
 from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, LOOP, LoopInstructions
+from conv_compiler.strategies.gpu.lds_banks import DWORD, LdsRow, Pair
 from conv_compiler.strategies.gpu.lds_copies import (
-    DWORD,
     TRANSPOSED_READ_BYTES,
     WIDEST_READ_BYTES,
     Copy,
-    Item,
-    LdsRow,
     Memory,
-    Pair,
     copy_of,
     transposed_padding,
     width_class,
@@ -33,7 +30,7 @@ from conv_compiler.strategies.gpu.loop_order import along_gemm_k, runs_ahead
 from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
 from conv_compiler.strategies.gpu.tilings import (
-    counts_halves,
+    item_of,
     transposed_sides,
     writes_single_elements,
 )
@@ -123,7 +120,7 @@ class LoopTerms:
 
         A load that writes to LDS reads one k step of rows, as a transposed one does of rows.
         """
-        item, in_row = Item(self.size, counts_halves(self.target)), self.mma.unit(self.mma.k)
+        item, in_row = item_of(self.target, self.size), self.mma.unit(self.mma.k)
         whole = copy_of(
             tile, piece, memory, threads, LdsRow.of(in_row, item, tile, memory.adjacent)
         )
@@ -140,7 +137,7 @@ class LoopTerms:
         A load reads a step of rows. The next loads of the wave read the rest of its cache lines,
         which are then in L1.
         """
-        item, transposed = Item(self.size, counts_halves(self.target)), tile[::-1]
+        item, transposed = item_of(self.target, self.size), tile[::-1]
         swapped = Memory(memory.adjacent[::-1], memory.run[::-1], memory.pitch)
         row = LdsRow(unit, item, padding=transposed_padding(unit * self.size))
         found, whole = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.weight_steps import channels, pieces, weight_steps
 from conv_compiler.strategies.gpu.cost_constants import PIXELS
-from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.targets.compute import for_target
 
 if TYPE_CHECKING:

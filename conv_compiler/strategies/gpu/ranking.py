@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import SEARCH, SPLITS
+from conv_compiler.strategies.gpu.grid import tiles
 from conv_compiler.strategies.gpu.loop_order import filled_parts, with_stages
 from conv_compiler.strategies.gpu.search import split_choices
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class _Timed(NamedTuple):
     """A tiling with its best split-K factor; `order` is smallest for the one to take first."""
 
-    order: tuple[float, int, int, int]
+    order: tuple[float, int, int, int, int]
     split_k: int
     tiling: GpuTiling
 
@@ -30,9 +31,10 @@ def rank_tilings(
 ) -> tuple[Strategy, ...]:
     """The best loop order and split-K factor of each tile, fastest first.
 
-    Of equals the larger tile comes first, then the one with wider loads. `split_k` fixes the
-    factor, 0 leaves it open. All loop orders of a tile need about as many registers: where one has
-    too few, so have the others, and only the best is kept.
+    Of equals the one whose tiles reach least beyond the result comes first, then the larger tile,
+    then the one with wider loads. `split_k` fixes the factor, 0 leaves it open. All loop orders of
+    a tile need about as many registers: where one has too few, so have the others, and only the
+    best is kept.
     """
     timed = [
         _timed(problem, target, tiling, split_k, number) for number, tiling in enumerate(tilings)
@@ -55,7 +57,9 @@ def _timed(
     )
     tiling = with_stages(problem, tiling, factor)
     read = tiling.copy_a[0] + tiling.copy_b[0]
-    return _Timed((seconds, -math.prod(tiling.workgroup), -read, number), factor, tiling)
+    covered = tiles(problem, tiling) * math.prod(tiling.workgroup[:2])
+    order = (seconds, covered, -math.prod(tiling.workgroup), -read, number)
+    return _Timed(order, factor, tiling)
 
 
 def splits(problem: ConvProblem, target: Target, tiling: GpuTiling) -> list[int]:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.cost_constants import TILES
-from conv_compiler.strategies.gpu.lds_copies import Item, Share, copy_pieces, lds_bytes
+from conv_compiler.strategies.gpu.lds_banks import Item
+from conv_compiler.strategies.gpu.lds_copies import Share, copy_pieces, lds_bytes
 from conv_compiler.strategies.gpu.lds_loads import loading_to_lds
 from conv_compiler.strategies.gpu.loop_order import PLAIN_STAGES, along_gemm_k, has_columns_apart
+from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.strategy import GpuTiling
 from conv_compiler.targets.f8 import multiplied, operand_bytes
 from conv_compiler.targets.limits import (
@@ -60,7 +62,7 @@ def mma_tiling(
     size = operand_bytes(problem, target)
     if lds_bytes(mma, tile, size) > target.lds_bytes:
         return None
-    item = Item(size, counts_halves(target))
+    item = item_of(target, size)
     pieces_a, pieces_b = (
         copy_pieces(share, item) for share in _shares(problem, target, mma, shape)
     )
@@ -113,7 +115,7 @@ def other_copies(
     """The tiling with each way to copy its operands."""
     size, grouped = operand_bytes(problem, target), problem.g > 1
     problem = merged(problem, tiling.merged_groups)
-    item = Item(size, counts_halves(target))
+    item = item_of(target, size)
     shares = _shares(problem, target, mma, Shape(tiling.workgroup, tiling.subgroups))
     pairs = list(itertools.product(*(copy_pieces(share, item) for share in shares)))
     is_single = writes_single_elements(target, size) and not grouped  # else a third was lost
@@ -128,13 +130,14 @@ def other_copies(
         yield from loading_to_lds(target, mma, tiling, shares, size)
 
 
-def counts_halves(target: Target) -> bool:
-    """Whether LDS writes of 16 bytes count as the halves that they may be (`lds_write_cycles`).
+def item_of(target: Target, size: int) -> Item:
+    """Elements of `size` bytes, with what is known of a chip's writes to LDS.
 
-    Not on NVIDIA, whose banks nobody has modelled: pieces chosen by it took 1.13 to 1.62 times as
-    long on an H100.
+    NVIDIA's banks nobody has modelled: pieces chosen by halves took 1.13 to 1.62 times as long on
+    an H100. RDNA's writes nobody has measured: where a row counted as several, data gradients took
+    1.1 times as long by their code.
     """
-    return target.backend == "rocm"
+    return Item(size, halves=target.backend == "rocm", several=is_cdna(target))
 
 
 def writes_single_elements(target: Target, size: int) -> bool:

@@ -12,7 +12,7 @@ from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.strategies.gpu.cost_constants import OPERAND_COPIES
-from conv_compiler.strategies.gpu.lds_copies import DWORD
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu.gemm_kind import GemmKind
-from conv_compiler.strategies.gpu.lds_copies import LDS_ROW_PADDING
+from conv_compiler.strategies.gpu.lds_banks import LDS_ROW_PADDING
 from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of

@@ -17,7 +17,7 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu import (
     grid,
     implicit_gemm,
-    lds_copies,
+    lds_banks,
     loop_order,
     tilings,
     vector_gemm,
@@ -26,9 +26,8 @@ from conv_compiler.strategies.gpu.cost_constants import COPIES as COPIES_COSTS
 from conv_compiler.strategies.gpu.cost_constants import REDUCTION, SPLITS, TILES
 from conv_compiler.strategies.gpu.implicit_gemm_schedule import ANY_OP
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts
+from conv_compiler.strategies.gpu.lds_banks import Item, LdsRow
 from conv_compiler.strategies.gpu.lds_copies import (
-    Item,
-    LdsRow,
     Memory,
     Share,
     copy_of,
@@ -240,14 +239,14 @@ def test_no_piece_where_threads_do_not_divide_the_tile():
     ],
 )
 def test_lds_banks(piece, cycles):
-    assert lds_copies.lds_write_cycles(piece, LdsRow(16, Item(2))) == cycles
+    assert lds_banks.lds_write_cycles(piece, LdsRow(16, Item(2))) == cycles
 
 
 def bank_writes(piece, row, lanes):
     """Dwords that lanes write, as (k step, row, byte) of their places: the padded tile's layout."""
     elements, along_k = piece
     in_row = row.elements // along_k
-    pitch = row.elements * row.item.bytes + lds_copies.LDS_ROW_PADDING
+    pitch = row.elements * row.item.bytes + lds_banks.LDS_ROW_PADDING
     # 16 tiles of 16 rows, a multiple of 128 bytes, and a row more for each step.
     step_bytes = 256 * pitch + row.elements * row.item.bytes
     assert 256 * pitch % 128 == 0
@@ -273,9 +272,42 @@ def test_lanes_along_k_steps_write_to_the_banks_of_a_padded_tile(size, elements,
     for first in range(0, 64, together):
         dwords = set(bank_writes(piece, row, range(first, first + together)))
         cycles += max(Counter(dword % 32 for dword in dwords).values())
-    found = lds_copies.lds_write_cycles(piece, row)
+    found = lds_banks.lds_write_cycles(piece, row)
     assert found.free + found.conflicts == cycles
     assert found.free == 64 // together
+
+
+@pytest.mark.parametrize(
+    ("target", "writes", "conflicts"),
+    [
+        # Of a pair of rows one begins at a multiple of 16 bytes, without conflicts; the other's two
+        # writes are halves that wait for 8 of 16 cycles.
+        ("gfx950", 4, 0.25),
+        ("gfx1201", 2, 0),
+        ("sm_90a", 2, 0),
+    ],
+)
+def test_a_row_of_32_bytes_is_two_writes_on_cdna(target, writes, conflicts):
+    item = tilings.item_of(find_target(target), 2)
+    row = LdsRow(32, item, steps=2)
+    found = copy_of((128, 64), (2, 16), Memory((1, 256), (1, 256), 256), (256, 64), row)
+    assert (found.writes, found.write_conflicts) == (writes, conflicts)
+
+
+def test_of_equals_the_tile_that_fits_the_result_comes_first():
+    """80000 pixels are whole tiles of 128, and of 256 they are not."""
+    problem = ConvProblem(
+        n=32, k=1024, c=1024, image=(50, 50), filter=(1, 1), direction="fwd", dtype="f16"
+    )
+    tiles = [one.tiling.workgroup for one in choose(problem, find_target("gfx950"))]
+    assert tiles.index((256, 128, 64)) < tiles.index((128, 256, 64))
+
+
+@given(elements=st.sampled_from([8, 16, 32]), along_k=st.sampled_from([1, 2, 4, 8]))
+def test_a_row_of_one_write_is_timed_as_pieces_are(elements, along_k):
+    row = LdsRow(elements, Item(2, several=True))
+    piece = 4, along_k
+    assert lds_banks.row_write_cycles(piece, row) == lds_banks.lds_write_cycles(piece, row)
 
 
 @given(
