@@ -58,6 +58,7 @@ class WgmmaGemm(Tiles):
         self.check()
         with module.context, ir.Location.unknown():
             conv = find_contraction(module)
+            self.check_operand(conv.gradient)
             epilogue = find_epilogue(conv.op)
             last = epilogue if epilogue and only_rounds(epilogue) else conv.op
             with ir.InsertionPoint(last):

@@ -50,6 +50,7 @@ class WgmmaPixels(PixelSizes):
         rewrite(module, self.name, channels, lambda found: self._result(module, found))
 
     def _result(self, module: ir.Module, found: Replaced) -> ir.Value:
+        self.check_operand(found.operands[0])
         whole = [
             with_whole_pieces(module, tensor, channels, f"whole_{name}", self.piece)
             for tensor, name, channels in zip(

@@ -123,6 +123,15 @@ class Tiles:
                     f"tile {self.tile_m}x{self.tile_n}x{self.tile_k}: {rule}; use another"
                 )
 
+    def check_operand(self, operand: ir.Value) -> None:
+        """UnsupportedStrategy where the instruction multiplies elements of another size."""
+        element = ops.element_of(operand)
+        if ops.bits_of(element) != 8 * self.element_bytes:
+            raise UnsupportedStrategy(
+                f"{self.instruction}: it multiplies elements of {self.element_bytes} bytes, and "
+                f"the data are {element}; use another instruction"
+            )
+
     def _group_rules(self) -> dict[str, bool]:
         return {
             "n is whole blocks of 64 channels a wave group": self.tile_n % (BLOCK * self.groups_n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -161,3 +162,24 @@ def test_a_pixel_is_looked_for_where_there_may_be_none():
             return str(module).count("arith.cmpi ult")
 
     assert comparisons(9) > comparisons(8)
+
+
+@pytest.mark.parametrize("instruction", ["wgmma", "mma.sync", "mma.sync.tf32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_an_instruction_multiplies_elements_of_its_own_size(instruction, dtype):
+    """f32 is not taken for two numbers of 16 bits, nor for TF32 unless that is asked for."""
+    problem = ConvProblem(
+        n=4, k=64, c=64, image=(8, 8), filter=(1, 1), layout="NHWC_KYXC_NHWK", dtype=dtype
+    )
+    fits = (instruction == "mma.sync.tf32") == (dtype == "f32")
+    step = WgmmaGemm(
+        tile_m=64, tile_n=64, tile_k=32, groups_m=1, groups_n=1, stages=3, instruction=instruction,
+    )  # fmt: skip
+    step = replace(step, groups_m=2, groups_n=2) if instruction != "wgmma" else step
+    with ir.Context(), ir.Location.unknown():
+        module = build(problem)
+        if fits:
+            step.apply(module)
+            return
+        with pytest.raises(UnsupportedStrategy, match="it multiplies elements of"):
+            step.apply(module)

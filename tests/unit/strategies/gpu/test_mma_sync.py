@@ -15,7 +15,7 @@ from conv_compiler.strategies.gpu.warp_group_kind import has_kernel
 from conv_compiler.strategies.gpu.wgmma_gemm import MMA_SYNC_GEMM
 from conv_compiler.strategies.gpu.wgmma_pixels import MMA_SYNC_PIXELS
 from conv_compiler.strategies.select import choose
-from conv_compiler.strategies.strategy import Strategy, StrategyRequest
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
 
@@ -84,15 +84,21 @@ def test_hopper_multiplies_tf32_by_waves(direction):
 def test_a_line_of_shared_memory_has_half_as_many_words(direction):
     """Tiles of both types have the same bytes: gemm_k is half as long."""
     target, kind = find_target("sm_80"), _kind(direction)
-    tiles = []
-    for changes in ({}, TF32):
-        wgrad = resolve(replace(LAYER, direction=direction, **changes), target).wgrad
-        wanted = StrategyRequest(name=kind.name)
-        found = choose(replace(LAYER, direction=direction, **changes), target, wanted)
-        assert kind.candidates(wgrad, target, 0, found[0].tile)
-        tiles.append({one.tile for one in found if one.tile[:2] == (64, 128)})
-    halves, words = tiles
-    assert {(m, n, k // 2) for m, n, k in halves} & words
+    halves, words = (
+        {one.tile for one in kind.candidates(_wgrad(direction, target, changes), target, 4, ())}
+        for changes in ({}, TF32)
+    )
+    assert words
+    assert {(m, n, 2 * k) for m, n, k in words} <= _tiles(kind)
+    assert halves <= _tiles(kind)
+
+
+def _wgrad(direction, target, changes):
+    return resolve(replace(LAYER, direction=direction, **changes), target).wgrad
+
+
+def _tiles(kind):
+    return {tile for tile, _, _ in kind.table.tried_tiles}
 
 
 @given(
