@@ -45,6 +45,7 @@ PASSES = MappingProxyType(
         "read-slices": ("read_slices", "ReadSlices"),
         "shorten-loop": ("shorten_loop", "ShortenLoop"),
         "skip-taps": ("skip_taps", "SkipTaps"),
+        "store-slice": ("store_slice", "StoreSlice"),
         "split-k": ("split_k", "SplitK"),
         "split-reduction": ("split_reduction", "SplitReduction"),
         "sum-parts": ("sum_parts", "SumParts"),

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar
 
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.slices import SLICE, without_barriers
-
-_REGION = "flow.dispatch.region"
-_EXPAND, _COLLAPSE = "tensor.expand_shape", "tensor.collapse_shape"
+from conv_compiler.ir.slices import (
+    COLLAPSE,
+    EXPAND,
+    SLICE,
+    groups_of,
+    merged,
+    steps_of,
+    without_barriers,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ class ReadSlices:
             slices = without_barriers(function.operation)
             if self.in_place and slices:
                 every = [one.operation for one in function.regions[0].blocks[0]]
-                for region in (op for op in every if op.name == _REGION):
+                for region in (op for op in every if op.name == dispatches.REGION):
                     _take_in(region)
             for op in slices:
                 if not self.in_place or _is_read_in_regions(op):
@@ -81,7 +85,7 @@ def _chain(value: ir.Value, region: ir.Operation) -> list[ir.Operation]:
         op = value.owner.operation
         if op.parent.operation != region.parent.operation:
             return []
-        if op.name not in (SLICE, _EXPAND, _COLLAPSE):
+        if op.name not in (SLICE, EXPAND, COLLAPSE):
             return []
         found.insert(0, op)
         value = op.operands[0]
@@ -93,24 +97,19 @@ def _chain(value: ir.Value, region: ir.Operation) -> list[ir.Operation]:
 def _lies_together(chain: list[ir.Operation]) -> bool:
     """Whether each axis that reshapes merge is one of equal steps in the larger tensor."""
     whole, shape = (ops.shape_of(one) for one in (chain[0].operands[0], chain[0].results[0]))
-    axes = [(size, math.prod(whole[at + 1 :])) for at, size in enumerate(shape)]  # size, step
+    axes = [*zip(shape, steps_of(whole), strict=True)]
     for op in chain[1:]:
-        groups = [
-            [ir.IntegerAttr(one).value for one in group] for group in op.attributes["reassociation"]
-        ]
-        made: list[tuple[int, int]] = []
-        if op.name == _EXPAND:
+        groups, made = groups_of(op), list[tuple[int, int]]()
+        if op.name == EXPAND:
             sizes = ops.shape_of(op.results[0])
             for group, (_, step) in zip(groups, axes, strict=True):
                 inner = [math.prod(sizes[at + 1 : group[-1] + 1]) for at in group]
                 made += [(sizes[at], step * of) for at, of in zip(group, inner, strict=True)]
         else:
             for group in groups:
-                parts = [axes[at] for at in group if axes[at][0] != 1] or [axes[group[-1]]]
-                for (_, outer), (size, step) in pairwise(parts):
-                    if outer != size * step:
-                        return False
-                made.append((math.prod(size for size, _ in parts), parts[-1][1]))
+                if (one := merged([axes[at] for at in group])) is None:
+                    return False
+                made.append(one)
         axes = made
     return True
 
@@ -120,7 +119,7 @@ def _is_read_in_regions(op: ir.Operation) -> bool:
     users = [use.owner.operation for use in op.results[0].uses]
     return any(
         one.parent.operation != op.parent.operation
-        or (one.name in (_EXPAND, _COLLAPSE) and _is_read_in_regions(one))
+        or (one.name in (EXPAND, COLLAPSE) and _is_read_in_regions(one))
         for one in users
     )
 
@@ -143,7 +142,7 @@ def _copy(op: ir.Operation) -> None:
 def _erase_unused(op: ir.Operation) -> None:
     """Erase an op and the reshapes behind it, as far as nothing uses them."""
     for use in list(op.results[0].uses):
-        if use.owner.operation.name in (_EXPAND, _COLLAPSE):
+        if use.owner.operation.name in (EXPAND, COLLAPSE):
             _erase_unused(use.owner.operation)
     if not list(op.results[0].uses):
         op.erase()

@@ -128,6 +128,7 @@ def lowered(
     from conv_compiler.build import build
     from conv_compiler.compiler.normalise import normalise
     from conv_compiler.passes.read_slices import ReadSlices
+    from conv_compiler.passes.store_slice import StoreSlice
 
     kind = find_strategy(strategy.name)
     module = build(problem.asked, name)
@@ -141,6 +142,7 @@ def lowered(
         normalise(module, kind.normalise, lowering.passes)
     if has_slices(problem.asked):
         ReadSlices(in_place=BACKENDS[problem.target.backend].reads_slices).apply(module)
+        StoreSlice().apply(module)
     if strategy.instruction in TILE_INSTRUCTIONS:
         _state(module, STATED_TILES, strategy.instruction)
     alignment = BACKENDS[problem.target.backend].alignment

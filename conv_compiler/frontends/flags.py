@@ -131,6 +131,12 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
             metavar="SHAPE",
             help=f"of the larger tensor that {name} or its gradient is a slice of",
         )
+    group.add_argument(
+        "--result-operand",
+        action="store_const",
+        const=True,
+        help="take memory for the result, and write it there",
+    )
     words = "bwd_weight, bwd_data, fwd or bwd_bias, or some: a,b (bwd_weight)"
     completed(add("--direction", metavar="WORD", help=words), lambda: tuple(COMPUTED))
     group.add_argument(
@@ -164,7 +170,7 @@ _FIELDS = (
     *("pad_mode", "layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
-    *("dynamic_batch", "amax"),
+    *("dynamic_batch", "amax", "result_operand"),
     *(f"{name}_within" for name in TENSORS),
 )
 

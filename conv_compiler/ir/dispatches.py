@@ -10,6 +10,8 @@ from iree.compiler.dialects import tensor
 
 from conv_compiler.ir import ops
 
+REGION = "flow.dispatch.region"
+
 
 def dispatch_region(type: ir.Type) -> ir.Operation:
     """An empty `flow.dispatch.region` with one result: IREE makes one kernel of what is put in it.
@@ -22,18 +24,20 @@ def dispatch_region(type: ir.Type) -> ir.Operation:
 
 
 def retyped(region: ir.Operation, type: ir.Type) -> ir.Operation:
-    """A dispatch region with a result of another type and the block of `region`, which keeps none.
+    """A dispatch region with a result of another type and the blocks of `region`, which keeps none.
 
     What the block returns is to be replaced by a value of that type.
     """
     made = _region(type)
-    region.regions[0].blocks[0].append_to(made.regions[0])
+    for kept, taken in zip(made.regions, region.regions, strict=True):
+        for block in list(taken.blocks):
+            block.append_to(kept)
     return made
 
 
 def _region(type: ir.Type) -> ir.Operation:
     return ir.Operation.create(
-        "flow.dispatch.region",
+        REGION,
         results=[type],
         regions=2,  # the second would count workgroups; tiling does
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},

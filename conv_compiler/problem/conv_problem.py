@@ -72,7 +72,8 @@ class ConvProblem(Shapes):
         input_within, weight_within, output_within: The shape, in the order of `layout`, of the
             larger tensor that the operand of this name is a slice of; `output` is `d_output` too.
             A call takes a slice with its strides, or the larger tensor, whose first elements the
-            operand then is. Not with a dynamic batch.
+            operand then is. Of the result, with `result_operand`, `out` is the slice, and d of an
+            elementwise op lies as it does. Not with a dynamic batch.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the

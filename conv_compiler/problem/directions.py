@@ -27,6 +27,8 @@ STATED_OPERANDS, STATED_RESULTS = "conv_compiler.operands", "conv_compiler.resul
 STATED_FUNCTIONS = "conv_compiler.functions"
 # The shapes of operands that are slices of what a function takes, commas between; empty for others.
 STATED_SLICES = "conv_compiler.slices"
+# The same of results, which are slices of the memory that a call gives.
+STATED_RESULT_SLICES = "conv_compiler.result_slices"
 # The attribute of an argument in whose memory the result goes.
 RESULT_MEMORY = "iree.abi.output"
 # What the addresses of operands are multiples of, in bytes: as a compiled module states it, and

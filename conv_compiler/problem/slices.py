@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operands that are slices of larger tensors: rows with a pitch, some channels of all.
+"""Operands and results that are slices of larger tensors: rows with a pitch, some channels of all.
 
 A slice has the problem's shape, and the strides of a dense tensor of the larger shape. A kernel
-takes the larger tensor from the slice's first element on, and reads nothing beside the slice.
+takes the larger tensor from the slice's first element on, and touches nothing beside the slice. The
+tensor d of an elementwise op lies as the result does.
 """
 
 from __future__ import annotations
@@ -21,18 +22,34 @@ if TYPE_CHECKING:
     from conv_compiler.problem.shapes import Shapes
 
 FIELDS = tuple(f"{name}_within" for name in TENSORS)
+Shape = tuple[int, ...]
 
 
 def within_of(problem: Shapes, name: str) -> tuple[int, ...]:
     """The shape that a tensor (one of TENSORS) is a slice of; its own, where it is whole."""
-    within: tuple[int, ...] = getattr(problem, f"{name}_within")
+    within: tuple[int, ...] = getattr(problem, f"{name}_within", ())
     shape: tuple[int, ...] = getattr(problem, f"{name}_shape")
     return within or shape
 
 
 def has_slices(problem: Shapes) -> bool:
-    """Whether an operand is a slice."""
+    """Whether an operand or the result is a slice."""
     return any(getattr(problem, field) for field in FIELDS)
+
+
+def is_sliced(problem: Shapes, name: str) -> bool:
+    """Whether a tensor, one of the problem's, is a slice."""
+    return bool(getattr(problem, f"{name}_within", ()))
+
+
+def taken_shapes(problem: Shapes) -> tuple[tuple[Shape, Shape], ...]:
+    """(larger shape, own shape) of each operand, d among them; alike where it is a whole tensor."""
+    *operands, result = problem.tensors
+    found = [(within_of(problem, name), getattr(problem, f"{name}_shape")) for name in operands]
+    if problem.takes_d:
+        own = problem.d_shape
+        found.append((within_of(problem, result) if own == problem.result_shape else own, own))
+    return tuple(found)
 
 
 def whole(problem: ConvProblem) -> ConvProblem:
@@ -47,10 +64,9 @@ def _whole(problem: ConvProblem) -> ConvProblem:
 
 def check_memory(problem: ConvProblem) -> None:
     """Refuse slices where the problem is computed in chunks, by UnsupportedProblem."""
-    sizes = (
-        math.prod(within_of(problem, name)) * problem.data_type.bytes
-        for name in problem.tensors[:-1]
-    )
+    *operands, result = problem.tensors
+    sizes = [math.prod(within_of(problem, name)) * problem.data_type.bytes for name in operands]
+    sizes.append(math.prod(within_of(problem, result)) * problem.result_type.bytes)
     if has_slices(problem) and (max(sizes) >= BUFFER_BYTES or chunks_of(whole(problem))):
         raise UnsupportedProblem(
             f"problem {problem.name}: slices are not built where a tensor has 2 GiB or more; use a "

@@ -203,16 +203,20 @@ def check(problem: Shapes) -> None:
 
 
 def _check_slice(problem: Shapes, name: str, within: tuple[int, ...]) -> None:
-    """Refuse a larger shape that an operand is no slice of, by UnsupportedProblem."""
+    """Refuse a larger shape that a tensor is no slice of, by UnsupportedProblem."""
     what, shape = f"{name} within {within}", getattr(problem, f"{name}_shape")
-    if name not in problem.tensors[:-1]:
-        raise UnsupportedProblem(f"{what}: {problem.direction} has no such operand; leave it out")
+    if name not in problem.tensors:
+        raise UnsupportedProblem(f"{what}: {problem.direction} has no such tensor; leave it out")
+    if name == problem.tensors[-1] and not problem.result_operand:
+        raise UnsupportedProblem(
+            f"{what}: a result is a slice of the caller's memory alone; set result_operand too"
+        )
     if len(within) != len(shape) or any(map(operator.lt, within, shape)):
         raise UnsupportedProblem(
             f"{what}: {shape} is no slice of it; give the larger tensor's shape"
         )
     if within == shape:
-        raise UnsupportedProblem(f"{what}: the operand's own shape; leave it out")
+        raise UnsupportedProblem(f"{what}: the tensor's own shape; leave it out")
     if problem.dynamic_batch:
         raise UnsupportedProblem(f"{what}: not built for a dynamic batch; leave one out")
 

@@ -63,8 +63,9 @@ class Tensor:
         return 0 in self.shape or (images == 0 and None in self.shape)
 
     def empty(self, images: int | None) -> np.ndarray[Any, Any]:
-        """A host array of this shape and type, unwritten."""
-        return np.empty([images if size is None else size for size in self.shape], self.dtype)
+        """A host array of this shape and type, unwritten, but zeros around a slice."""
+        make = np.empty if self.part is None else np.zeros
+        return make([images if size is None else size for size in self.shape], self.dtype)
 
     def fits(self, shape: Sequence[int]) -> bool:
         """Whether an array of a shape has this one."""

@@ -154,10 +154,12 @@ def exported(array: Any, like: Any, memory: Memory, number: int) -> Any:
 
 
 def fresh_like(like: Any, array: Any) -> Any:
-    """An array of the library of `like`, on its device, with the shape and type of another."""
+    """An array of the library of `like`, on its device, with the shape and type of another; zeros
+    where a kernel writes a slice of it."""
     library = library_of(like)
     dtype = getattr(library, array.dtype.name)
-    return library.empty(tuple(array.shape), dtype=dtype, device=like.device)
+    make = library.zeros if getattr(array, "part", None) else library.empty
+    return make(tuple(array.shape), dtype=dtype, device=like.device)
 
 
 def _copy_on_device(source: Any, target: Any) -> None:
@@ -177,7 +179,11 @@ def check_memory(out: Any, takes_result: bool, on_host: bool) -> None:
             "the kernel takes no memory for its result; leave it out, or compile with "
             "result_operand"
         )
-    elif not is_foreign(out) and not (on_host and isinstance(out, np.ndarray)):
+    elif not (
+        is_foreign(out)
+        or isinstance(out, iree.DeviceArray)
+        or (on_host and isinstance(out, np.ndarray))
+    ):
         why = f"of {type(out).__name__}; give an array of a library with DLPack"
     elif isinstance(out, np.ndarray) and not out.flags.writeable:
         why = "read-only; give memory that can be written"

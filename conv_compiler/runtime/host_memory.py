@@ -19,6 +19,7 @@ import numpy as np
 from iree.runtime import BufferUsage, HalBufferView, HalElementType, MemoryType
 from iree.runtime.array_interop import map_dtype_to_element_type
 
+from conv_compiler.errors import InvalidArray
 from conv_compiler.runtime.arrays import Tensor
 from conv_compiler.runtime.dlpack_capsule import address_of
 
@@ -63,6 +64,23 @@ def in_larger(alignment: int | None, tensor: Tensor, array: Any) -> Any:
         return np.ndarray(sizes, array.dtype, memory)
     larger[tuple(map(slice, array.shape))] = array
     return larger
+
+
+def written_in_place(
+    tensor: Tensor, array: np.ndarray[Any, Any], alignment: int
+) -> np.ndarray[Any, Any]:
+    """Memory for a result as an array of its kernel's shape; InvalidArray where kernels cannot
+    write it where it lies."""
+    if tensor.is_slice(array):
+        lies = array.ctypes.data % alignment == 0
+    else:
+        lies = lies_as_kernels_want(array, alignment)
+    if array.size and not lies:
+        raise InvalidArray(
+            f"{tensor.name}: not dense, or not aligned to {alignment} bytes; give one that is"
+        )
+    found: np.ndarray[Any, Any] = in_larger(alignment, tensor, array)
+    return found
 
 
 def placed(array: np.ndarray[Any, Any], device: Any, alignment: int) -> Any:

@@ -38,11 +38,11 @@ from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
 from conv_compiler.runtime.host_memory import (
     as_array,
     in_larger,
-    lies_as_kernels_want,
     placed,
+    written_in_place,
 )
 from conv_compiler.runtime.invocation import invocation
-from conv_compiler.runtime.signature import Signature, size_of_call, sizes_of
+from conv_compiler.runtime.signature import Signature, one_for_each, size_of_call, sizes_of
 from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
@@ -132,10 +132,11 @@ class Kernel:
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Run once, into `out` where that is given; of a layer a tuple of arrays, as its results.
 
-        `out` is for kernels with a result operand (`ConvProblem.result_operand`): a dense array of
-        a library with DLPack, on the CPU also of numpy, in the memory of a device that is not
-        virtual. On a card it is aligned to 64 bytes. Raises InvalidArray when a shape, type or
-        device is not the kernel's.
+        `out` is for kernels with a result operand (`ConvProblem.result_operand`). It is an array of
+        `put`, or a dense one of a library with DLPack, on the CPU also of numpy. On a card it is
+        aligned to 64 bytes; a virtual device takes those of `put` alone. For a result that is a
+        slice it is that slice, on the CPU, or the larger array; left out, the result is in a larger
+        array of zeros. Raises InvalidArray when a shape, type or device is not the kernel's.
         """
         self._ready()
         if len(operands) != len(self.operands):
@@ -154,7 +155,7 @@ class Kernel:
             alignment = self._alignment if self._on_host else None
             taken = [*map(partial(in_larger, alignment), size.operands, taken)]
         images, results = size.images(taken) if size.batches else None, size.results
-        outs = self._outs(out)
+        outs = one_for_each(self.results, out)
         memory = []
         if self.takes_result or out is not None:
             for number, tensor in enumerate(results):
@@ -174,15 +175,6 @@ class Kernel:
         )
         return given if len(given) > 1 else given[0]
 
-    def _outs(self, out: Any) -> list[Any]:
-        """The memory of the caller's for each result, None where there is none."""
-        count = len(self.results)
-        outs = [out] if count == 1 else [None] * count if out is None else list(out)
-        if len(outs) != count:
-            names = ", ".join(tensor.name for tensor in self.results)
-            raise InvalidArray(f"out of {len(outs)} arrays: not one for each result; give {names}")
-        return outs
-
     def _taken(self, tensor: Tensor, array: Any) -> Any:
         """An operand of any library as one of numpy or of the device."""
         if not is_foreign(array):
@@ -198,19 +190,22 @@ class Kernel:
 
     def _memory(self, tensor: Tensor, out: Any) -> Any:
         """The array to write into, as an operand; InvalidArray for one that cannot be."""
-        if self.virtual:
-            raise InvalidArray(f"out: device {self.device} has memory of its own; leave it out")
+        own, config = replace(tensor, name="out"), self._config
+        if isinstance(out, iree.DeviceArray):
+            check_device("out", out, config.device, self.device)
+        elif self.virtual:
+            raise InvalidArray(
+                f"out: device {self.device} has memory of its own; give an array of put"
+            )
         check_memory(out, self.takes_result, self._on_host)
         memory = out
         if is_foreign(out):
             memory = imported(
-                "out", out, self._config.device, self._row.memory, self._number, in_place=True
+                "out", out, config.device, self._row.memory, self._number, in_place=True
             )
-        replace(tensor, name="out").check(memory)
-        if self._on_host and memory.size and not lies_as_kernels_want(memory, self._alignment):
-            raise InvalidArray(
-                f"out: not dense, or not aligned to {self._alignment} bytes; give one that is"
-            )
+        own.check(memory)
+        if isinstance(memory, np.ndarray):
+            return written_in_place(own, memory, self._alignment)
         return memory
 
     def _given(self, tensor: Tensor, view: Any, like: Any, on_device: bool) -> Any:
@@ -290,8 +285,13 @@ class Kernel:
         """Times of calls with their operands on the device.
 
         Calls at least `least` times after a warm-up, and on until `budget` seconds are spent.
+        Memory for results is the same in all.
         """
         placed = [
             array if isinstance(array, iree.DeviceArray) else self.put(array) for array in operands
         ]
-        return Times.of_calls(lambda: self(*placed), budget, least)
+        out: Any = None
+        if self.takes_result and not any(None in one.shape for one in self.results):
+            outs = [self.put(one.empty(None)) for one in self.results]
+            out = outs if len(outs) > 1 else outs[0]
+        return Times.of_calls(lambda: self(*placed, out=out), budget, least)

@@ -13,6 +13,7 @@ from conv_compiler.problem.directions import (
     STATED_ALIGNMENT,
     STATED_DIRECTION,
     STATED_FUNCTIONS,
+    STATED_RESULT_SLICES,
     STATED_RESULTS,
     STATED_SLICES,
 )
@@ -40,15 +41,14 @@ class Signature:
         reflection = function.reflection
         stated = {STATED_DIRECTION, STATED_RESULTS} & set(reflection)
         names, made = stated_names(reflection, len(operands), len(results))
-        parts = reflection.get(STATED_SLICES, "").split(",")
-        parts += [""] * (len(operands) - len(parts))
-        taken = tuple(map(Tensor.parse, names, operands, parts))
+        taken = _tensors(names, operands, reflection.get(STATED_SLICES, ""))
+        given = _tensors(made, results, reflection.get(STATED_RESULT_SLICES, ""))
         return cls(
             operands=taken,
-            results=tuple(map(Tensor.parse, made, results)),
+            results=given,
             takes_result=takes_result,
             alignment=int(reflection.get(STATED_ALIGNMENT, ALIGNMENT)),
-            has_slices=any(parts),
+            has_slices=any(one.part for one in taken),
             # Of ours nothing but a batch is dynamic.
             batches=tuple(
                 (number, tensor.shape.index(None))
@@ -60,6 +60,22 @@ class Signature:
     def images(self, operands: Sequence[Any]) -> int | None:
         """The images of a call with a dynamic batch; InvalidArray where operands differ."""
         return images_of((self.operands[i].name, operands[i].shape, at) for i, at in self.batches)
+
+
+def _tensors(names: Sequence[str], types: Sequence[str], parts: str) -> tuple[Tensor, ...]:
+    """Operands or results by name and type; `parts` are their slices, commas between."""
+    every = parts.split(",") if parts else [""] * len(types)
+    return tuple(map(Tensor.parse, names, types, every))
+
+
+def one_for_each(results: Sequence[Tensor], out: Any) -> list[Any]:
+    """The memory of the caller's for each result, None where there is none."""
+    count = len(results)
+    outs = [out] if count == 1 else [None] * count if out is None else list(out)
+    if len(outs) != count:
+        names = ", ".join(tensor.name for tensor in results)
+        raise InvalidArray(f"out of {len(outs)} arrays: not one for each result; give {names}")
+    return outs
 
 
 def sizes_of(module: Any, main: Any) -> tuple[Signature, ...]:

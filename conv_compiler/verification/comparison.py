@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,13 @@ class Comparison:
     max_error: float
     largest: float
     worst: str
+
+    def with_touched(self, count: int) -> Comparison:
+        """The same where so many elements beside the result have changed."""
+        if not count:
+            return self
+        worst = self.worst or f"{count} elements beside the result have changed"
+        return replace(self, elements=self.elements + count, wrong=self.wrong + count, worst=worst)
 
 
 def compare(problem: ConvProblem, got: Array, want: Array, allowed: Tolerance) -> Comparison:

@@ -10,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.runtime.kernel import load
-from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.linked_report import LinkedReport
+from conv_compiler.verification.slices import call_operands
 from conv_compiler.verification.verify import check_size, verify_kernel
 
 if TYPE_CHECKING:
@@ -57,8 +57,12 @@ class _OneResult:
             given[place] = array
         return given
 
-    def __call__(self, *operands: Any) -> Any:
-        found = self.kernel(*self._all(operands))[self.results]
+    def __call__(self, *operands: Any, out: Any = None) -> Any:
+        outs: list[Any] = [None] * len(self.kernel.results)
+        outs[self.results] = out if isinstance(out, list) else [out] * len(outs[self.results])
+        into = None if out is None else outs if len(outs) > 1 else outs[0]
+        given = self.kernel(*self._all(operands), out=into)
+        found = given[self.results] if isinstance(given, tuple) else (given,)
         return found if len(found) > 1 else found[0]
 
     def times(self, *operands: Any, budget: float = 0.2) -> Times:
@@ -123,7 +127,7 @@ def verify_layer_artifact(
         found: list[Any] = [None] * len(layer.operand_names)
         for number, one in enumerate(layer.problems):
             called = one if images is None else one.called_with(images)
-            arrays = inputs(called, "integers" if data == "special" else data, seed)
+            arrays = call_operands(called, "integers" if data == "special" else data, seed)
             for place, array in zip(layer.operands_of(number), arrays, strict=True):
                 found[place] = kernel.put(array)
         return found

@@ -12,13 +12,14 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conv_compiler.errors import InvalidArray
-from conv_compiler.runtime.kernel import load, to_numpy
+from conv_compiler.runtime.kernel import load
 from conv_compiler.verification.amax import numbers_of, tolerance_of, with_largest
+from conv_compiler.verification.calls import Called, called
 from conv_compiler.verification.comparison import Comparison, check_shape
 from conv_compiler.verification.comparison import compare as compare
 from conv_compiler.verification.inputs import inputs as inputs
@@ -43,34 +44,12 @@ if TYPE_CHECKING:
 
     from conv_compiler.artifacts.artifact import Artifact
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.runtime.times import Times
     from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 
     Array = NDArray[Any]
 
 # Times that a kernel is run to see whether its bits are the same; more would find no more.
 MOST_RUNS = 1000
-
-
-class Called(Protocol):
-    """What is called as the kernel of a problem: a `Kernel`, or one result of a layer's."""
-
-    @property
-    def device(self) -> str:
-        """As of a `Kernel`, and so are the others."""
-
-    @property
-    def virtual(self) -> bool:
-        """Whether the device executes the chip's code on the host."""
-
-    def __call__(self, *operands: Any) -> Any:
-        """The result."""
-
-    def put(self, array: Any) -> Any:
-        """A device array."""
-
-    def times(self, *operands: Any, budget: float = 0.2) -> Times:
-        """Times of calls."""
 
 
 def _bits(array: Array) -> Array:
@@ -179,10 +158,10 @@ def _tried(
     given = (first, second, *extra)
     taken = alone(asked, given) if asked.sums_alone else given
     placed = [kernel.put(array) for array in in_larger_arrays(asked, taken)]
-    got, *largest = _arrays(kernel(*placed))
+    (got, *largest), beside = called(kernel, asked, placed)
     drifting = [np.zeros(one.shape, bool) for one in (got, *largest)]
     for _ in range(runs - 1):
-        again = zip((got, *largest), _arrays(kernel(*placed)), strict=True)
+        again = zip((got, *largest), called(kernel, asked, placed)[0], strict=True)
         drifting = [
             found | (_bits(one) != _bits(other))
             for found, (one, other) in zip(drifting, again, strict=True)
@@ -216,12 +195,8 @@ def _tried(
             near = tolerance_of(problem, data, flushed, given, sums)
             comparison = with_largest(problem, comparison, largest[0], numbers, near)
     drifted = sum(int(one.sum()) for one in drifting)
+    comparison = comparison.with_touched(beside)
     return _Trial(comparison=comparison, tolerance=allowed, drifting=drifted)
-
-
-def _arrays(given: Any) -> list[Array]:
-    """What a call gives: the result, and its largest absolute value where that is asked for."""
-    return [to_numpy(one) for one in (given if isinstance(given, tuple) else (given,))]
 
 
 def _width(allowed: Tolerance) -> float:

@@ -104,16 +104,16 @@ def test_any_number_of_numbers(count):
 
 def test_one_that_is_wrong_is_found(monkeypatch):
     """That of rounded numbers, or of the operand beside them, does not pass."""
-    from conv_compiler.verification import verify as module
+    from conv_compiler.verification import calls as module
 
     problem = replace(PROBLEM, direction="fwd", weight_dtype="f16", elementwise="scale(0.37)")
-    arrays = module._arrays
+    arrays = module.arrays
 
     def changed(given):
         output, amax = arrays(given)
         return [output, np.asarray(amax * np.float32(1.001))]
 
-    monkeypatch.setattr(module, "_arrays", changed)
+    monkeypatch.setattr(module, "arrays", changed)
     report = verify(problem, data="random", budget=0.0)
     assert not report.passed
     assert report.comparison.wrong == 1

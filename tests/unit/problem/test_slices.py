@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layer import Layer
 from conv_compiler.problem.sizes import Sizes
-from conv_compiler.problem.slices import whole
+from conv_compiler.problem.slices import taken_shapes, whole
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
 
@@ -41,11 +43,16 @@ def test_named_and_read_back():
         ),
         (
             {"input_within": (2, 9, 9, 1, 8)},
-            "input within (2, 9, 9, 1, 8): the operand's own shape; leave it out",
+            "input within (2, 9, 9, 1, 8): the tensor's own shape; leave it out",
         ),
         (
             {"weight_within": (1, 16, 3, 3, 9)},
-            "weight within (1, 16, 3, 3, 9): bwd_weight has no such operand; leave it out",
+            "weight within (1, 16, 3, 3, 9): a result is a slice of the caller's memory alone; "
+            "set result_operand too",
+        ),
+        (
+            {"direction": "bwd_bias", "input_within": WITHIN},
+            "input within (2, 9, 12, 1, 8): bwd_bias has no such tensor; leave it out",
         ),
         (
             {"input_within": WITHIN, "dynamic_batch": True},
@@ -65,6 +72,37 @@ def test_refused(given, message):
     with pytest.raises(UnsupportedProblem) as caught:
         ConvProblem(**SIZES, **given)
     assert str(caught.value) == message
+
+
+def test_a_result_and_its_d():
+    """d lies as the result does; a bias is a tensor of its own."""
+    problem = ConvProblem(
+        **SIZES, direction="bwd_data", input_within=WITHIN, result_operand=True, elementwise="add"
+    )
+    assert problem.name.endswith("input-in-2x9x12x1x8_into")
+    *_, d = taken_shapes(problem)
+    assert d == (WITHIN, problem.input_shape)
+    *_, bias = taken_shapes(replace(problem, elementwise="bias"))
+    assert bias == ((1, 8), (1, 8))
+    assert whole(problem) == replace(problem, input_within=())
+
+
+@pytest.mark.parametrize(
+    ("part", "larger", "shape", "room"),
+    [
+        ((2, 9, 10, 1, 12), (2, 9, 10, 1, 16), (180, 12), [180, 16]),
+        ((2, 9, 10, 1, 12), (2, 9, 10, 1, 16), (2, 1, 9, 10, 12), [2, 1, 9, 10, 16]),
+        ((2, 9, 10, 2, 12), (2, 9, 13, 2, 12), (18, 10, 24), [18, 13, 24]),
+        ((2, 9, 10, 2, 12), (2, 9, 10, 2, 16), (180, 24), None),  # groups and channels lie apart
+        ((2, 9, 10, 2, 12), (2, 9, 13, 2, 12), (180, 24), None),  # rows and pixels
+        ((4, 6), (4, 8), (3, 8), None),  # axes that share no steps
+        ((4, 1), (4, 3), (4,), None),  # steps between elements
+    ],
+)
+def test_rooms_of_results(part, larger, shape, room):
+    from conv_compiler.ir.slices import room_of
+
+    assert room_of(part, larger, shape) == room
 
 
 def test_no_chunks_of_slices():

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Store a result that is a slice of a larger tensor where it lies, or by a kernel of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+from iree.compiler.dialects import flow, tensor
+
+from conv_compiler.ir import dispatches, ops
+from conv_compiler.ir.slices import COLLAPSE, EXPAND, put, room_of, stores_without_barriers
+
+_OP, _EMPTY = "linalg.generic", "tensor.empty"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreSlice:
+    """Put the store of a result into the dispatch region that makes it, or into one with the op
+    that makes it of a region's result.
+
+    Where the larger tensor has no view with the axes of that result, or something else reads it,
+    the store is left to IREE, which makes a kernel of it that copies.
+    """
+
+    name: ClassVar[str] = "store-slice"
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the module in place."""
+        for function in module.body.operations:
+            for op in stores_without_barriers(function.operation):
+                _take_in(op)
+
+
+def _take_in(store: ir.Operation) -> None:
+    """Store a result in the region that makes it, where it can be."""
+    reshapes, made = _behind(store.operands[0])
+    if made is None or len(list(made.results[0].uses)) > 1:
+        return
+    larger = store.operands[1]
+    part, whole = ops.shape_of(store.operands[0]), ops.shape_of(larger)
+    shape = [size for size in ops.shape_of(made.results[0]) if size != 1]
+    room = room_of(part, whole, shape)
+    if room is None:
+        return
+    if made.name == _OP:
+        if not all(_is_ready(one) for one in made.operands):
+            return
+        made = _in_region(made)
+    with ir.InsertionPoint(made), made.location:
+        larger = _viewed(larger, room)
+        region = dispatches.retyped(made, larger.type)
+    (end,) = (one.operation for one in region.regions[0].blocks[0] if one.name == "flow.return")
+    with ir.InsertionPoint(end), region.location:
+        end.operands[0] = put(_without_units(end.operands[0]), larger)
+    with ir.InsertionPoint(store), store.location:
+        store.results[0].replace_all_uses_with(_viewed(region.results[0], whole))
+    for op in (store, *reshapes, made):
+        op.erase()
+
+
+def _viewed(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """A tensor in memory with other axes: no reshape, which IREE would put into kernels."""
+    if ops.shape_of(value) == list(shape):
+        return value
+    type = ir.RankedTensorType.get(list(shape), ops.element_of(value))
+    return flow.TensorReshapeOp(type, value, [], []).result
+
+
+def _without_units(value: ir.Value) -> ir.Value:
+    """A tensor without its axes of one element: IREE 3.13 fails on a store that leaves some out."""
+    groups: list[list[int]] = []
+    for at, size in enumerate(shape := ops.shape_of(value)):
+        if groups and (size == 1 or all(shape[one] == 1 for one in groups[-1])):
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return ops.reshape(value, [math.prod(shape[at] for at in one) for one in groups], groups)
+
+
+def _behind(value: ir.Value) -> tuple[list[ir.Operation], ir.Operation | None]:
+    """The reshapes behind what makes a value, the last one first, and the region or the op that
+    does; none where it is something else, or something else reads it too."""
+    reshapes: list[ir.Operation] = []
+    while not isinstance(value.owner, ir.Block) and len(list(value.uses)) == 1:
+        op = value.owner.operation
+        if op.name in (dispatches.REGION, _OP):
+            return reshapes, op
+        if op.name not in (EXPAND, COLLAPSE):
+            break
+        reshapes.append(op)
+        value = op.operands[0]
+    return reshapes, None
+
+
+def _is_ready(value: ir.Value) -> bool:
+    """Whether an op has a value from memory: no other op would be put into its kernel."""
+    while not isinstance(value.owner, ir.Block):
+        op = value.owner.operation
+        if op.name not in (EXPAND, COLLAPSE):
+            return op.name in (dispatches.REGION, _EMPTY, "arith.constant")
+        value = op.operands[0]
+    return True
+
+
+def _in_region(op: ir.Operation) -> ir.Operation:
+    """An op as the one of a dispatch region."""
+    with ir.InsertionPoint(op), op.location:
+        region = dispatches.dispatch_region(op.results[0].type)
+    op.results[0].replace_all_uses_with(region.results[0])
+    with ir.InsertionPoint(region.regions[0].blocks[0]), op.location:
+        shape = ops.shape_of(op.results[0])
+        empty = tensor.EmptyOp(shape, ops.element_of(op.results[0])).result
+        own = op.clone()
+        own.operands[len(op.operands) - 1] = empty
+        dispatches.dispatch_return(own.results[0])
+    op.erase()
+    return region
