@@ -24,7 +24,7 @@ from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS
 from conv_compiler.problem.elementwise import ELEMENTWISE
 from conv_compiler.problem.layouts import LAYOUTS, MIXED
-from conv_compiler.problem.slices import has_slices
+from conv_compiler.problem.slices import is_sliced
 from conv_compiler.targets import find_target
 from tests.chips import EXECUTED
 from tests.problems import F8_TYPES, KINDS, TYPES, elementwise_texts, independent, problems
@@ -71,6 +71,7 @@ FEATURES: Mapping[str, Sequence[Any]] = MappingProxyType(
         "result operand": (False, True),
         "amax": (False, True, True),
         "slice": ("", "*", "channel"),
+        "result slice": ("*", "channel", ""),
     }
 )
 
@@ -96,9 +97,8 @@ def arithmetic_of(target: str) -> tuple[Arithmetic, ...]:
     return (*there, *of_f64)
 
 
-def _sliced(problem: ConvProblem, axis: str) -> ConvProblem:
-    """The problem with its first operand a slice: of longer rows ("*"), or of more channels."""
-    name = problem.tensors[0]
+def _sliced(problem: ConvProblem, name: str, axis: str) -> ConvProblem:
+    """The problem with a tensor that is a slice: of longer rows ("*"), or of more channels."""
     letters, shape = getattr(problem.layout_row, name), getattr(problem, f"{name}_shape")
     letters = letters.replace("*", "*" * problem.ndim)
     at = letters.rindex(axis if axis == "*" else "K" if name == "output" else "C")
@@ -147,9 +147,11 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
     # A kernel for any batch is tried on several: of small ones.
     if chosen["dynamic"] and problem.layout_row.batch_is_outermost(problem.g):
         problem = replace(problem.with_batch(min(problem.n, 5)), dynamic_batch=True)
-    if not problem.dynamic_batch:
-        problem = replace(problem, result_operand=chosen["result operand"])
-        problem = _sliced(problem, chosen["slice"]) if chosen["slice"] else problem
+    problem = replace(problem, result_operand=chosen["result operand"])
+    if axis := chosen["slice"]:
+        problem = _sliced(problem, problem.tensors[0], axis)
+    if problem.result_operand and (axis := chosen["result slice"]):
+        problem = _sliced(problem, problem.tensors[-1], axis)
     if chosen["amax"]:
         problem = _with_amax(problem)
     most = min(summed_products(problem), MOST_PARTS)
@@ -198,7 +200,9 @@ def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
         ("any batch", problem.dynamic_batch),
         ("result operand", problem.result_operand),
         ("amax", problem.amax),
-        ("slices", has_slices(problem)),
+        ("slices", is_sliced(problem, problem.tensors[0])),
+        ("result slices", is_sliced(problem, problem.tensors[-1])),
+        ("amax into memory", problem.amax and problem.result_operand),
         ("depthwise", problem.g > 1 and problem.k == problem.c == 1),
         ("groups", problem.g > 1),
         ("one tap", max(problem.filter) == 1),

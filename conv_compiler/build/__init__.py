@@ -18,7 +18,7 @@ from conv_compiler.problem.amax import in_front
 from conv_compiler.problem.batching import chunk_problem, chunks_of, sums_chunks
 from conv_compiler.problem.directions import BIAS
 from conv_compiler.problem.extended import is_extended
-from conv_compiler.problem.slices import whole
+from conv_compiler.problem.slices import of_batches
 
 if TYPE_CHECKING:
     from iree.compiler import ir
@@ -75,7 +75,7 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
         return lambda *operands: build_chunks(problem, cut, one, operands)
 
     chunks = "chunk" if name == "main" else f"{name}_chunk"
-    inner = in_front(whole(problem))
+    inner = in_front(of_batches(problem))
     module = ir.Module.create(ir.Location.unknown())
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         body = computes(inner)

@@ -22,6 +22,7 @@ from conv_compiler.build.bwd_weight import contracted, finished, folded, grouped
 from conv_compiler.build.extended import extended
 from conv_compiler.build.tensor_slices import Group, Size, Slices, index
 from conv_compiler.ir import ops
+from conv_compiler.ir.slices import sliced
 from conv_compiler.problem.batching import (
     MOST_WRITTEN_OUT,
     Chunks,
@@ -32,6 +33,7 @@ from conv_compiler.problem.batching import (
 )
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.extended import is_extended, over_extended
+from conv_compiler.problem.slices import taken_shapes, whole
 
 
 def build_chunks(
@@ -47,6 +49,7 @@ def build_chunks(
     """
     first, second, result = problem.tensors
     names = [name for name, _ in zip((first, second, result), operands, strict=False)]
+    parts = [own if own != larger else None for larger, own in taken_shapes(problem)]
     axes = [cut_axis(problem, name, cut.axis) for name in names]
     if len(axes) > 2 and problem.d_shape != problem.result_shape:
         # Groups are the outermost axis of one that has any.
@@ -57,8 +60,8 @@ def build_chunks(
     ]
     length = _length(cut, problem, axes, operands)
     tensors = [
-        None if axis is None else Slices.of(operand, axis, length)
-        for axis, operand in zip(axes, operands, strict=True)
+        None if axis is None else Slices.of(operand, axis, length, part)
+        for axis, operand, part in zip(axes, operands, parts, strict=True)
     ]
     nested = chunks_of(chunk_problem(problem, cut)) is not None
 
@@ -100,16 +103,22 @@ def chunk_function(
     others.
     """
     data = ops.element_type(problem.data_type)
-    types = [ir.RankedTensorType.get(shape, data) for shape in problem.operand_shapes]
+    taken, stated = taken_shapes(problem), whole(problem)
+    types = [
+        ir.RankedTensorType.get(larger, data)
+        for (larger, _), _ in zip(taken, problem.operand_shapes, strict=False)
+    ]
     if sums:
         shape = problem.shape(problem.layout_row.grouped.weight)
         types.append(ir.RankedTensorType.get(shape, ops.element_type(problem.accumulator_type)))
     elif problem.takes_d:
         d = ops.element_type(problem.d_type)
-        types.append(ir.RankedTensorType.get(problem.d_shape, d))
+        types.append(ir.RankedTensorType.get(taken[-1][0], d))
 
     def body(*operands: ir.Value) -> ir.Value:
-        return _sums(problem, *operands) if sums else build(problem, *operands)
+        cut = [sliced(value, own) for value, (_, own) in zip(operands, taken, strict=False)]
+        given = (*cut, *operands[len(cut) :])
+        return _sums(stated, *given) if sums else build(stated, *given)
 
     made = func.FuncOp.from_py_func(*types, name=name)(body).func_op
     made.attributes["sym_visibility"] = ir.StringAttr.get("private")

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from iree.compiler import ir
 from iree.compiler.dialects import arith, flow, hal, tensor
 
+from conv_compiler.build.gathered import gathered
 from conv_compiler.ir import ops
 from conv_compiler.problem.batching import ALIGNMENT
 
@@ -49,19 +50,29 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Slices:
-    """A tensor of `length` images or groups along `axis`; of an axis before it is index `group`."""
+    """A tensor of `length` images or groups along `axis`; of an axis before it is index `group`.
+
+    Of one that is itself a slice, `own` is the shape, and nothing beside that is read.
+    """
 
     value: ir.Value
     axis: int
     length: Size
     group: Size = 0
+    own: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, operand: ir.Value | Group, axis: int, length: Size) -> Slices:
+    def of(
+        cls,
+        operand: ir.Value | Group,
+        axis: int,
+        length: Size,
+        own: tuple[int, ...] | None = None,
+    ) -> Slices:
         """Those of a whole tensor or of one group of it."""
         if isinstance(operand, Group):
             return cls(value=operand.value, axis=axis, length=length, group=operand.index)
-        return cls(value=operand, axis=axis, length=length)
+        return cls(value=operand, axis=axis, length=length, own=own)
 
     @property
     def one_bytes(self) -> int:
@@ -115,6 +126,8 @@ class Slices:
         aligned = whole * self.one_bytes % ALIGNMENT == 0
         if count == whole and aligned and self.starts_aligned:
             return self._in_place(start, whole)
+        if self.own is not None:
+            return gathered(self.value, self.axis, self.own, start, count, self.shape(whole))
         part = self.part(start, count)
         if count == whole:
             return part

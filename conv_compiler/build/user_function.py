@@ -31,13 +31,17 @@ def user_function(
     """Put the function of a problem into the module.
 
     It takes the operands as the user holds them, and memory for results behind them where the
-    problem says so. `results` makes these of the operands alone, whose slices are cut out.
+    problem says so. `results` makes these of the operands alone. Slices are cut out, but those of a
+    batch of any size, of which each chunk cuts its own.
     """
     operands, memory = _operand_types(problem), _memory_types(problem)
 
     def body(*given: ir.Value) -> tuple[ir.Value, ...]:
-        shapes = (own for _, own in taken_shapes(problem))
-        taken = [sliced(*one) for one in zip(given[: len(operands)], shapes, strict=True)]
+        every = zip(given[: len(operands)], taken_shapes(problem), strict=True)
+        taken = [
+            sliced(value, own) if larger != own and _is_static(value.type) else value
+            for value, (larger, own) in every
+        ]
         first, *others = results(*taken)
         if is_sliced(problem, problem.tensors[-1]):
             first = stored(first, given[len(operands)])
@@ -95,13 +99,23 @@ def _stated(problem: ConvProblem) -> dict[str, str]:
         found |= {STATED_OPERANDS: ",".join(names)}
         found |= {STATED_RESULTS: ",".join(results_of(problem))}
     if has_slices(problem):
-        parts = ["" if own == larger else _text(own) for larger, own in taken_shapes(problem)]
+        every = zip(_operand_types(problem), taken_shapes(problem), strict=True)
+        parts = ["" if own == larger else _text(type, own) for type, (larger, own) in every]
         found |= {STATED_SLICES: ",".join(parts)}
     if is_sliced(problem, problem.tensors[-1]):
         amax = [""] * problem.amax
-        found |= {STATED_RESULT_SLICES: ",".join([_text(problem.result_shape), *amax])}
+        part = _text(_memory_types(problem)[0], problem.result_shape)
+        found |= {STATED_RESULT_SLICES: ",".join([part, *amax])}
     return found
 
 
-def _text(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape))
+def _text(type: ir.Type, part: Sequence[int]) -> str:
+    """The shape of a slice of a tensor, with `?` for a size that is known at run time."""
+    every = zip(ir.RankedTensorType(type).shape, part, strict=True)
+    of_any = ir.ShapedType.get_dynamic_size()
+    return "x".join("?" if size == of_any else str(own) for size, own in every)
+
+
+def _is_static(type: ir.Type) -> bool:
+    found: bool = ir.RankedTensorType(type).has_static_shape
+    return found

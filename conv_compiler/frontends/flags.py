@@ -186,7 +186,15 @@ def every_from_values(given: Mapping[str, Any]) -> tuple[ConvProblem, ...]:
     words = str(given.get("direction", "")).split(",")
     if len(words) == 1:
         return (from_values(given),)
-    return tuple(from_values({**given, "direction": word}) for word in dict.fromkeys(words))
+    return tuple(from_values(_of_direction(given, word)) for word in dict.fromkeys(words))
+
+
+def _of_direction(given: Mapping[str, Any], word: str) -> dict[str, Any]:
+    """The flags for one of several directions: slices are those of its operands."""
+    operands = COMPUTED[word][0] if word in COMPUTED else ()
+    read = {f"{name.removeprefix('d_')}_within" for name in operands}
+    apart = {f"{name}_within" for name in TENSORS} - read
+    return {**{name: one for name, one in given.items() if name not in apart}, "direction": word}
 
 
 def from_values(given: Mapping[str, Any]) -> ConvProblem:

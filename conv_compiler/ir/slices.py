@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor
+from iree.compiler.dialects import arith, tensor
 
 from conv_compiler.ir import ops
 
@@ -37,12 +37,16 @@ def stored(value: ir.Value, larger: ir.Value) -> ir.Value:
 
 
 def put(value: ir.Value, larger: ir.Value) -> ir.Value:
-    """The larger tensor with a value in its corner."""
-    shape = ops.shape_of(value)
+    """The larger tensor with a value in its corner; axes of any size are the larger one's."""
+    shape, of_any = ops.shape_of(value), ir.ShapedType.get_dynamic_size()
+    at = [axis for axis, size in enumerate(shape) if size == of_any]
+    index = ir.IndexType.get()
+    axes = (arith.ConstantOp(index, axis).result for axis in at)
+    open_sizes = [tensor.DimOp(larger, axis).result for axis in axes]
     sizes, zeros, ones = (
         ir.DenseI64ArrayAttr.get(list(v)) for v in (shape, [0] * len(shape), [1] * len(shape))
     )
-    return tensor.InsertSliceOp(value, larger, [], [], [], zeros, sizes, ones).result
+    return tensor.InsertSliceOp(value, larger, [], open_sizes, [], zeros, sizes, ones).result
 
 
 def without_barriers(function: ir.Operation) -> list[ir.Operation]:

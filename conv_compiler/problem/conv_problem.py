@@ -9,7 +9,7 @@ from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.markup import element, table
-from conv_compiler.problem.directions import COMPUTED
+from conv_compiler.problem.directions import COMPUTED, TENSORS
 from conv_compiler.problem.dtypes import F8_NAMES, STANDS_FOR_TF32, TF32, compute_pair
 from conv_compiler.problem.fields import Fields
 from conv_compiler.problem.shapes import Shapes
@@ -64,7 +64,6 @@ class ConvProblem(Shapes):
         dynamic_batch: Compile for a batch of any size, in chunks of `n` images. Shapes and counts
             are those of `n` images. The batch must be the outermost axis of the layout.
         result_operand: Take memory for the result as a last operand, and write the result there.
-            Not with a dynamic batch.
         pad_mode: What pads are: `zeros`, the default, or the image's own pixels: `circular`,
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
         amax: Give the largest absolute value of the result beside it, from before it is rounded:
@@ -73,7 +72,7 @@ class ConvProblem(Shapes):
             larger tensor that the operand of this name is a slice of; `output` is `d_output` too.
             A call takes a slice with its strides, or the larger tensor, whose first elements the
             operand then is. Of the result, with `result_operand`, `out` is the slice, and d of an
-            elementwise op lies as it does. Not with a dynamic batch.
+            elementwise op lies as it does. A slice of a dynamic batch has all images.
 
     Raises:
         UnsupportedProblem: A size is below its least value, the output would have no pixel, or the
@@ -113,12 +112,21 @@ class ConvProblem(Shapes):
         return name_of(self)
 
     def with_batch(self, n: int) -> ConvProblem:
-        """The same convolution over another batch size."""
-        return replace(self, n=n)
+        """The same convolution over another batch size; a slice has all images, as before."""
+        return replace(self, n=n, **self._withins(n))
 
     def called_with(self, n: int) -> ConvProblem:
         """What one call computes whose operands have so many images."""
-        return replace(self, n=n, dynamic_batch=False)
+        return replace(self, n=n, dynamic_batch=False, **self._withins(n))
+
+    def _withins(self, n: int) -> dict[str, Any]:
+        """Shapes of the larger tensors with another batch."""
+        found = {}
+        for name in TENSORS:
+            within, letters = getattr(self, f"{name}_within"), getattr(self.layout_row, name)
+            if within and "N" in letters and within[at := letters.index("N")] == self.n:
+                found[f"{name}_within"] = (*within[:at], n, *within[at + 1 :])
+        return found
 
     def _repr_html_(self) -> str:
         """Its tensors as a table, for notebooks."""

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.problem.amax import AMAX, results_of
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import COMPUTED
-from conv_compiler.problem.slices import has_slices
+from conv_compiler.problem.slices import within_of
 
 # What all problems of a layer have alike: the convolution and its tensors.
 ALIKE = (
@@ -51,8 +52,6 @@ class Layer:
         if not self.problems:
             raise UnsupportedProblem("layer: of no result; give a problem for each")
         first = self.problems[0]
-        if any(map(has_slices, self.problems)):
-            raise UnsupportedProblem("layer of slices: not built; compile its results apart")
         for one in self.problems[1:]:
             for name in ALIKE:
                 here, there = getattr(one, name), getattr(first, name)
@@ -60,6 +59,15 @@ class Layer:
                     raise UnsupportedProblem(
                         f"layer {name} {here}: of another convolution than {there}; "
                         "compile them apart"
+                    )
+        larger: dict[str, tuple[int, ...]] = {}
+        for one in self.problems:
+            for name, tensor in zip(COMPUTED[one.direction][0], one.tensors, strict=False):
+                shape = within_of(one, tensor)
+                if (other := larger.setdefault(name, shape)) != shape:
+                    raise UnsupportedProblem(
+                        f"layer {name} within {shape}: of another tensor than {other}; give all "
+                        "problems one"
                     )
         for result in self.functions:
             if self.functions.count(result) > 1:
@@ -70,7 +78,8 @@ class Layer:
         """The results of a convolution by name: `d_weight`, `d_input`, `d_bias` or `output`.
 
         Types, elementwise op, compute types, operand ops and amax are the problem's where its
-        direction gives the result. The others have the problem's types, and no ops.
+        direction gives the result. The others have the problem's types, and no ops. They read the
+        problem's operands as the slices that these are.
         """
         return cls(problems=tuple(_for_result(problem, result) for result in results))
 
@@ -142,9 +151,12 @@ def _for_result(problem: ConvProblem, result: str) -> ConvProblem:
         )
     if (direction := DIRECTION_OF[result]) == problem.direction:
         return problem
-    plain = replace(
+    own, of_result = (_tensors_of(one) for one in (problem.direction, direction))
+    apart: Any = {f"{name.removeprefix('d_')}_within": () for name in own - of_result}
+    return replace(
         problem,
-        direction="bwd_weight",
+        **apart,
+        direction=direction,
         elementwise="",
         compute="" if result == "d_bias" else problem.compute,
         input_op="",
@@ -152,7 +164,12 @@ def _for_result(problem: ConvProblem, result: str) -> ConvProblem:
         output_op="",
         amax=False,
     )
-    return replace(plain, direction=direction)
+
+
+def _tensors_of(direction: str) -> set[str]:
+    """Names of a direction's operands and of its result."""
+    operands, result = COMPUTED[direction]
+    return {*operands, result}
 
 
 def layers_of(problems: Iterable[ConvProblem]) -> list[Layer]:

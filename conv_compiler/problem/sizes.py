@@ -48,7 +48,10 @@ class Sizes:
         if not self.problems:
             raise UnsupportedProblem("sizes: of no problem; give one for each size")
         if any(map(has_slices, self.problems)):
-            raise UnsupportedProblem("sizes of slices: not built; compile them apart")
+            raise UnsupportedProblem(
+                "sizes of slices: sizes are told apart by shapes, and a slice may have that of "
+                "another's larger tensor; compile them apart"
+            )
         first = self.problems[0]
         for one in self.problems[1:]:
             for name in sorted(set(first.__dataclass_fields__) - set(FREE)):

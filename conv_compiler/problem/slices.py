@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import UnsupportedProblem
-from conv_compiler.problem.batching import BUFFER_BYTES, chunks_of
+from conv_compiler.problem.batching import BUFFER_BYTES, chunks_of, cut_axis
 from conv_compiler.problem.directions import TENSORS
 
 if TYPE_CHECKING:
@@ -62,12 +62,23 @@ def _whole(problem: ConvProblem) -> ConvProblem:
     return replace(problem, input_within=(), weight_within=(), output_within=())
 
 
+def of_batches(problem: ConvProblem) -> ConvProblem:
+    """The problem with no slices but those of a batch of any size, of which each chunk cuts its
+    own; that of the result stands for its d."""
+    if not (problem.dynamic_batch and has_slices(problem)):
+        return whole(problem)
+    apart = (name for name in TENSORS if cut_axis(problem, name, "N") is None)
+    without: Any = {f"{name}_within": () for name in apart}
+    return replace(problem, **without)
+
+
 def check_memory(problem: ConvProblem) -> None:
     """Refuse slices where the problem is computed in chunks, by UnsupportedProblem."""
     *operands, result = problem.tensors
     sizes = [math.prod(within_of(problem, name)) * problem.data_type.bytes for name in operands]
     sizes.append(math.prod(within_of(problem, result)) * problem.result_type.bytes)
-    if has_slices(problem) and (max(sizes) >= BUFFER_BYTES or chunks_of(whole(problem))):
+    in_chunks = not problem.dynamic_batch and chunks_of(whole(problem))
+    if has_slices(problem) and (max(sizes) >= BUFFER_BYTES or in_chunks):
         raise UnsupportedProblem(
             f"problem {problem.name}: slices are not built where a tensor has 2 GiB or more; use a "
             "smaller batch"

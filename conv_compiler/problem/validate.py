@@ -108,7 +108,7 @@ def _within(name: str, problem: Shapes) -> tuple[int, ...]:
         raise UnsupportedProblem(
             f"{name} within {given!r}: not a shape; give a size for each axis of its layout"
         )
-    return tuple(_size(f"{name} within", one, 1) for one in given)
+    return tuple(_size(f"{name} within", one, 0) for one in given)
 
 
 def _pad_mode(word: str) -> str:
@@ -147,10 +147,6 @@ def check(problem: Shapes) -> None:
         raise UnsupportedProblem(
             f"dynamic batch: in layout {problem.layout} images do not follow one another; "
             f"use {plain} or another with N first"
-        )
-    if problem.dynamic_batch and problem.result_operand:
-        raise UnsupportedProblem(
-            "result operand: its memory is of one size, a dynamic batch of any; leave one out"
         )
     *operands, result = problem.tensors
     for name in OPERAND_OPS:
@@ -217,8 +213,14 @@ def _check_slice(problem: Shapes, name: str, within: tuple[int, ...]) -> None:
         )
     if within == shape:
         raise UnsupportedProblem(f"{what}: the tensor's own shape; leave it out")
-    if problem.dynamic_batch:
-        raise UnsupportedProblem(f"{what}: not built for a dynamic batch; leave one out")
+    letters = getattr(problem.layout_row, name)
+    if problem.dynamic_batch and "N" in letters:
+        before = letters.index("N") + 1
+        if within[:before] != shape[:before]:
+            raise UnsupportedProblem(
+                f"{what}: of a dynamic batch a slice has all images; give it {shape[:before]} in "
+                "front"
+            )
 
 
 def _check_sums(problem: Shapes) -> None:
@@ -240,7 +242,6 @@ def _check_amax(problem: Shapes) -> None:
         f"of {problem.dtype}: sums of integers are no floats": problem.data_type.is_integer,
         "of a batch of 0: there is no number": problem.n == 0,
         "of a dynamic batch: not built": problem.dynamic_batch,
-        "beside a result operand: its memory is of one result": problem.result_operand,
         f"of {problem.elementwise}: d is of the type of the sums then, not {problem.d_type.name}": (
             problem.takes_d and problem.d_type != problem.accumulator_type
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,7 @@ class Tensor:
     name: str
     shape: tuple[int | None, ...]
     dtype: np.dtype[Any]
-    part: tuple[int, ...] | None = None
+    part: tuple[int | None, ...] | None = None
 
     @classmethod
     def parse(cls, name: str, text: str, part: str = "") -> Tensor:
@@ -36,9 +36,9 @@ class Tensor:
         *sizes, element = text.split("x")
         return cls(
             name=name,
-            shape=tuple(None if size == "?" else int(size) for size in sizes),
+            shape=_shape(sizes),
             dtype=DTYPES[element].to_numpy(),
-            part=tuple(map(int, part.split("x"))) if part else None,
+            part=_shape(part.split("x")) if part else None,
         )
 
     @cached_property
@@ -49,14 +49,28 @@ class Tensor:
             self.dtype.itemsize * math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))
         )
 
+    def of(self, images: int | None) -> Tensor:
+        """The same with so many images, where that is open."""
+        if images is None:
+            return self
+        shape, part = (
+            one and tuple(images if size is None else size for size in one)
+            for one in (self.shape, self.part)
+        )
+        return replace(self, shape=shape or (), part=part)
+
     def is_slice(self, array: Any) -> bool:
         """Whether a numpy array is the part alone, and lies as in the larger tensor."""
-        if self.part is None or array.shape != self.part:
+        if not self.is_part(array.shape):
             return False
-        return isinstance(array, np.ndarray) and all(
-            size == 1 or step == wanted
-            for size, step, wanted in zip(array.shape, array.strides, self.steps, strict=True)
-        )
+        if not isinstance(array, np.ndarray):
+            return False
+        every = zip(array.shape, array.strides, self.steps, strict=True)
+        return not array.size or all(size == 1 or step == want for size, step, want in every)
+
+    def is_part(self, shape: Sequence[int]) -> bool:
+        """Whether an array of a shape has that of the slice."""
+        return self.part is not None and _fits(shape, self.part)
 
     def is_empty(self, images: int | None) -> bool:
         """Whether it has no elements, with so many images where that is open."""
@@ -69,16 +83,14 @@ class Tensor:
 
     def fits(self, shape: Sequence[int]) -> bool:
         """Whether an array of a shape has this one."""
-        return len(shape) == len(self.shape) and all(
-            want in (None, size) for size, want in zip(shape, self.shape, strict=True)
-        )
+        return _fits(shape, self.shape)
 
     def check(self, array: Any) -> None:
         """Raise InvalidArray unless the array has this shape and type."""
         shape, dtype = tuple(array.shape), array.dtype
         if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
             return
-        if shape == self.part:
+        if self.is_part(shape):
             if dtype == self.dtype and not self.is_slice(array):
                 raise InvalidArray(
                     f"{self.name} {shape}: lies otherwise than as a slice of {self.shape}; give "
@@ -91,6 +103,16 @@ class Tensor:
             )
         if dtype != self.dtype:
             raise InvalidArray(f"{self.name} {dtype}: not the kernel's type; give {self.dtype}")
+
+
+def _shape(sizes: Sequence[str]) -> tuple[int | None, ...]:
+    return tuple(None if size == "?" else int(size) for size in sizes)
+
+
+def _fits(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:
+    return len(shape) == len(wanted) and all(
+        want in (None, size) for size, want in zip(shape, wanted, strict=True)
+    )
 
 
 def images_of(batches: Iterable[tuple[str, Sequence[int], int]]) -> int | None:

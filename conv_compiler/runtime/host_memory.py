@@ -57,11 +57,12 @@ def in_larger(alignment: int | None, tensor: Tensor, array: Any) -> Any:
     """
     if not tensor.is_slice(array):
         return array
-    larger = tensor.empty(None) if alignment is None or array.ctypes.data % alignment else None
-    if larger is None:
-        sizes: Any = tensor.shape
+    own = zip(tensor.shape, array.shape, strict=True)
+    sizes = tuple(size if larger is None else larger for larger, size in own)
+    if alignment is not None and array.size and array.ctypes.data % alignment == 0:
         memory = _bytes_type(math.prod(sizes) * array.itemsize).from_address(array.ctypes.data)
         return np.ndarray(sizes, array.dtype, memory)
+    larger = np.empty(sizes, array.dtype)
     larger[tuple(map(slice, array.shape))] = array
     return larger
 

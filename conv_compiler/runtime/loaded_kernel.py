@@ -163,7 +163,9 @@ class Kernel:
                     outs[number] = self._fresh(tensor, like, images, on_device)
                 one = outs[number]
                 memory.append(
-                    self.put(tensor.empty(images)) if one is None else self._memory(tensor, one)
+                    self.put(tensor.empty(images))
+                    if one is None
+                    else self._memory(tensor.of(images), one)
                 )
         if all(tensor.is_empty(images) for tensor in results):  # nothing to compute
             views = [self.put(tensor.empty(images))._buffer_view for tensor in results]

@@ -13,9 +13,11 @@ from conv_compiler.compiler.compile import compile
 from conv_compiler.compiler.layers import compile_layer
 from conv_compiler.errors import InvalidArray, InvalidArtifact
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.directions import COMPUTED
 from conv_compiler.problem.layer import Layer
 from conv_compiler.runtime.kernel import load
 from conv_compiler.verification.layers import verify_layer, verify_layer_artifact
+from tests.drawn import drawn
 from tests.turns import in_turn
 
 SIZES = {"n": 3, "g": 2, "k": 12, "c": 8, "image": (9, 8), "filter": (3, 2), "pad_low": 1}
@@ -118,6 +120,51 @@ def test_results_in_memory_of_the_callers():
         assert np.array_equal(one, other)
     with pytest.raises(InvalidArray, match="out of 1 arrays: not one for each result"):
         kernel(*given, out=out[:1])
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
+def test_slices_and_largest_values_in_memory_of_the_callers(target):
+    """All that a result may have beside it, each with what it has alone."""
+    given = {"input_within": (3, 9, 9, 2, 8), "output_within": (3, 9, 9, 2, 16)}
+    weight = ConvProblem(**SIZES, **given, result_operand=True, amax=True)
+    data = replace(
+        Layer.of(weight, ("d_input",)).problems[0],
+        elementwise="add:f32",
+        input_within=(3, 9, 8, 2, 12),
+        amax=True,
+    )
+    layer = Layer(problems=(weight, data, *Layer.of(weight, ("d_bias",)).problems))
+    for data_kind in ("integers", "random"):
+        verify_layer(layer, target, data=data_kind, budget=0.0).require()
+    kernel = load(compile_layer(layer, target))
+    parts = [weight.input_shape, weight.output_shape, None, data.input_shape]
+    assert [one.part for one in kernel.operands] == parts
+    assert [one.name for one in kernel.results] == list(layer.results)
+    out = [kernel.put(one.empty(None)) for one in kernel.results]
+    taken = [kernel.put(np.zeros(one.shape, one.dtype)) for one in kernel.operands]
+    assert all(one is other for one, other in zip(kernel(*taken, out=out), out, strict=True))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_slices(dynamic):
+    given = {"input_within": (3, 9, 9, 2, 8), "output_within": (3, 10, 9, 2, 16)}
+    problem = ConvProblem(**SIZES, **given, dynamic_batch=dynamic)
+    verify_layer(Layer.of(problem, ALL[:3]), budget=0.0).require()
+
+
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [
+        *(("cpu", number) for number in range(4)),
+        *(pytest.param("gfx942", number, marks=pytest.mark.slow) for number in range(8)),
+    ],
+)
+def test_a_drawn_problem_beside_other_results(target, number):
+    problem, split_k = drawn(target, number)
+    others = [name for name in ALL[:3] if name != COMPUTED[problem.direction][1]]
+    layer = Layer(problems=(problem, *Layer.of(problem, others[:1]).problems))
+    split = split_k if isinstance(split_k, str) else 1
+    verify_layer(layer, target, split, data="random", budget=0.0).require()
 
 
 def test_a_batch_of_none():

@@ -85,7 +85,7 @@ def wanted_on(target):
     """All features that problems of a target may have."""
     types = (*TYPES, *([("f64", "f64")] if target == "cpu" else []))
     several = (
-        *("any batch", "result operand", "amax", "slices"),
+        *("any batch", "result operand", "amax", "slices", "result slices", "amax into memory"),
         *("depthwise", "groups", "one tap", "strides", "dilations", "pads"),
     )
     return {

@@ -61,6 +61,17 @@ def test_exact_and_nothing_beside_changes(direction, target, kind):
 
 
 @pytest.mark.parametrize(
+    ("direction", "target", "pitch"),
+    in_turn(DIRECTIONS, ["cpu", "gfx942", "gfx1100"], list(PITCHES)),
+)
+def test_batches_of_any_size(direction, target, pitch):
+    """With d, which lies as the result does."""
+    problem = into(direction, pitch, elementwise="bilinear(0.5,2)", dynamic_batch=True)
+    for data in ("integers", "random"):
+        verify(problem, target, data=data, budget=0.0).require()
+
+
+@pytest.mark.parametrize(
     ("kind", "direction", "pitch"), in_turn(CPU_KINDS, DIRECTIONS[1:], PITCHES)
 )
 def test_each_kind_of_the_cpu(kind, direction, pitch):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,28 @@ def views_of(problem, operands, first=1):
 def test_verified_with_nan_beside(direction, target, pitch, layout):
     problem = sliced(direction, pitch, layout=layout)
     verify(problem, target, data="random", budget=0.0).require()
+
+
+@pytest.mark.parametrize(
+    ("direction", "target", "pitch"),
+    in_turn(["bwd_weight", "bwd_data", "fwd"], ["cpu", "gfx942", "gfx1100"], list(PITCHES)),
+)
+def test_batches_of_any_size(direction, target, pitch):
+    """Chunks of slices: in place where they are whole, else gathered with zeros behind them."""
+    problem = replace(sliced(direction, pitch), dynamic_batch=True)
+    for data in ("integers", "random"):
+        verify(problem, target, data=data, budget=0.0).require()
+
+
+def test_chunks_that_start_aligned_are_read_where_they_lie():
+    problem = replace(sliced("fwd", "channels", dtype="f32"), dynamic_batch=True)
+    kernel = load(compile(problem.with_batch(32)))
+    for n in (0, 31, 32, 65):
+        called = problem.called_with(n)
+        operands = inputs(called, "random")
+        want = load(compile(whole(called)))(*operands)
+        got = kernel(*views_of(called, operands))
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow

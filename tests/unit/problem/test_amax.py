@@ -44,7 +44,6 @@ def test_the_numbers_are_in_front_of_a_last_factor(op, before):
         ({"dtype": "i8", "weight_dtype": ""}, "amax of i8: sums of integers are no floats"),
         ({"n": 0}, "amax of a batch of 0: there is no number"),
         ({"dynamic_batch": True}, "amax of a dynamic batch: not built"),
-        ({"result_operand": True}, "amax beside a result operand"),
         ({"elementwise": "add"}, "amax of add: d is of the type of the sums then, not f16"),
         ({"amax": 1}, "amax 1: not a truth value"),
     ],

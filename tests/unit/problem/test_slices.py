@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.frontends import parse_line
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.layer import Layer
 from conv_compiler.problem.sizes import Sizes
@@ -55,8 +56,9 @@ def test_named_and_read_back():
             "input within (2, 9, 12, 1, 8): bwd_bias has no such tensor; leave it out",
         ),
         (
-            {"input_within": WITHIN, "dynamic_batch": True},
-            "input within (2, 9, 12, 1, 8): not built for a dynamic batch; leave one out",
+            {"input_within": (3, 9, 9, 1, 8), "dynamic_batch": True},
+            "input within (3, 9, 9, 1, 8): of a dynamic batch a slice has all images; "
+            "give it (2,) in front",
         ),
         (
             {"input_within": 12},
@@ -64,7 +66,7 @@ def test_named_and_read_back():
         ),
         (
             {"input_within": (2, 9, "12", 1, 8)},
-            "input within '12': not a size; use an integer from 1 to 2147483647",
+            "input within '12': not a size; use an integer from 0 to 2147483647",
         ),
     ],
 )
@@ -111,9 +113,41 @@ def test_no_chunks_of_slices():
         resolve(problem, find_target("gfx942"))
 
 
-def test_not_in_modules_of_several():
+def test_other_batches_have_other_larger_tensors():
+    problem = ConvProblem(**SIZES, input_within=WITHIN, dynamic_batch=True)
+    assert problem.with_batch(5).input_within == (5, 9, 12, 1, 8)
+    assert problem.called_with(3).input_within == (3, 9, 12, 1, 8)
+    crop = ConvProblem(**SIZES, input_within=(4, 9, 9, 1, 8))
+    assert crop.with_batch(1).input_within == (4, 9, 9, 1, 8)
+
+
+def test_of_a_layer():
+    """Problems that read one tensor read one slice; the others' tensors are not slices."""
+    problem = ConvProblem(**SIZES, input_within=WITHIN, output_within=(2, 9, 9, 1, 20))
+    layer = Layer.of(problem, ("d_weight", "d_input", "output", "d_bias"))
+    found = [(one.input_within, one.output_within) for one in layer.problems]
+    output = problem.output_within
+    assert found == [(WITHIN, output), ((), output), (WITHIN, ()), ((), output)]
+    weight, data = layer.problems[:2]
+    with pytest.raises(UnsupportedProblem) as caught:
+        Layer(problems=(weight, replace(data, output_within=())))
+    assert str(caught.value) == (
+        "layer d_output within (2, 9, 9, 1, 16): of another tensor than (2, 9, 9, 1, 20); "
+        "give all problems one"
+    )
+
+
+def test_not_of_several_sizes():
     problem = ConvProblem(**SIZES, input_within=WITHIN)
-    with pytest.raises(UnsupportedProblem, match="layer of slices: not built"):
-        Layer(problems=(problem,))
-    with pytest.raises(UnsupportedProblem, match="sizes of slices: not built"):
+    with pytest.raises(UnsupportedProblem, match="sizes of slices: sizes are told apart by shapes"):
         Sizes.of(problem)
+
+
+def test_flags():
+    line = "-n 2 -k 16 -c 8 --image 9x9 --filter 3x3 --pad 1 --input-within 2x9x12x1x8"
+    several = parse_line(f"{line} --direction bwd_weight,bwd_data,fwd")
+    assert [one.problem.input_within for one in several] == [WITHIN, (), WITHIN]
+    (into,) = parse_line(f"{line} --direction bwd_data --result-operand")
+    assert (into.problem.input_within, into.problem.result_operand) == (WITHIN, True)
+    with pytest.raises(UnsupportedProblem, match="set result_operand too"):
+        parse_line(f"{line} --direction bwd_data")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import conv_compiler as cc
-from conv_compiler.errors import InvalidArray, UnsupportedProblem
+from conv_compiler.errors import InvalidArray
 from conv_compiler.model.module import model_module
 
 PROBLEM = cc.ConvProblem(
@@ -94,6 +94,21 @@ def test_kernels_that_take_none_say_so(kernel):
         plain(*operands, out=torch.zeros(PROBLEM.result_shape))
 
 
-def test_not_with_a_dynamic_batch():
-    with pytest.raises(UnsupportedProblem, match="result operand: its memory is of one size"):
-        replace(PROBLEM, dynamic_batch=True)
+@pytest.mark.parametrize("direction", ["bwd_weight", "fwd"])
+def test_a_batch_of_any_size(direction):
+    """Memory is for the images of the call."""
+    problem = replace(PROBLEM, dynamic_batch=True, direction=direction, elementwise="add")
+    kernel = cc.load(cc.compile(problem, "cpu"))
+    for n in (1, 2, 5):
+        called = problem.with_batch(n)
+        first, second = (integers(shape) for shape in called.operand_shapes)
+        out = old = integers(called.result_shape, 1)
+        plain = cc.load(cc.compile(replace(called, dynamic_batch=False, result_operand=False)))
+        want = plain(first, second, old.clone())
+        assert kernel(first, second, old, out=out) is out
+        assert torch.equal(out, want)
+    if direction == "fwd":
+        for n in (4, 6):
+            other = torch.zeros(problem.with_batch(n).result_shape)
+            with pytest.raises(InvalidArray, match=r"shape; give \(5, 9, 8, 1, 16\)"):
+                kernel(first, second, old, out=other)
