@@ -19,6 +19,7 @@ from conv_compiler.frontends.ckprofiler_operations import (
     SIZES,
     SPATIAL,
     TABLES,
+    UNBUILT,
     UNUSED,
     Operation,
     Row,
@@ -39,6 +40,10 @@ def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
     if words and words[0].rpartition("/")[2] == "ckProfiler":
         words = words[1:]
     name = words[0] if words else ""
+    if name in UNBUILT:
+        raise UnsupportedProblem(
+            f"{name}: {UNBUILT[name]}; compile its convolution, with one of them as --elementwise"
+        )
     if (operation := OPERATIONS.get(name)) is None:
         near = did_you_mean(name, OPERATIONS)
         raise UnsupportedProblem(

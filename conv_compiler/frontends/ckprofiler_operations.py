@@ -173,6 +173,23 @@ OPERATIONS = MappingProxyType(
             # By three scales in a row, which are one number here.
             ops=MappingProxyType({"0": "scale_by", "1": "divide_by"}),
         ),
+        # Bilinear's alpha and beta are 1 where its code gives none (composable_kernel @ea4206f11,
+        # binary_element_wise_operation.hpp); the dynamic op is PassThrough.
+        "grouped_conv_fwd_bilinear": replace(
+            _FWD,
+            source=f"{_FUSED}44900da55 profiler/src/profile_grouped_conv_fwd_bilinear.cpp",
+            dtypes=_WITH_I8,
+            unbuilt_dtypes={},
+            layouts=_some(_GROUPED, "1"),
+            elementwise="bilinear(1,1)",
+        ),
+        "grouped_conv_fwd_dynamic_op": replace(
+            _FWD,
+            source=f"{_FUSED}610e69bf5 profiler/src/profile_grouped_conv_fwd_dynamic_op.cpp",
+            dtypes=_WITH_I8,
+            unbuilt_dtypes={},
+            layouts=_some(_GROUPED, "1"),
+        ),
         "conv_bwd_data": replace(
             _CONV_FWD, direction="bwd_data", source=f"{_OLD}profiler/src/profile_conv_bwd_data.cpp"
         ),
@@ -202,5 +219,15 @@ OPERATIONS = MappingProxyType(
             unbuilt_dtypes={},
             layouts=_some(_GROUPED, "1"),
         ),
+    }
+)
+# Operations that state a convolution with more than one tensor behind it, which no op takes here.
+_TWO_TENSORS = "takes two tensors beside the sums, of which an elementwise op here has one"
+UNBUILT = MappingProxyType(
+    {
+        "grouped_conv_fwd_bias_bnorm_clamp": "normalizes by four tensors beside its bias",
+        "grouped_conv_fwd_convscale_add": "has factors of each call beside its tensor d",
+        "grouped_conv_fwd_scaleadd_scaleadd_relu_wmma": _TWO_TENSORS,
+        "conv_fwd_bias_relu_add": _TWO_TENSORS,
     }
 )

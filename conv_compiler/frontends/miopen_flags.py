@@ -61,7 +61,7 @@ NEUTRAL = MappingProxyType(
 
 _NO_FILES = "reads or writes a file in MIOpen's own format; use conv-compiler run with .npy files"
 _NO_DUMP = f"{_NO_FILES}, with its -o before the line"
-_NO_CAST = "casts a tensor to fp8, which is not built"
+_NO_CAST = "casts a tensor to an 8-bit float, as --compute of our own flags does"
 
 FLAGS = (
     *(flag for flags in SPATIAL.values() for flag in flags),

@@ -10,6 +10,7 @@ import pytest
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends import ckprofiler, parse_line
+from conv_compiler.frontends.ckprofiler_operations import UNBUILT
 
 # G N K C, filter, image, stride, dilation, left and right pads of two dimensions.
 SIZES = "11 12 13 14 5 6 40 41 3 4 7 8 9 10 15 16"
@@ -29,6 +30,8 @@ LINES = {
         "ngchw-gkcyx-ngkhw_bf16_bias-clamp-0-256",
     ),
     "grouped_conv_fwd_clamp": ("1 0 1 3 4 5 6 2", "", "nhwgc-gkyxc-nhwgk_bf16_clamp-0-256"),
+    "grouped_conv_fwd_bilinear": ("2 1 0 4 5 3 6 2", "", "nhwgc-gkyxc-nhwgk_bf16_bilinear-1-1"),
+    "grouped_conv_fwd_dynamic_op": ("2 1 0 4 5 3 6 2", "", "nhwgc-gkyxc-nhwgk_bf16"),
     "grouped_conv_fwd_outelementop": (
         "1 0 1 3 4 5 6 2",
         "",
@@ -69,6 +72,14 @@ def test_a_line_in_which_numbers_differ(operation: str) -> None:
 def test_forward_reads_the_layout_before_the_width_of_indices(digits: str, layout: str) -> None:
     (request,) = parse_line(f"ckProfiler grouped_conv_fwd 1 {digits} 1 1 0 1 2 {SIZES}")
     assert request.problem.layout == layout
+
+
+@pytest.mark.parametrize("operation", UNBUILT)
+def test_an_operation_of_several_tensors_says_so(operation: str) -> None:
+    with pytest.raises(
+        UnsupportedProblem, match=f"^{operation}: .* beside .*; compile its convolution, "
+    ):
+        parse_line(f"ckProfiler {operation} 1 1 0 1 1 0 1 2 {SIZES}")
 
 
 def test_an_index_width_that_there_is_not_is_refused() -> None:

@@ -189,7 +189,7 @@ REFUSED = {
     "convfp16 -F 4 -z valid -p 1": ("--pad_h 1", "contradicts"),
     "convfp16 -F 4 -z same -l 2": ("--pad_mode same", "dilated"),
     "convfp16 -F 4 -r 1": ("-r 1", "another value"),
-    "convfp16 -F 4 -U fp8": ("-U fp8", "not built"),
+    "convfp16 -F 4 -U fp8": ("-U fp8", "--compute of our own flags"),
     "convfp16 -F 4 -d x.bin": ("-d x.bin", "conv-compiler run"),
     "convfp16 -F 4 -I CHWN": ("--in_layout CHWN", "not built"),
     "convfp16 -F 4 -u 0": ("stride", "below 1"),
