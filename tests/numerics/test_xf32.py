@@ -81,6 +81,10 @@ def test_strategies_by_name(strategy):
     verify(problem, "gfx942", strategy, data="random", budget=0.0).require()
 
 
+# Chips whose matrix instructions multiply f32 as numbers of ten bits.
+TEN_BITS = ("gfx942", "sm_80", "sm_86", "sm_89", "sm_90a")
+
+
 def test_tf32_is_the_chips():
     problem = replace(ROUND, compute="TF32")
     assert problem.compute == "tf32"
@@ -89,7 +93,7 @@ def test_tf32_is_the_chips():
     for name, target in TARGETS.items():
         if target.name != "cpu":
             asked = resolve(problem, target).asked
-            assert asked.compute == ("xf32" if name == "gfx942" else "bf16x3")
+            assert asked.compute == ("xf32" if name in TEN_BITS else "bf16x3")
     verify(problem, "gfx942", data="random", budget=0.0).require()
 
 
