@@ -34,8 +34,9 @@ def operand_roles(problem, chip, split_k):
     """The loops of (result, operand 0, operand 1) of the contraction each strategy hands over."""
     target = find_target(chip)
     offered = {one.name: one for one in choose(problem, target, None, split_k)}
-    offered.pop("depthwise", None)  # a pass writes its kernel: no contraction is handed over
-    for strategy in offered.values():
+    for name, strategy in offered.items():
+        if STRATEGIES[name].normalise != "implicit_gemm":
+            continue  # a pass writes its kernel: no contraction is handed over
         with ir.Context(), ir.Location.unknown():
             module = build(problem)
             for step in STRATEGIES[strategy.name].lower(problem, target, strategy).passes:
