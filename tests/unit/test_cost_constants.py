@@ -66,7 +66,10 @@ STRUCTURAL = {
         "MOST_WORKGROUPS": "what CUDA launches along y and z",
         "PAD_THREADS": "what `passes/wgmma_parts/padded_channels.py` writes",
     },
-    "gpu/wgmma_pixels.py": {"MOST_STEP": "what an instruction's constant holds"},
+    "gpu/wgmma_pixels.py": {
+        "MOST_STEP": "what an instruction's constant holds",
+        "MOST_TAPS": "a bound on the time of a choice",
+    },
     "gpu/wgmma_gemm_cost.py": {
         **dict.fromkeys(("HALF", "FLOAT", "GIGA"), "units"),
         **dict.fromkeys(

@@ -80,12 +80,12 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         <= search.most_taps,
         f"its strides have {search.most_unit_pixels} phases at most": phases
         <= search.most_unit_pixels,
-        # Of zeros alone no matrix instruction would be left.
-        "its windows meet the image": all(
-            one.slide(problem.direction).meets for one in spaced(problem)
-        ),
     }
-    return next((rule for rule, holds in rules.items() if not holds), "")
+    if broken := next((rule for rule, holds in rules.items() if not holds), ""):
+        return broken
+    # Of zeros alone no matrix instruction would be left. Taps are listed, so this comes last.
+    meets = all(one.slide(problem.direction).meets for one in spaced(problem))
+    return "" if meets else "its windows meet the image"
 
 
 def _near(value: int, most: int) -> list[int]:

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 
 # Elements that an instruction's constant adds to an address, for the lines that a thread copies.
 MOST_STEP = 2**22
+# Taps that a choice lists one by one.
+MOST_TAPS = 2**14
 
 
 def misfit(wgrad: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WARP_GROUPS) -> str:
@@ -98,6 +100,7 @@ def misfit(wgrad: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WA
         few_elements(): largest < MOST_ELEMENTS,
         f"fewer than {MOST_STEP} elements lie between adjacent pixels, or weights of channels": step
         < MOST_STEP,
+        f"its filter has {MOST_TAPS} taps at most": math.prod(problem.filter) <= MOST_TAPS,
         f"its strides have {PHASE_TABLES.most_phase_pixels} phases at most": phases
         <= PHASE_TABLES.most_phase_pixels,
     }
