@@ -22,8 +22,8 @@ class StoreSlice:
     """Put the store of a result into the dispatch region that makes it, or into one with the op
     that makes it of a region's result.
 
-    Where the larger tensor has no view with the axes of that result, or something else reads it,
-    the store is left to IREE, which makes a kernel of it that copies.
+    IREE makes a kernel that copies of a store that is left to it. That is so where the larger
+    tensor has no view with the axes of that result, or where something else reads it.
     """
 
     name: ClassVar[str] = "store-slice"

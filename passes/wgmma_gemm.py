@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rewrite a weight gradient as a GEMM of wave groups (sm_90a): operands from LDS, as they lie.
 
+With another `instruction` waves of sm_80 and later multiply fragments that they read from there
+(`wgmma_parts/wave_products.py`).
+
 Before: one linalg.generic with the loops (g, k, taps, c | n, pixels).
 After, kernels written down to their addresses. The first stores P[s, weight's axes] in f32:
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rewrite a forward pass or data gradient as a GEMM of wave groups (sm_90a), stored in place.
 
+With another `instruction` waves of sm_80 and later multiply fragments that they read from LDS
+(`wgmma_parts/wave_products.py`).
+
 Before: the contraction of the equivalent weight gradient, and what brings its operands and its
 result into their places: pads, a weight arranged by phases, phases put in place, an elementwise op.
 After, a kernel written down to its addresses:

@@ -45,8 +45,13 @@ class Tiles:
 
     @property
     def by(self) -> Instruction:
-        """The instruction's row."""
-        return INSTRUCTIONS[self.instruction]
+        """The instruction's row; UnsupportedStrategy for a name that is none."""
+        if row := INSTRUCTIONS.get(self.instruction):
+            return row
+        known = ", ".join(INSTRUCTIONS)
+        raise UnsupportedStrategy(
+            f"instruction {self.instruction}: not in the table; known: {known}"
+        )
 
     @property
     def element_bytes(self) -> int:

@@ -183,3 +183,8 @@ def test_an_instruction_multiplies_elements_of_its_own_size(instruction, dtype):
             return
         with pytest.raises(UnsupportedStrategy, match="it multiplies elements of"):
             step.apply(module)
+
+
+def test_an_unknown_instruction_is_refused():
+    with pytest.raises(UnsupportedStrategy, match="instruction wmma: not in the table; known: wgm"):
+        WgmmaGemm(**ROUND, instruction="wmma").check()

@@ -46,6 +46,16 @@ LAYER = ConvProblem(
             "its tensors, channels in whole pieces, have fewer",
         ),
         ({"k": 3, "c": 2**19}, "sm_90a", "elements lie between adjacent pixels"),
+        (
+            {"n": 1, "k": 8, "c": 8, "image": (200, 200), "filter": (129, 129)},
+            "sm_90a",
+            "its filter has 16384 taps at most",
+        ),
+        (
+            {"direction": "bwd_data", "image": (2, 2), "stride": (5, 5), "pad_low": (4, 4)},
+            "sm_90a",
+            "some tap meets a pixel",
+        ),
     ],
 )
 def test_it_says_where_it_does_not_fit(changes, chip, why):
