@@ -126,7 +126,9 @@ def loaded(vmfb: bytes, device: Any) -> Any:
     """The functions of a module."""
     import iree.runtime as rt
 
-    context = rt.SystemContext(config=rt.Config(device=device))
+    from conv_compiler.runtime.vm_instance import configuration
+
+    context = rt.SystemContext(config=configuration(device))
     context.add_vm_module(rt.VmModule.copy_buffer(context.instance, vmfb))
     return context.modules.module
 

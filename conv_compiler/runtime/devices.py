@@ -16,6 +16,7 @@ from conv_compiler.errors import DeviceUnavailable, did_you_mean
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.cuda_context import enter_context
 from conv_compiler.runtime.dlpack import Memory
+from conv_compiler.runtime.vm_instance import configuration
 
 if TYPE_CHECKING:
     from conv_compiler.targets import Target
@@ -177,7 +178,7 @@ def open_device(name: str, chip: str) -> Any:
             "serves but one; start processes by spawn, or before the first kernel is loaded"
         )
     try:
-        config = iree.Config(device=row.open(name, chip))
+        config = configuration(row.open(name, chip))
     except (RuntimeError, ValueError) as error:
         raise DeviceUnavailable(
             f"device {name}: cannot be opened ({reason(error)}); "

@@ -13,6 +13,7 @@ import pytest
 
 from conv_compiler import vgpu
 from conv_compiler.binary.code_objects import code_objects
+from conv_compiler.runtime.vm_instance import configuration
 from conv_compiler.vgpu.predecode import predecode
 from tests.turns import in_turn
 from tests.vgpu.support.folding import (
@@ -39,7 +40,7 @@ def test_every_op_of_a_type(kind: str, chip: str, compile_for: CompileFor) -> No
     operations = of_kind(kind)
     vmfb = compile_for(program(operations), chip, *FLAGS)
     predecode(tuple(code_objects(vmfb)), chip)
-    context = rt.SystemContext(config=rt.Config(device=vgpu.device(chip, checks=True)))
+    context = rt.SystemContext(config=configuration(vgpu.device(chip, checks=True)))
     context.add_vm_module(rt.VmModule.copy_buffer(context.instance, vmfb))
     results = context.modules.module.main(*inputs(operations))
     wrong = {}

@@ -6,6 +6,7 @@ import iree.runtime as rt
 import numpy as np
 
 from conv_compiler.binary.code_objects import code_objects
+from conv_compiler.runtime.vm_instance import configuration
 from conv_compiler.targets import TARGETS
 from conv_compiler.vgpu.predecode import predecode
 
@@ -22,7 +23,7 @@ def load(device: rt.HalDevice, vmfb: bytes) -> Callable[..., np.ndarray]:
     for elf in code_objects(vmfb):
         if chip := CHIPS.get(elf[MACH]):
             predecode((elf,), chip)
-    context = rt.SystemContext(config=rt.Config(device=device))
+    context = rt.SystemContext(config=configuration(device))
     context.add_vm_module(rt.VmModule.copy_buffer(context.instance, vmfb))
     main = context.modules.module.main
     return lambda *inputs: np.array(main(*inputs).to_host())
