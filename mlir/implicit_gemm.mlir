@@ -336,6 +336,22 @@ transform.named_sequence @mark_source_b(%func: !transform.any_op {transform.read
   transform.annotate %source "conv_compiler.unmasked" : !transform.any_op
   transform.yield
 }
+transform.named_sequence @mark_rows_a(%func: !transform.any_op {transform.readonly}) {
+  %operand = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
+  %source = transform.get_producer_of_operand %operand[0]
+      : (!transform.any_op) -> !transform.any_op
+  transform.annotate %source "conv_compiler.unmasked_rows" : !transform.any_op
+  transform.yield
+}
+transform.named_sequence @mark_rows_b(%func: !transform.any_op {transform.readonly}) {
+  %operand = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "b"} in %func : (!transform.any_op) -> !transform.any_op
+  %source = transform.get_producer_of_operand %operand[0]
+      : (!transform.any_op) -> !transform.any_op
+  transform.annotate %source "conv_compiler.unmasked_rows" : !transform.any_op
+  transform.yield
+}
 
 // 6. Tail masking, when it is vectors: of a mask's length, (elements that there are) * (1 or 0: a
 //    pixel or none), the second factor becomes 1. Where all are such, the kernel is marked
@@ -366,8 +382,48 @@ transform.named_sequence @keep_last_pixel(%func: !transform.any_op {transform.re
   transform.annotate %kernel "passthrough" = %kept : !transform.any_op, !transform.any_param
   transform.yield
 }
+//    Rows that fill no tile. What is read of rows beyond the result reaches no sum that is stored, so
+//    it may be anything. Where gemm_k has no tail either, each read has all its elements: both
+//    factors of a mask's length, min(elements up to the end, elements of the read) * (1 or 0: a row
+//    or none), become constants, the first more than a read has.
+transform.named_sequence @keep_rows(%func: !transform.any_op {transform.readonly}) {
+  %sources = transform.structured.match attributes{conv_compiler.unmasked_rows} in %func
+      : (!transform.any_op) -> !transform.any_op
+  %masks = transform.foreach %sources : !transform.any_op -> !transform.any_op {
+  ^source(%source: !transform.any_op):
+    %reads = transform.get_consumers_of_result %source[0]
+        : (!transform.any_op) -> !transform.any_op
+    %of_source = transform.foreach %reads : !transform.any_op -> !transform.any_op {
+    ^read(%read: !transform.any_op):
+      %mask = transform.get_operand %read[-1] : (!transform.any_op) -> !transform.any_value
+      %create = transform.get_defining_op %mask : (!transform.any_value) -> !transform.any_op
+      transform.match.operation_name %create ["vector.create_mask"] : !transform.any_op
+      %length = transform.get_producer_of_operand %create[0]
+          : (!transform.any_op) -> !transform.any_op
+      transform.match.operation_name %length ["arith.muli"] : !transform.any_op
+      %elements = transform.get_producer_of_operand %length[0]
+          : (!transform.any_op) -> !transform.any_op
+      transform.match.operation_name %elements ["affine.min"] : !transform.any_op
+      %is_row = transform.get_producer_of_operand %length[1]
+          : (!transform.any_op) -> !transform.any_op
+      transform.match.operation_name %is_row ["affine.max"] : !transform.any_op
+      %all = transform.param.constant affine_map<(d0) -> (65536)> -> !transform.any_param
+      transform.annotate %elements "map" = %all : !transform.any_op, !transform.any_param
+      %one = transform.param.constant affine_map<(d0) -> (1)> -> !transform.any_param
+      transform.annotate %is_row "map" = %one : !transform.any_op, !transform.any_param
+      transform.yield %create : !transform.any_op
+    }
+    transform.yield %of_source : !transform.any_op
+  }
+  %kernel = transform.get_parent_op %masks <deduplicate, op_name = "func.func">
+      : (!transform.any_op) -> !transform.any_op
+  %kept = transform.param.constant [["conv-compiler-last-pixel", "kept"]] -> !transform.any_param
+  transform.annotate %kernel "passthrough" = %kept : !transform.any_op, !transform.any_param
+  transform.yield
+}
 transform.named_sequence @entry_reads(%func: !transform.any_op {transform.readonly}) {
   transform.include @keep_last_pixel failures(suppress) (%func) : (!transform.any_op) -> ()
+  transform.include @keep_rows failures(suppress) (%func) : (!transform.any_op) -> ()
   transform.yield
 }
 

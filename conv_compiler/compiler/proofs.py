@@ -80,8 +80,8 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
             )
         if promises.keeps_tail and LAST_PIXEL not in kernel.marks:
             raise TailMaskKept(
-                f"kernel {kernel.name}: zeros of both operands behind the last pixel, "
-                f"where one was to keep what it reads; use another tile than {strategy.text}"
+                f"kernel {kernel.name}: zeros where an operand was to keep what it reads; "
+                f"use another tile than {strategy.text}"
             )
 
 

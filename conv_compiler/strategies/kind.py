@@ -37,9 +37,9 @@ class Promises:
     `instruction` is how the mnemonic of its matrix or pair instruction starts; without one nothing
     else is promised. `iterations` counts those of the main loop. `is_pipelined` and
     `is_interleaved` tell of its software pipeline and of the order of its operations, `keeps_loop`
-    that some loop must be left. `keeps_tail` tells that one operand is not masked behind the last
-    pixel, `reads_transposed` that instructions read LDS transposed, and `loads_to_lds` that loads
-    write to it.
+    that some loop must be left. `keeps_tail` tells that an operand is not masked behind its last
+    pixel or row, `reads_transposed` that instructions read LDS transposed, and `loads_to_lds` that
+    loads write to it.
     """
 
     instruction: str = ""

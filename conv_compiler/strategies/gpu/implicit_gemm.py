@@ -18,7 +18,7 @@ from conv_compiler.strategies.gpu.loop_order import filled_parts, is_interleaved
 from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.search import Rough, full_splits, rough_cycles
-from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.gpu.tail_masking import unmasked_operand, unmasked_rows
 from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
@@ -112,14 +112,16 @@ class ImplicitGemm(GemmKind):
         """
         tiling = gpu_tiling(one)
         count = iterations(wgrad, tiling, one.split_k)
-        masked = one.script or not unmasked_operand(wgrad, target, tiling, one.split_k)
+        unmasked = unmasked_operand(wgrad, target, tiling, one.split_k) + unmasked_rows(
+            wgrad, target, tiling, one.split_k
+        )
         return Promises(
             instruction=mma_of(target, tiling).instruction,
             iterations=count,
             is_pipelined=tiling.stages > 1 and count > tiling.stages,
             is_interleaved=is_interleaved(tiling),
             keeps_loop=target.backend == "rocm",
-            keeps_tail=not masked,
+            keeps_tail=bool(unmasked) and not one.script,
             reads_transposed=not one.script
             and any(transposed_sides(wgrad, target, mma_of(target, tiling), tiling)),
             loads_to_lds=tiling.loads_to_lds,

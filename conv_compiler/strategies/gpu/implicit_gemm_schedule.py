@@ -24,7 +24,7 @@ from conv_compiler.strategies.gpu.stored_sums import (
     stores_parts_in_order,
     stores_result,
 )
-from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.gpu.tail_masking import unmasked_operand, unmasked_rows
 from conv_compiler.strategies.gpu.tilings import transposed_sides
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline
@@ -59,7 +59,8 @@ class Entries:
     `stores` tells whether an op of its own stores the sums, as the result or in its order.
     `along_k` tells whether threads copy operands a and b along gemm_k, `transposed` whether lanes
     read them from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind
-    the last pixel, or empty. With `columns` a lane's sums are adjacent columns, not rows.
+    the last pixel, or empty; `unmasked_rows` are those that need none behind the last row. With
+    `columns` a lane's sums are adjacent columns, not rows.
     `moves_none` tells that a workgroup stores its sums as they are, so that IREE drops the op.
     """
 
@@ -71,6 +72,7 @@ class Entries:
     along_k: tuple[bool, bool]
     transposed: tuple[bool, bool]
     unmasked: str
+    unmasked_rows: str
     columns: bool
     moves_none: bool
 
@@ -120,6 +122,8 @@ class Entries:
         s.include("mma_to_subgroups", *shares)
         if self.unmasked:
             s.include(f"mark_source_{self.unmasked}", may_fail=True)
+        for side in self.unmasked_rows:
+            s.include(f"mark_rows_{side}", may_fail=True)
 
     def _ops(self, s: Sequence, *, in_grid: bool = False) -> list[ir.Value]:
         """The contraction, and what stores its sums, if the kernel does."""
@@ -148,6 +152,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         along_k=copied_along_k(problem, target, tiling),
         transposed=transposed_sides(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
+        unmasked_rows=unmasked_rows(problem, target, tiling, strategy.split_k),
         columns=columns and mma_of(target, tiling).has_adjacent_rows,
         moves_none=columns and (not direct or (is_sum and not problem.fused)),
     )
@@ -163,7 +168,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             target.backend: True,
             "lds-rows": padding > 0,
             "own-script": checked,
-            "unmasked": bool(entries.unmasked),
+            "unmasked": bool(entries.unmasked or entries.unmasked_rows),
             "pipelined": tiling.stages > 1,
             "interleaved": interleaved,
             "rows-stored": (entries.stores or masks) and has_lines(problem, tiling),

@@ -217,7 +217,7 @@ class LoopTerms:
         found += self.tail_zeros(tail)
         if is_cdna(self.target):
             found += self.tail_tests(tail, costs) + self.tap_tests(costs)
-            found += self.channel_tail(costs)
+            found += self.channel_tail(tail, costs)
         return found
 
     def addresses(self, costs: LoopInstructions) -> float:
@@ -285,10 +285,11 @@ class LoopTerms:
         rows = self.image.rows * costs.column_taps_row_instructions
         return costs.column_taps_instructions + rows
 
-    def channel_tail(self, costs: LoopInstructions) -> float:
+    def channel_tail(self, tail: Tail, costs: LoopInstructions) -> float:
         """Registers and tested rows of the gradient, where its channels do not fill the tile."""
         tiling = self.tiling
         channels = self.problem.k * tiling.merged_groups
-        if tiling.taps_in_rows or channels % tiling.workgroup[0] == 0:
+        is_masked = not tiling.taps_in_rows and "a" not in tail.rows
+        if not is_masked or channels % tiling.workgroup[0] == 0:
             return 0.0
         return self._zeros(self.gradient) + costs.tail_row_instructions * self.gradient.rows

@@ -7,6 +7,7 @@ One operand at least needs zeros where there is no pixel; the other may keep wha
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.facts import rank_facts
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
 class Tail(NamedTuple):
     """Whether the rows of a tail are tested and masked, and the operand ("a", "b" or none) that is
-    not."""
+    not. `rows` are the operands whose rows beyond the result are not either."""
 
     is_masked: bool
     unmasked: str
+    rows: str = ""
 
 
 NO_TAIL = Tail(is_masked=False, unmasked="")
@@ -39,7 +41,11 @@ def tail_of(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     unmasked = unmasked_operand(problem, target, tiling, split_k)
     # With windows, which have zeros anyway, one unmasked operand leaves nothing to mask.
     needs_zeros = problem.is_pointwise or not unmasked
-    return Tail(needs_zeros and has_tail(problem, target, tiling, split_k), unmasked)
+    return Tail(
+        needs_zeros and has_tail(problem, target, tiling, split_k),
+        unmasked,
+        unmasked_rows(problem, target, tiling, split_k),
+    )
 
 
 def has_tail(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
@@ -82,3 +88,39 @@ def unmasked_operand(problem: ConvProblem, target: Target, tiling: GpuTiling, sp
     if problem.is_pointwise:
         one_pixel = max(fills, key=lambda side: (fills[side], n if side == "b" else m))
     return one_pixel if fills[one_pixel] else ""
+
+
+def unmasked_rows(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> str:
+    """The operands, of "a" and "b", whose rows beyond the result keep what they read.
+
+    Their sums are not stored. So where gemm_k has no tail, and no window leaves its image, nothing
+    of such an operand needs zeros. It is contiguous along gemm_k, and its rows do not fill their
+    tiles. No NVIDIA card has run it.
+    """
+    is_plain = not (
+        tiling.taps_in_rows
+        or tiling.channels_outside
+        or tiling.loads_to_lds
+        or tiling.merged_groups > 1
+    )
+    if target.backend != "rocm" or not is_plain or not _parts_are_whole(problem, tiling, split_k):
+        return ""
+    m, n, _ = tiling.workgroup
+    along_a, along_b = along_gemm_k(problem, target)
+    columns = problem.c * (1 if tiling.taps_outside else math.prod(problem.filter))
+    leaves_image = any((*problem.pad_low, *problem.pad_high))
+    a = along_a > 1 and problem.k % m > 0
+    b = along_b > 1 and columns % n > 0 and not leaves_image
+    return "a" * a + "b" * b
+
+
+def _parts_are_whole(problem: ConvProblem, tiling: GpuTiling, split_k: int) -> bool:
+    """Whether all parts have equally many full tiles of gemm_k, each inside one pixel."""
+    k = tiling.workgroup[2]
+    if not tiling.outside:
+        whole = problem.gemm_k % (split_k * k_multiple(k)) == 0
+        return whole and problem.n % k == 0
+    chunk = chunk_of((tiling.outside, tiling.inside), k)
+    outside = summed_length(problem, tiling.outside, tiling.taps_in_rows, chunk)
+    inside = summed_length(problem, tiling.inside, tiling.taps_in_rows, chunk)
+    return outside % split_k == 0 and inside % k == 0

@@ -9,12 +9,13 @@ from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.instruction_counts import load_distance, mma_counts, mma_of
-from conv_compiler.strategies.gpu.tail_masking import unmasked_operand
+from conv_compiler.strategies.gpu.tail_masking import unmasked_operand, unmasked_rows
 from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
 from conv_compiler.strategies.gpu.tilings import mma_tilings
 from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
 
 GFX942 = find_target("gfx942")
 PIXELS = (("ho", "wo"), ("n",))
@@ -53,6 +54,43 @@ def test_with_taps_in_rows_it_is_the_image():
     one = tiling(WINDOWS, (64, 64, 32), taps_in_rows=True)
     assert unmasked_operand(WINDOWS, GFX942, one, 4) == "b"
     assert unmasked_operand(WINDOWS, GFX942, replace(one, outside=(), inside=()), 4) == ""
+
+
+FORWARD = ConvProblem(n=32, k=512, c=256, image=(7, 7), filter=(1, 1), direction="fwd")
+
+
+@pytest.mark.parametrize(
+    ("change", "tile", "split_k", "expected"),
+    [
+        ({}, (64, 64, 32), 1, "b"),  # 1568 pixels
+        ({}, (64, 32, 32), 1, ""),  # ... which fill tiles of 32
+        ({"k": 40}, (64, 64, 32), 1, "ab"),
+        ({"stride": (2, 2)}, (64, 64, 32), 1, ""),  # 512 pixels
+        ({"stride": (2, 2), "n": 33}, (64, 64, 32), 1, "b"),
+        ({"c": 224}, (64, 64, 32), 1, ""),  # a part is two tiles of gemm_k at least
+        ({"c": 224, "k": 40}, (64, 64, 16), 1, "ab"),
+        ({}, (64, 64, 32), 4, "b"),
+        ({}, (64, 64, 32), 3, ""),
+        # Windows that leave the image have zeros, which weights do not.
+        ({"filter": (3, 3), "pad_low": (1, 1), "pad_high": (1, 1), "k": 40}, (64, 64, 32), 1, "a"),
+        ({"filter": (3, 3), "k": 40, "n": 33}, (64, 64, 32), 1, "ab"),
+        ({"layout": "NGCHW_GKCYX_NGKHW", "k": 40}, (64, 64, 32), 1, ""),
+    ],
+)
+def test_rows_beyond_the_result_need_no_zeros(change, tile, split_k, expected):
+    problem = resolve(replace(FORWARD, **change), GFX942).wgrad
+    one = tiling(problem, tile, form=((), ()))
+    assert unmasked_rows(problem, GFX942, one, split_k) == expected
+
+
+def test_rows_that_are_masked():
+    """A weight gradient's rows are not contiguous along gemm_k; loads to LDS have their own way."""
+    problem = resolve(replace(FORWARD, k=40), GFX942).wgrad
+    one = tiling(problem, (64, 64, 32), form=((), ()))
+    for change in ({"loads_to_lds": True}, {"merged_groups": 2}, {"taps_in_rows": True}):
+        assert unmasked_rows(problem, GFX942, replace(one, **change), 1) == ""
+    problem = replace(WINDOWS, k=40)
+    assert unmasked_rows(problem, GFX942, tiling(problem, (64, 64, 32), form=((), ())), 1) == ""
 
 
 @pytest.mark.parametrize("in_rows", [False, True])
