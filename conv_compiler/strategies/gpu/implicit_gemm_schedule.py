@@ -122,8 +122,8 @@ class Entries:
         s.include("mma_to_subgroups", *shares)
         if self.unmasked:
             s.include(f"mark_source_{self.unmasked}", may_fail=True)
-        for side in self.unmasked_rows:
-            s.include(f"mark_rows_{side}", may_fail=True)
+        for operand in self.unmasked_rows:
+            s.include(f"mark_rows_{operand}", may_fail=True)
 
     def _ops(self, s: Sequence, *, in_grid: bool = False) -> list[ir.Value]:
         """The contraction, and what stores its sums, if the kernel does."""

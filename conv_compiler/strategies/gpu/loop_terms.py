@@ -120,7 +120,7 @@ class LoopTerms:
 
         A load that writes to LDS reads one k step of rows, as a transposed one does of rows.
         """
-        item, in_row = item_of(self.target, self.size), self.mma.unit(self.mma.k)
+        item, in_row = item_of(self.problem, self.target), self.mma.unit(self.mma.k)
         whole = copy_of(
             tile, piece, memory, threads, LdsRow.of(in_row, item, tile, memory.adjacent)
         )
@@ -137,7 +137,7 @@ class LoopTerms:
         A load reads a step of rows. The next loads of the wave read the rest of its cache lines,
         which are then in L1.
         """
-        item, transposed = item_of(self.target, self.size), tile[::-1]
+        item, transposed = item_of(self.problem, self.target), tile[::-1]
         swapped = Memory(memory.adjacent[::-1], memory.run[::-1], memory.pitch)
         row = LdsRow(unit, item, padding=transposed_padding(unit * self.size))
         found, whole = (

@@ -62,7 +62,7 @@ def mma_tiling(
     size = operand_bytes(problem, target)
     if lds_bytes(mma, tile, size) > target.lds_bytes:
         return None
-    item = item_of(target, size)
+    item = item_of(problem, target)
     pieces_a, pieces_b = (
         copy_pieces(share, item) for share in _shares(problem, target, mma, shape)
     )
@@ -115,7 +115,7 @@ def other_copies(
     """The tiling with each way to copy its operands."""
     size, grouped = operand_bytes(problem, target), problem.g > 1
     problem = merged(problem, tiling.merged_groups)
-    item = item_of(target, size)
+    item = item_of(problem, target)
     shares = _shares(problem, target, mma, Shape(tiling.workgroup, tiling.subgroups))
     pairs = list(itertools.product(*(copy_pieces(share, item) for share in shares)))
     is_single = writes_single_elements(target, size) and not grouped  # else a third was lost
@@ -130,14 +130,16 @@ def other_copies(
         yield from loading_to_lds(target, mma, tiling, shares, size)
 
 
-def item_of(target: Target, size: int) -> Item:
-    """Elements of `size` bytes, with what is known of a chip's writes to LDS.
+def item_of(problem: ConvProblem, target: Target) -> Item:
+    """The elements of the operands, with what is known of a chip's writes to LDS.
 
     NVIDIA's banks nobody has modelled: pieces chosen by halves took 1.13 to 1.62 times as long on
-    an H100. RDNA's writes nobody has measured: where a row counted as several, data gradients took
-    1.1 times as long by their code.
+    an H100. On RDNA a row counts as several writes where both operands are contiguous along gemm_k.
+    Where one is transposed, data gradients took 1.1 times as long by their code.
     """
-    return Item(size, halves=target.backend == "rocm", several=is_cdna(target))
+    several = is_cdna(target) or min(along_gemm_k(problem, target)) > 1
+    is_amd = target.backend == "rocm"
+    return Item(operand_bytes(problem, target), halves=is_amd, several=is_amd and several)
 
 
 def writes_single_elements(target: Target, size: int) -> bool:

@@ -45,6 +45,7 @@ from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import GpuTiling, StrategyRequest
 from conv_compiler.strategies.transform_library import library
 from conv_compiler.targets import TARGETS, find_target
+from conv_compiler.targets.resolve import resolve
 from tests.problems import problems
 
 GPUS = [row for row in TARGETS.values() if row.is_gpu]
@@ -278,17 +279,24 @@ def test_lanes_along_k_steps_write_to_the_banks_of_a_padded_tile(size, elements,
 
 
 @pytest.mark.parametrize(
-    ("target", "writes", "conflicts"),
+    ("target", "direction", "several", "writes", "conflicts"),
     [
         # Of a pair of rows one begins at a multiple of 16 bytes, without conflicts; the other's two
         # writes are halves that wait for 8 of 16 cycles.
-        ("gfx950", 4, 0.25),
-        ("gfx1201", 2, 0),
-        ("sm_90a", 2, 0),
+        ("gfx950", "fwd", True, 4, 0.25),
+        ("gfx950", "bwd_data", True, 4, 0.25),
+        ("gfx1201", "fwd", True, 4, 0.25),
+        ("gfx1201", "bwd_data", False, 2, 0),
+        ("gfx1201", "bwd_weight", False, 2, 0),
+        ("sm_90a", "fwd", False, 2, 0),
     ],
 )
-def test_a_row_of_32_bytes_is_two_writes_on_cdna(target, writes, conflicts):
-    item = tilings.item_of(find_target(target), 2)
+def test_a_row_of_32_bytes_is_two_writes(target, direction, several, writes, conflicts):
+    """On RDNA where both operands are contiguous along gemm_k, as in `fwd`."""
+    chip = find_target(target)
+    problem = ConvProblem(n=32, k=64, c=64, image=(8, 8), filter=(1, 1), direction=direction)
+    item = tilings.item_of(resolve(problem, chip).wgrad, chip)
+    assert item.several == several
     row = LdsRow(32, item, steps=2)
     found = copy_of((128, 64), (2, 16), Memory((1, 256), (1, 256), 256), (256, 64), row)
     assert (found.writes, found.write_conflicts) == (writes, conflicts)
