@@ -12,6 +12,8 @@ from typing import Any
 import iree.runtime as iree
 import numpy as np
 
+from conv_compiler.runtime.vm_instance import configuration
+
 # So many multiply-adds wait for one another in a chain; the chains do not. Which number of chains
 # is best is the processor's to say. 4 cycles of latency times 2 pipes want 8, and their sums must
 # stay in 16 registers where a vector takes two.
@@ -88,7 +90,7 @@ def fma_kernel(
 
 def loaded(module: bytes, device: Any) -> Callable[..., Any]:
     """The function `main` of a compiled module, on a device."""
-    context = iree.SystemContext(config=iree.Config(device=device))
+    context = iree.SystemContext(config=configuration(device))
     context.add_vm_module(iree.VmModule.copy_buffer(context.instance, module))
     function: Callable[..., Any] = context.modules.module["main"]
     return function

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How the tail of gemm_k is masked where parts or tiles have unequal numbers of pixels.
+"""How the tail of gemm_k, and rows beyond the result, are masked.
 
-One operand at least needs zeros where there is no pixel; the other may keep what it reads
-(docs/gpu.md, "Which summed loops run where").
+Where parts or tiles have unequal numbers of pixels, one operand at least needs zeros where there is
+no pixel; the other may keep what it reads. Rows beyond the result may keep it too, for nothing
+stores their sums (docs/gpu.md, "Which summed loops run where").
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 class Tail(NamedTuple):
     """Whether the rows of a tail are tested and masked, and the operand ("a", "b" or none) that is
-    not. `rows` are the operands whose rows beyond the result are not either."""
+    not. `rows` are the operands, of "a" and "b", whose rows beyond the result are not either."""
 
     is_masked: bool
     unmasked: str
