@@ -38,6 +38,7 @@ PASSES = MappingProxyType(
         "join-products": ("join_products", "JoinProducts"),
         "join-stores": ("join_stores", "JoinStores"),
         "load-to-lds": ("load_to_lds", "LoadToLds"),
+        "mma-sync-windows": ("mma_sync_windows", "MmaSyncWindows"),
         "order-loops": ("order_loops", "OrderLoops"),
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),

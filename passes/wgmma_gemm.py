@@ -36,14 +36,11 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.ir.loop_nest import erase_if_dead
-from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction, find_contraction
-from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import find_epilogue
+from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction
 from conv_compiler.passes.wgmma_parts.kernel import Kernel
 from conv_compiler.passes.wgmma_parts.padded_channels import with_whole_pieces
-from conv_compiler.passes.wgmma_parts.reduction import Reduction
+from conv_compiler.passes.wgmma_parts.reduction import Reduction, replace_weight
 from conv_compiler.passes.wgmma_parts.sizes import Tiles
-from conv_compiler.passes.wgmma_parts.stores import only_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,26 +56,15 @@ class WgmmaGemm(Tiles):
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy where its channels are not adjacent."""
         self.check()
-        with module.context, ir.Location.unknown():
-            conv = find_contraction(module)
-            self.check_operand(conv.gradient)
-            epilogue = find_epilogue(conv.op)
-            last = epilogue if epilogue and only_rounds(epilogue) else conv.op
-            with ir.InsertionPoint(last):
-                if self.merged_groups == 1:
-                    conv = _whole(module, conv, self.piece)
-                weight = self._weight(module, conv, ir.RankedTensorType(last.results[0].type))
-            last.results[0].replace_all_uses_with(weight)
-            erase_if_dead(last)
-
-    def _weight(self, module: ir.Module, conv: Contraction, type: ir.RankedTensorType) -> ir.Value:
-        kernel = Kernel(conv, self, self.merged_groups)
-        if self.split_k == 1:
-            return kernel.result(module, type)
-        partials = ir.RankedTensorType.get([self.split_k, *type.shape], conv.accumulator)
-        parts = kernel.result(module, partials)
         reduction = Reduction(threads=self.sum_threads, slices=self.sum_slices)
-        return reduction.result(module, parts, type)
+
+        def kernel(conv: Contraction, type: ir.RankedTensorType) -> ir.Value:
+            self.check_operand(conv.gradient)
+            if self.merged_groups == 1:
+                conv = _whole(module, conv, self.piece)
+            return Kernel(conv, self, self.merged_groups).result(module, type)
+
+        replace_weight(module, self.split_k, reduction, kernel)
 
 
 def _whole(module: ir.Module, conv: Contraction, size: int) -> Contraction:

@@ -21,9 +21,9 @@ GOLDEN = Path(__file__).parent / "golden"
 INSTRUCTIONS = "tests/vgpu/instructions/test_instruction"
 
 
-# Of the cases of a test in these files one in so many runs by default: each compiles. Random
-# problems are already as few as draw every feature.
-PART = 5
+# Of the cases of a test in these files one in so many runs by default, or as few as have every
+# parameter: each compiles. Random problems are already as few as draw every feature.
+PART = 12
 LONG = (
     "tests/numerics/",
     "tests/unit/torch/",

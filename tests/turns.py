@@ -37,18 +37,19 @@ def parameters(values: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
 
 
 def part_of(cases: Mapping[str, frozenset[tuple[str, str]]], part: int) -> set[str]:
-    """Names of about one case in `part`, drawn by their checksums, the same in every run.
+    """Names of about one case in `part`, the same in every run, and of as few as have every
+    parameter that several cases share.
 
-    Every parameter that several cases share is in one of them.
+    Of cases that have as many parameters which no other has yet, the checksum draws one.
     """
     times = Counter(itertools.chain.from_iterable(cases.values()))
     missing = {one for one, count in times.items() if count > 1}
     drawn = sorted(cases, key=lambda name: crc32(name.encode()))
-    kept = set()
-    for name in drawn:
-        if missing & cases[name]:
-            missing -= cases[name]
-            kept.add(name)
+    kept = set[str]()
+    while missing:
+        best = max(drawn, key=lambda name: len(missing & cases[name]))
+        missing -= cases[best]
+        kept.add(best)
     for name in drawn:
         if len(kept) * part >= len(cases):
             break

@@ -24,13 +24,14 @@ Call = Callable[[], None]
 def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[str, Any]]:
     """How the kernels of a strategy are launched, in order: workgroups, threads and bytes of LDS,
     which tensors each reads, which it writes, and how many elements of how many bytes that has."""
+    from conv_compiler.passes.mma_sync_windows import MmaSyncWindows
     from conv_compiler.passes.wgmma_parts.kernel import lds_floats
     from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
-    from conv_compiler.passes.wgmma_parts.reduction import Reduction, quad
     from conv_compiler.passes.wgmma_parts.sizes import rounded_up
     from conv_compiler.passes.wgmma_parts.window_kernel import WindowKernel
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
     from conv_compiler.passes.wgmma_windows import WgmmaWindows
+    from conv_compiler.strategies.gpu import mma_sync_windows_cost as gradients
     from conv_compiler.strategies.gpu.warp_group_kind import PAD_THREADS
     from conv_compiler.strategies.gpu.wgmma_gemm_cost import column_tiles, k_tiles
     from conv_compiler.strategies.registry import find_strategy
@@ -44,6 +45,16 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         reads = ["source", "weight"]
         grid = list(windows.grid)
         return [_kernel(one.name, grid, step.threads, lds, reads, "result", elements, bytes_)]
+    if isinstance(step, MmaSyncWindows):
+        elements, bytes_ = math.prod(wgrad.weight_shape), wgrad.result_type.bytes
+        lds = gradients.lds_bytes(wgrad, one.tiling)
+        grid = [one.split_k * gradients.workgroups(wgrad, one.tiling), 1, 1]
+        threads = gradients.tile_of(wgrad, one.tiling).threads
+        is_one = one.split_k == 1
+        writes, size = ("result", bytes_) if is_one else ("parts", 4)
+        reads = ["gradient", "image"]
+        kernel = _kernel(one.name, grid, threads, lds, reads, writes, elements * one.split_k, size)
+        return [kernel] if is_one else [kernel, *_sum(step, elements, bytes_)]
     if isinstance(step, WgmmaPixels):
         first, second, problem = "source", "weight", wgrad.of  # type: ignore[attr-defined]
         channels = step.sources, step.weight_channels
@@ -83,14 +94,17 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         _kernel(one.name, list(grid), step.threads, lds, read, "parts" if parts else "result",
                 elements * one.split_k, bytes_)
     )  # fmt: skip
-    if parts:
-        across = Reduction(threads=step.sum_threads, slices=step.sum_slices).across * quad(elements)
-        slices = 4 * quad(elements) * step.sum_threads if step.sum_slices > 1 else 0
-        found.append(
-            _kernel("parts_sum", [-(-elements // across), 1, 1], step.sum_threads, slices,
-                    ["parts"], "result", elements, problem.result_type.bytes)
-        )  # fmt: skip
-    return found
+    return [*found, *_sum(step, elements, problem.result_type.bytes)] if parts else found
+
+
+def _sum(step: Any, elements: int, bytes_: int) -> list[dict[str, Any]]:
+    """The kernel that adds parts of so many elements, of so many bytes as results."""
+    from conv_compiler.passes.wgmma_parts.reduction import Reduction, quad
+
+    across = Reduction(threads=step.sum_threads, slices=step.sum_slices).across * quad(elements)
+    slices = 4 * quad(elements) * step.sum_threads if step.sum_slices > 1 else 0
+    grid, threads = [-(-elements // across), 1, 1], step.sum_threads
+    return [_kernel("parts_sum", grid, threads, slices, ["parts"], "result", elements, bytes_)]
 
 
 def _kernel(

@@ -27,7 +27,8 @@ P = ConvProblem
 # A problem, its split-K factor, and the strategy that it is compiled by, None for the chosen one.
 Job = tuple[ConvProblem, int | str, str | None]
 # Strategies whose kernels a pass writes down to their addresses.
-WRITTEN = ("wgmma_gemm", "wgmma_pixels", "wgmma_windows", "mma_sync_gemm", "mma_sync_pixels")
+WRITTEN = ("wgmma_gemm", "wgmma_pixels", "wgmma_windows", "mma_sync_gemm", "mma_sync_pixels",
+           "mma_sync_windows")  # fmt: skip
 LAST, GROUPED = "NHWC_KYXC_NHWK", "NHWGC_GKYXC_NHWGK"
 
 # Round and odd shapes, every layout family, groups, strides, dilations, one to three dimensions.
@@ -207,6 +208,38 @@ WINDOWS = tuple(
 )  # fmt: skip
 
 
+# Odd sizes of everything that weight gradients with windows in LDS depend on: one to three
+# dimensions, groups joined and merged, missing pixels, strides, dilations, orders of the weight.
+GRADIENTS: tuple[ConvProblem, ...] = tuple(
+    P(**{"n": 3, "dtype": "bf16", "weight_dtype": "", **changes}, layout=layout)  # type: ignore[arg-type]
+    for layout, changes in (
+        (GROUPED, {"n": 5, "g": 8, "k": 8, "c": 8, "image": (19, 17), "filter": (3, 3),
+                   "stride": (2, 2), "dilation": (2, 3), "elementwise": "bilinear(0.5,2):f32"}),
+        (GROUPED, {"g": 4, "k": 8, "c": 16, "image": (13, 12), "filter": (3, 2),
+                   "stride": (2, 1), "pad_low": (1, 0)}),
+        (GROUPED, {"n": 9, "g": 8, "k": 32, "c": 8, "image": (9, 9), "filter": (5, 5),
+                   "pad_low": (2, 2), "dtype": "f16"}),
+        (GROUPED, {"g": 8, "k": 4, "c": 4, "image": (30, 29), "filter": (3, 3),
+                   "pad_low": (1, 1), "dtype": "f16"}),
+        (GROUPED, {"g": 4, "k": 6, "c": 2, "image": (10, 9), "filter": (1, 3)}),
+        (GROUPED, {"g": 12, "k": 16, "c": 24, "image": (16, 16), "filter": (3, 3),
+                   "stride": (3, 3), "pad_low": (1, 1), "dtype": "f16"}),
+        ("NHWC_KCYX_NHWK", {"n": 17, "g": 6, "k": 16, "c": 16, "image": (7, 7),
+                            "filter": (3, 3), "pad_low": (1, 1), "weight_dtype": "f32"}),
+        ("NWGC_GKXC_NWGK", {"g": 4, "k": 8, "c": 8, "image": (150,), "filter": (5,),
+                            "dilation": (2,), "pad_low": (3,)}),
+        ("NWGC_GKXC_NWGK", {"g": 2, "k": 64, "c": 8, "image": (151,), "filter": (4,),
+                            "stride": (2,), "dtype": "f16"}),
+        ("NDHWGC_GKZYXC_NDHWGK", {"g": 2, "k": 16, "c": 16, "image": (5, 9, 7),
+                                  "filter": (3, 2, 1), "pad_low": (1, 0, 2),
+                                  "dtype": "f16"}),
+        ("NDHWGC_GKZYXC_NDHWGK", {"g": 4, "k": 4, "c": 8, "image": (5, 9, 7),
+                                  "filter": (3, 2, 2), "stride": (2, 1, 2),
+                                  "pad_low": (1, 0, 1)}),
+    )
+)  # fmt: skip
+
+
 def drawn_jobs(chip: str, count: int) -> Iterator[Job]:
     """Drawn problems by the strategy that is chosen; and each with channels last, in a type of
     matrix instructions, by every strategy that has written kernels for it."""
@@ -245,6 +278,9 @@ def compile_all(folder: Path, chip: str, random: int = 0) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[Job] = [(problem, split_k, None) for problem, split_k in (*PROBLEMS, *TF32)]
+    jobs += [
+        (problem, split_k, "mma_sync_windows") for problem in GRADIENTS for split_k in ("auto", 1)
+    ]
     if find_target(chip).wgmma:
         jobs += [(problem, "auto", "wgmma_windows") for problem in WINDOWS]
     jobs += drawn_jobs(chip, random)

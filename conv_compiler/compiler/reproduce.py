@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from conv_compiler.compiler.stages import DUMP, GO_ON, STOP, compiler_flags, lowered, passes_behind
+from conv_compiler.compiler.stated_device import state_device
 from conv_compiler.errors import InvalidOutput
 from conv_compiler.strategies.schedule import attach
 from conv_compiler.strategies.strategy import Strategy
@@ -36,6 +37,7 @@ def reproduce(problem: Resolved, strategy: Strategy, folder: Path) -> None:
             for name, text in texts.items():
                 (folder / f"{name}.mlir").write_text(text)
             attach(module, schedule, folder / "schedule.mlir", Path("schedule.mlir"))
+            state_device(module, problem.target.device)
             (folder / "module.mlir").write_text(str(module))
         flags = [*compiler_flags(problem.target), *schedule.flags, DUMP]
         (folder / SCRIPT).write_text(_script(flags, passes_behind(schedule)))

@@ -17,6 +17,7 @@ GPU_COUNTS = "tools/fit/gpu_counts.py"
 CHOICES = "tools/fit/choices.py"
 WARP_GROUP_TIMES = "tools/fit/warp_groups.py"
 WINDOW_TIMES = "tools/fit/windows.py"
+GRADIENT_WINDOW_TIMES = "tools/fit/windows.py --gradients"
 MODEL_TIMELINES = "tools/fit/gpu_counts.py --part timelines"
 
 # The last word of a constant's name is its unit. A share is a part of 1.
@@ -28,10 +29,12 @@ UNITS = (
     "distributions",
     "elements",
     "groups",
+    "images",
     "instructions",
     "iterations",
     "loads",
     "parts",
+    "pieces",
     "pixels",
     "products",
     "registers",

@@ -20,6 +20,7 @@ from conv_compiler.strategies.gpu.channels_last_gemm import CHANNELS_LAST_GEMM
 from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
 from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
 from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
+from conv_compiler.strategies.gpu.mma_sync_windows import MMA_SYNC_WINDOWS
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
 from conv_compiler.strategies.gpu.wgmma_gemm import MMA_SYNC_GEMM, WGMMA_GEMM
 from conv_compiler.strategies.gpu.wgmma_pixels import MMA_SYNC_PIXELS, WGMMA_PIXELS
@@ -41,6 +42,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             WGMMA_WINDOWS,
             MMA_SYNC_GEMM,
             MMA_SYNC_PIXELS,
+            MMA_SYNC_WINDOWS,
             CPU_AMX_DIRECT,
             CPU_AMX,
             CPU_DOT,

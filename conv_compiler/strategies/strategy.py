@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling, WindowTiling
+from conv_compiler.strategies.warp_group_tiling import GradientTiling, WarpGroupTiling, WindowTiling
 from conv_compiler.typed import fields, typed
 
 
@@ -150,6 +150,7 @@ Tiling = (
     | PixelTiling
     | WarpGroupTiling
     | WindowTiling
+    | GradientTiling
     | CpuTiling
     | DirectTiling
     | SumTiling
@@ -203,6 +204,8 @@ class Strategy:
             return self.tiling.columns, self.tiling.rows, self.tiling.vector
         if isinstance(self.tiling, WindowTiling):
             return self.tiling.images, self.tiling.rows, self.tiling.columns
+        if isinstance(self.tiling, GradientTiling):
+            return self.tiling.images, *self.tiling.pixels
         if isinstance(self.tiling, SumTiling):
             return ()
         if isinstance(self.tiling, DirectTiling):

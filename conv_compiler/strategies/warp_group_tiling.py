@@ -58,3 +58,22 @@ class WindowTiling:
     merged_groups: int
     workgroups: int
     mma: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientTiling:
+    """Numbers of a schedule of waves for weight gradients (`passes/mma_sync_windows.py`).
+
+    A tile has `pixels` output pixels along each axis, of each of `images`. A workgroup has
+    `merged_groups` groups, each of which has `joined_groups` adjacent groups of the problem, so
+    that channels come in whole pieces. A wave has `wave_pieces` pieces of the output gradient. LDS
+    holds `stages` tiles. `mma` is the instruction, named as IREE names others.
+    """
+
+    images: int
+    pixels: tuple[int, ...]
+    joined_groups: int
+    merged_groups: int
+    wave_pieces: int
+    stages: int
+    mma: str

@@ -51,6 +51,12 @@ class Contraction:
         return dict(zip(self.weight_loops, sizes, strict=True))
 
     @property
+    def weight_steps(self) -> Mapping[str, int]:
+        """Elements between neighbours of the weight, by loop."""
+        extents = [self.weight_sizes[name] for name in self.weight_order]
+        return {name: math.prod(extents[at + 1 :]) for at, name in enumerate(self.weight_order)}
+
+    @property
     def ndim(self) -> int:
         """Number of spatial dimensions."""
         return len(self.taps)

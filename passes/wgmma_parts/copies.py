@@ -174,6 +174,15 @@ def lds_place(thread: ir.Value) -> ir.Value:
     return linear(line, ptx.LINE, linear(turned, ptx.PIECE))
 
 
+def shares(thread: ir.Value, total: int, threads: int) -> list[tuple[ir.Value, ir.Value | None]]:
+    """The numbers below `total` that are this thread's, and whether there is such a number."""
+    found: list[tuple[ir.Value, ir.Value | None]] = []
+    for behind in range(0, total, threads):
+        own = linear(thread, 1, behind)
+        found.append((own, below(own, total) if behind + threads > total else None))
+    return found
+
+
 def pointer(memory: ir.Value) -> ir.Value:
     """The address of a memref's first element, in 64 bits."""
     index = ir.Operation.create(

@@ -91,15 +91,19 @@ def sync_wave() -> None:
     _asm("bar.warp.sync 0xffffffff;", MEMORY)
 
 
-def read_matrices(lds: ir.Value, shift: int, transposed: bool) -> list[ir.Value]:
-    """Four blocks of eight by eight 16-bit elements, of which a lane gets two elements each.
+def read_matrices(lds: ir.Value, shift: int, transposed: bool, blocks: int = 4) -> list[ir.Value]:
+    """Two or four blocks of eight by eight 16-bit elements, of which a lane gets two elements each.
 
     Lane l has those of line l / 4 at 2 (l mod 4); transposed, of lines 2 (l mod 4) those at l / 4.
     Lane l gives the address of line l mod 8 of block l / 8.
     """
     turned = ".trans" if transposed else ""
-    text = f"ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 {{$0, $1, $2, $3}}, [$4+{shift}];"
-    return _several(text, f"=r,=r,=r,=r,r,{MEMORY}", [lds], "i32", is_pure=False)
+    found = ", ".join(f"${i}" for i in range(blocks))
+    text = (
+        f"ldmatrix.sync.aligned.m8n8.x{blocks}{turned}.shared.b16 {{{found}}}, [${blocks}+{shift}];"
+    )
+    constraints = ",".join(["=r"] * blocks + ["r", MEMORY])
+    return _several(text, constraints, [lds], "i32", blocks, is_pure=False)
 
 
 def read_word(lds: ir.Value, shift: int) -> ir.Value:

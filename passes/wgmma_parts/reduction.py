@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, gpu, scf
 
 from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import erase_if_dead
 from conv_compiler.passes.depthwise_parts.arithmetic import below, cut, in_32_bits, linear, number
+from conv_compiler.passes.implicit_gemm_parts.contraction import Contraction, find_contraction
+from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import find_epilogue
 from conv_compiler.passes.wgmma_parts.executable import dispatched, shared, workgroup_id
 from conv_compiler.passes.wgmma_parts.stores import (
     QUAD,
@@ -19,6 +22,7 @@ from conv_compiler.passes.wgmma_parts.stores import (
     Line,
     in_memory,
     load_vector,
+    only_rounds,
     or_zero,
     store_vector,
     where,
@@ -116,6 +120,34 @@ class Reduction:
             start = linear(loop.induction_variable, IN_FLIGHT, first)
             scf.YieldOp(added(list(loop.inner_iter_args), start, IN_FLIGHT))
         return added(list(loop.results), linear(first, 1, whole * IN_FLIGHT), own % IN_FLIGHT)
+
+
+def replace_weight(
+    module: ir.Module,
+    parts: int,
+    reduction: Reduction,
+    kernel: Callable[[Contraction, ir.RankedTensorType], ir.Value],
+) -> None:
+    """Replace the weight gradient of a module by a kernel, and by `reduction` of its parts where
+    there are several.
+
+    `kernel` makes what has the type: P[s, weight's axes], or the weight. An epilogue that only
+    rounds is part of the kernels; another one is left behind them. UnsupportedStrategy where there
+    is not one contraction.
+    """
+    with module.context, ir.Location.unknown():
+        conv = find_contraction(module)
+        epilogue = find_epilogue(conv.op)
+        last = epilogue if epilogue and only_rounds(epilogue) else conv.op
+        type = ir.RankedTensorType(last.results[0].type)
+        with ir.InsertionPoint(last):
+            if parts == 1:
+                weight = kernel(conv, type)
+            else:
+                partials = ir.RankedTensorType.get([parts, *type.shape], conv.accumulator)
+                weight = reduction.result(module, kernel(conv, partials), type)
+        last.results[0].replace_all_uses_with(weight)
+        erase_if_dead(last)
 
 
 def quad(total: int) -> int:

@@ -39,27 +39,21 @@ class WeightPlaces:
     columns: Columns
 
     @property
-    def steps(self) -> dict[str, int]:
-        """Elements between neighbours of the weight, by loop."""
-        order, sizes = self.conv.weight_order, self.conv.weight_sizes
-        extents = [sizes[name] for name in order]
-        return {name: math.prod(extents[at + 1 :]) for at, name in enumerate(order)}
-
-    @property
     def adjacent(self) -> int:
         """Adjacent columns that lie side by side in the weight."""
-        return self.conv.channels if self.steps["c"] == 1 else 1
+        return self.conv.channels if self.conv.weight_steps["c"] == 1 else 1
 
     def start(self, part: ir.Value, group: ir.Value, taps: Sequence[ir.Value]) -> ir.Value:
         """The place of the first weight of a part, of the groups of a workgroup, and of a tap."""
-        steps, total = self.steps, math.prod(self.conv.weight_sizes.values())
+        steps, total = self.conv.weight_steps, math.prod(self.conv.weight_sizes.values())
         found = linear(group, steps["g"] * self.columns.merged, linear(part, total))
         return found if self.columns.joins_taps else self._taps(taps, found)
 
     def at(self, row: ir.Value, column: ir.Value, size: tuple[int, int]) -> Found:
         """Elements from there to a row and a column, and whether there is such a weight, for tiles
         of this size."""
-        conv, columns, steps = self.conv, self.columns, self.steps
+        conv, columns = self.conv, self.columns
+        steps = conv.weight_steps
         rows = conv.gemm_m * columns.merged
         tests = [
             below(row, rows) if rows % size[0] else None,
@@ -81,6 +75,6 @@ class WeightPlaces:
 
     def _taps(self, taps: Sequence[ir.Value], found: ir.Value | int = 0) -> ir.Value:
         for name, tap in zip(self.conv.weight_loops[2:-1], taps, strict=True):
-            found = linear(tap, self.steps[name], found)
+            found = linear(tap, self.conv.weight_steps[name], found)
         assert not isinstance(found, int)
         return found

@@ -20,7 +20,7 @@ from iree.compiler import ir
 from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.copies import pointer
+from conv_compiler.passes.wgmma_parts.copies import pointer, shares
 from conv_compiler.passes.wgmma_parts.pixel_copies import copied_bytes, moved
 from conv_compiler.passes.wgmma_parts.sizes import BYTES, ELEMENTS
 from conv_compiler.passes.wgmma_parts.stores import store_vector, where
@@ -57,7 +57,7 @@ def copy_window(
         for unit, span in zip(corner.units, tile.spans, strict=True)
     ]
     base = pointer(memory)
-    for own, exists in _shares(thread, tile.lines * planes, sizes.threads):
+    for own, exists in shares(thread, tile.lines * planes, sizes.threads):
         line, piece = cut(own, [tile.lines, planes])
         image, *places = cut(line, extents)
         tests = [exists]
@@ -83,7 +83,7 @@ def clear_last_weights(sizes: WindowSizes, lds: ir.Value, at: int, thread: ir.Va
     tile = sizes.tile
     behind = at + tile.weight_bytes - tile.piece_bytes
     zero, words = ops.zero(ir.F32Type.get()), ptx.PIECE // WORD
-    for own, exists in _shares(thread, sizes.results, sizes.threads):
+    for own, exists in shares(thread, sizes.results, sizes.threads):
         with where(exists):
             store_vector([zero] * words, lds, linear(own, words, behind // WORD))
 
@@ -98,7 +98,7 @@ def copy_weights(
     across, along = (sizes.results, sizes.sources) if forward else (sizes.sources, sizes.results)
     taps = math.prod(sizes.filter)
     extents = [sizes.merged_groups, across, taps, along // ELEMENTS]
-    for own, exists in _shares(thread, math.prod(extents), sizes.threads):
+    for own, exists in shares(thread, math.prod(extents), sizes.threads):
         of, other, tap, eight = cut(own, extents)
         own_steps = (steps.result, steps.source) if forward else (steps.source, steps.result)
         at = linear(of, steps.group, linear(tap, steps.tap))
@@ -114,12 +114,3 @@ def copy_weights(
             to = linear(column, ELEMENTS * ptx.PIECE, to)
         with where(exists):
             ptx.copy_piece(to, 0, moved(base, at, BYTES), 0, number(ptx.PIECE))
-
-
-def _shares(thread: ir.Value, total: int, threads: int) -> list[tuple[ir.Value, ir.Value | None]]:
-    """The numbers below `total` that are this thread's, and whether there is such a number."""
-    found: list[tuple[ir.Value, ir.Value | None]] = []
-    for behind in range(0, total, threads):
-        own = linear(thread, 1, behind)
-        found.append((own, below(own, total) if behind + threads > total else None))
-    return found

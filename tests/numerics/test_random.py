@@ -54,8 +54,8 @@ def check_promises(artifact, target):
 
 
 def turn(place, target, number):
-    """Slow for a chip that another stands for, and of any chip for every second draw."""
-    waits = target != "cpu" and (place + number) % 2
+    """Slow for a chip that another stands for, and of any chip for two of three draws."""
+    waits = target != "cpu" and (place + number) % 3
     return [*marks_of(target), *([pytest.mark.slow] if waits else [])]
 
 

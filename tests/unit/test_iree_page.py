@@ -58,7 +58,9 @@ def test_the_script_makes_the_artifacts_module(folder):
     assert (folder / "steps" / "module.vmfb").read_bytes() == artifact.module
 
 
-@pytest.mark.parametrize("target", ["cpu", pytest.param("gfx1100", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "target", ["cpu", "sm_90a", pytest.param("gfx1100", marks=pytest.mark.slow)]
+)
 def test_other_targets_are_reproduced(target, tmp_path, monkeypatch, capsys):
     tools = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")

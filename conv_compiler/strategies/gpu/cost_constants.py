@@ -13,6 +13,7 @@ from typing import ClassVar
 from conv_compiler.model.provenance import (
     CHOICES,
     GPU_COUNTS,
+    GRADIENT_WINDOW_TIMES,
     WARP_GROUP_TIMES,
     WINDOW_TIMES,
     Kind,
@@ -734,7 +735,56 @@ class Windows:
     apart_share: float = 0.3815
 
 
+@dataclass(frozen=True, kw_only=True)
+class GradientWindows:
+    """Tiles of weight gradients whose windows are kept in LDS, and how long their kernels take."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="239 kernels of nine layers, f16, on an H100 (`tools/fit/gradient_window_times.csv`); "
+        "of 100 kernels of four other layers the time is off by 18 % (rms). `launch_cycles` is "
+        "that of `Windows`, and the tiles tried are those of the same layers",
+        tool=GRADIENT_WINDOW_TIMES,
+    )
+
+    # Of a tile: output pixels along rows, the most along columns (which share the image's evenly),
+    # images, and pixels in all.
+    tried_rows: tuple[int, ...] = (1, 2, 4, 7, 8, 14, 16)
+    most_columns: int = 64
+    tried_images: tuple[int, ...] = (1, 2, 4)
+    least_pixels: int = 48
+    most_pixels: int = 512
+    # Channels of a workgroup, of which the least are 32 bytes of a pixel: a sector of memory.
+    least_channels: int = 16
+    most_channels: int = 128
+    tried_wave_pieces: tuple[int, ...] = (1, 2, 4)
+    most_waves: int = 16
+    # Groups that are joined at most, and channels of a group: others were not measured.
+    most_joined_groups: int = 4
+    most_group_channels: int = 64
+    # Rounds of workgroups that parts may make.
+    tried_rounds: tuple[int, ...] = (1, 2)
+    most_tilings: int = 4
+    # Registers of a thread beside its sums.
+    other_registers: int = 60
+    # Cycles as in `WarpGroups`. Of a workgroup beside its tiles; the least time of a tile, for each
+    # pair of rows and step.
+    launch_cycles: float = 3000
+    other_cycles: float = 7359
+    step_cycles: float = 23.7
+    lds_cycle_bytes: float = 84.8
+    cycle_products: float = 393.5
+    # Share of the memory's rate that operands reach, and how many times that from a cache. What
+    # windows have in common counts as so much of its bytes. Of the shorter one of work and this
+    # traffic what is not hidden.
+    memory_share: float = 0.4631
+    common_share: float = 0.2325
+    cached_times: float = 0.994
+    apart_share: float = 0.166
+
+
 PHASE_TABLES = PhaseTables()
+GRADIENT_WINDOWS = GradientWindows()
 WINDOWS = Windows()
 WARP_GROUPS = WarpGroups()
 PIXEL_WARP_GROUPS = PixelWarpGroups()
@@ -768,4 +818,5 @@ GROUPS = (
     WAVES,
     PIXEL_WAVES,
     WINDOWS,
+    GRADIENT_WINDOWS,
 )

@@ -41,7 +41,7 @@ OURS = (
 
 
 # Of each chip a part of the programs by default, and every program on some of the chips.
-PARTS = 4
+PARTS = 7
 PART_OF_EACH = in_turn(each(vgpu.CHIPS), range(PARTS))
 
 

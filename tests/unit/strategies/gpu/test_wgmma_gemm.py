@@ -85,7 +85,7 @@ def test_channels_need_not_be_a_multiple_of_eight(changes):
 def test_groups_of_few_channels_are_merged():
     for width in (4, 8, 16):
         narrow = replace(LAYER, g=32, k=width, c=width, layout="NHWGC_GKYXC_NHWGK")
-        first = choose(narrow, HOPPER)[0]
+        first = choose(narrow, HOPPER, NAME)[0]
         assert (first.name, first.tiling.merged_groups) == (NAME, 64 // width)
         assert f"{64 // width} groups merged" in first.text
 
