@@ -763,7 +763,7 @@ class GradientWindows:
     most_joined_groups: int = 4
     most_group_channels: int = 64
     # Rounds of workgroups that parts may make.
-    tried_rounds: tuple[int, ...] = (1, 2)
+    tried_rounds_times: tuple[int, ...] = (1, 2)
     most_tilings: int = 4
     # Registers of a thread beside its sums.
     other_registers: int = 60

@@ -129,7 +129,7 @@ def splits(problem: ConvProblem, target: Target, tiling: GradientTiling) -> list
     slots = target.compute_units * resident(problem, target, tiling)
     total = tiles(problem, tiling)
     found = {1}
-    for rounds in GRADIENT_WINDOWS.tried_rounds:
+    for rounds in GRADIENT_WINDOWS.tried_rounds_times:
         found.add(max(1, min(total, slots * rounds // workgroups(problem, tiling))))
     return sorted(one for one in found if _fits(problem, tiling, one))
 
