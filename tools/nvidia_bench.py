@@ -68,7 +68,11 @@ def compile_all(
     from conv_compiler.compiler.compile import compile
     from conv_compiler.compiler.stages import compiler_flags, run_compiler, stage_texts
     from conv_compiler.errors import CompileFailed
-    from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling, WindowTiling
+    from conv_compiler.strategies.warp_group_tiling import (
+        GradientTiling,
+        WarpGroupTiling,
+        WindowTiling,
+    )
     from conv_compiler.targets import find_target
     from conv_compiler.targets.resolve import resolve
 
@@ -85,7 +89,7 @@ def compile_all(
         artifact = compile(problem, chip, tuned=False)
         resolved = resolve(problem, target, artifact.strategy.mma)
         (ours / STRATEGY).write_text(artifact.strategy.text)
-        if isinstance(artifact.strategy.tiling, WarpGroupTiling | WindowTiling):
+        if isinstance(artifact.strategy.tiling, WarpGroupTiling | WindowTiling | GradientTiling):
             (ours / PTX).write_text(stage_texts(resolved, artifact.strategy, ours, "isa")["isa"])
             launch = launch_of(resolved.wgrad, artifact.strategy, target)
             (ours / LAUNCH).write_text(json.dumps(launch))
