@@ -174,3 +174,21 @@ def check_device(name: str, array: Any, device: Any, called: str) -> None:
             f"{name}: an array of another device than the kernel's ({called}); "
             "copy it there with the kernel's put"
         )
+
+
+def check_operands(
+    tensors: Sequence[Tensor], operands: Sequence[Any], device: Any, called: str
+) -> bool:
+    """Whether one is a device array; InvalidArray when a shape, type or device is wrong."""
+    on_device = False
+    for tensor, array in zip(tensors, operands, strict=True):
+        if isinstance(array, iree.DeviceArray):
+            on_device = True
+            check_device(tensor.name, array, device, called)
+        elif not isinstance(array, np.ndarray):
+            raise InvalidArray(
+                f"{tensor.name} {type(array).__name__}: not an array of numpy, of a device or "
+                "of a library with DLPack; convert it with numpy.asarray"
+            )
+        tensor.check(array)
+    return on_device

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is in a DLPack capsule: whether IREE takes it as it lies, and the same as a numpy array.
+"""What is in a DLPack capsule: whether IREE takes it as it lies, and the same as a numpy array; and
+capsules of memory that is lent.
 
 `numpy.from_dlpack` takes neither bf16 nor 8-bit floats, which are types of `ml_dtypes`. The structs
 are those of dlpack.h, version 0.8.
@@ -36,6 +37,16 @@ class _Tensor(ctypes.Structure):
     )
 
 
+class _Managed(ctypes.Structure):
+    """DLManagedTensor; no deleter is called where it is null."""
+
+    _fields_ = (
+        ("tensor", _Tensor),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
 # The same as one read, for each field of a structure costs a call.
 _HEAD = struct.Struct("=Q3i2BH3Q")
 # (DLDataTypeCode, bits) -> numpy's type.
@@ -51,9 +62,17 @@ _TYPES = MappingProxyType(
     }
 )
 
+_CODES = MappingProxyType({dtype: code for (code, _), dtype in _TYPES.items()})
+_NAME = b"dltensor"  # alive as long as capsules: they have its address
+
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+_capsule_of = ctypes.pythonapi.PyCapsule_New
+_capsule_of.restype = ctypes.py_object
+_capsule_of.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
 class _Memory:
@@ -71,12 +90,12 @@ class _Memory:
 
 # IREE 3.13's heap buffers (runtime/src/iree/hal/buffer_heap.c), and the codes of types that its
 # bindings import (runtime/bindings/python/hal.cc).
-_ALIGNMENT = 64
+ALIGNMENT = 64
 _IMPORTED = (0, 2, 4)
 
 
 def _tensor(capsule: Any) -> Any:
-    return _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+    return _Tensor.from_address(_pointer_of(capsule, _NAME))
 
 
 _address_at = ctypes.c_void_p.from_address
@@ -84,7 +103,7 @@ _address_at = ctypes.c_void_p.from_address
 
 def address_of(capsule: Any) -> int:
     """Where the memory of a capsule of IREE's begins, whose offset is 0."""
-    return _address_at(_pointer_of(capsule, b"dltensor")).value or 0
+    return _address_at(_pointer_of(capsule, _NAME)).value or 0
 
 
 def lies_as_iree_wants(capsule: Any) -> bool:
@@ -96,7 +115,7 @@ def lies_as_iree_wants(capsule: Any) -> bool:
     sizes = tensor.shape[: tensor.ndim]
     if 0 in sizes or tensor.code not in _IMPORTED:
         return False
-    if (tensor.data + tensor.byte_offset) % _ALIGNMENT:
+    if (tensor.data + tensor.byte_offset) % ALIGNMENT:
         return False
     if not tensor.strides:
         return True
@@ -108,12 +127,32 @@ def lies_as_iree_wants(capsule: Any) -> bool:
     return True
 
 
+def lent(
+    address: int, where: tuple[int, int], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> tuple[Any, Any]:
+    """A capsule of a dense array at an address of a device (DLDeviceType and number), and what must
+    live as long as who takes the capsule. The memory stays the caller's."""
+    sizes = (ctypes.c_int64 * len(shape))(*shape)
+    managed = _Managed(
+        _Tensor(
+            data=address,
+            device=where,
+            ndim=len(shape),
+            code=_CODES[dtype],
+            bits=8 * dtype.itemsize,
+            lanes=1,
+            shape=sizes,
+        )
+    )
+    return _capsule_of(ctypes.addressof(managed), _NAME, None), (managed, sizes)
+
+
 def viewed(name: str, capsule: Any) -> np.ndarray[Any, Any]:
     """A numpy array that shares the memory of a capsule on the host.
 
     Raises InvalidArray for a type that no kernel takes.
     """
-    head = _HEAD.unpack(ctypes.string_at(_pointer_of(capsule, b"dltensor"), _HEAD.size))
+    head = _HEAD.unpack(ctypes.string_at(_pointer_of(capsule, _NAME), _HEAD.size))
     data, _, _, ndim, code, bits, lanes, at, steps, offset = head
     dtype = _TYPES.get((code, bits))
     if dtype is None or lanes != 1:

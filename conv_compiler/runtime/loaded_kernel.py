@@ -16,16 +16,10 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray, InvalidArtifact, LaunchFailed
 from conv_compiler.runtime import forks
-from conv_compiler.runtime.arrays import Tensor, check_device, keeping, place
+from conv_compiler.runtime.arrays import Tensor, check_device, check_operands, keeping, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import LONG_SECONDS, batch_wait, may_wait_as_batch
-from conv_compiler.runtime.devices import (
-    find_device,
-    number_of,
-    open_device,
-    reason,
-    targets_of,
-)
+from conv_compiler.runtime.devices import find_device, number_of, open_device, reason, targets_of
 from conv_compiler.runtime.dlpack import (
     Memory,
     check_memory,
@@ -35,13 +29,9 @@ from conv_compiler.runtime.dlpack import (
     is_foreign,
 )
 from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
-from conv_compiler.runtime.host_memory import (
-    as_array,
-    in_larger,
-    placed,
-    written_in_place,
-)
+from conv_compiler.runtime.host_memory import as_array, in_larger, placed, written_in_place
 from conv_compiler.runtime.invocation import invocation
+from conv_compiler.runtime.lent_memory import LentMemory
 from conv_compiler.runtime.signature import Signature, one_for_each, size_of_call, sizes_of
 from conv_compiler.runtime.times import Times
 
@@ -74,6 +64,7 @@ class Kernel:
         "_enter",
         "_generation",
         "_invoke",
+        "_lent",
         "_made_of",
         "_number",
         "_on_host",
@@ -117,6 +108,7 @@ class Kernel:
         self.takes_result, self._alignment = stated.takes_result, stated.alignment
         self._takes_number = any(not tensor.shape for tensor in self.operands)
         self._invoke, self._seconds = invocation(context, function, len(self.results)), 0.0
+        self._lent = LentMemory(config.device, (int(row.memory), self._number))
         self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
 
     @property
@@ -150,7 +142,7 @@ class Kernel:
         like = foreign[0] if foreign else None
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
         size = self._only or size_of_call(self._sizes, taken)
-        on_device = self._check(size.operands, taken)
+        on_device = check_operands(size.operands, taken, self._config.device, self.device)
         if size.has_slices:
             alignment = self._alignment if self._on_host else None
             taken = [*map(partial(in_larger, alignment), size.operands, taken)]
@@ -225,9 +217,28 @@ class Kernel:
             return exported(found, like, self._row.memory, self._number)
         return keeping(found, config) if on_device else to_numpy(found)
 
+    def run_at(self, *addresses: int) -> None:
+        """Run once on dense arrays of this device that begin at these addresses: the operands, then
+        the results, of the kernel's shapes and types. No work on them is under way.
+
+        For kernels with result operands, of one size and without slices. Raises InvalidArray for
+        another one, and for an array that is not aligned to 64 bytes.
+        """
+        self._ready()
+        size, tensors = self._only, [*self.operands, *self.results]
+        if not self.takes_result or size is None or size.batches or size.has_slices:
+            raise InvalidArray(
+                f"kernel {self.path.name}: takes no addresses; call it with arrays, or compile it "
+                "with result_operand and static sizes"
+            )
+        self._invoked([*map(self._lent.view, tensors, addresses)])
+
     def _run(self, operands: Sequence[Any]) -> list[Any]:
         """Invoke with operands that were checked, wait, and give the results' buffer views."""
-        views = [self._view(array) for array in operands]
+        return self._invoked([self._view(array) for array in operands])
+
+    def _invoked(self, views: Sequence[Any]) -> list[Any]:
+        """The same with buffer views of the operands."""
         started = time.perf_counter()
         try:
             try:
@@ -251,21 +262,6 @@ class Kernel:
         if self._on_host and isinstance(array, np.ndarray):
             return placed(array, self._config.device, self._alignment)
         return place(array, self._config, self.device)._buffer_view
-
-    def _check(self, tensors: Sequence[Tensor], operands: Sequence[Any]) -> bool:
-        """Whether one is a device array; InvalidArray when a shape, type or device is wrong."""
-        on_device = False
-        for tensor, array in zip(tensors, operands, strict=True):
-            if isinstance(array, iree.DeviceArray):
-                on_device = True
-                check_device(tensor.name, array, self._config.device, self.device)
-            elif not isinstance(array, np.ndarray):
-                raise InvalidArray(
-                    f"{tensor.name} {type(array).__name__}: not an array of numpy, of a device or "
-                    "of a library with DLPack; convert it with numpy.asarray"
-                )
-            tensor.check(array)
-        return on_device
 
     def _ready(self) -> None:
         """Ready the calling thread, and load the kernel again where this process was forked from
@@ -292,8 +288,7 @@ class Kernel:
         placed = [
             array if isinstance(array, iree.DeviceArray) else self.put(array) for array in operands
         ]
-        out: Any = None
-        if self.takes_result and not any(None in one.shape for one in self.results):
-            outs = [self.put(one.empty(None)) for one in self.results]
-            out = outs if len(outs) > 1 else outs[0]
+        fixed = self.takes_result and not any(None in one.shape for one in self.results)
+        outs = [self.put(one.empty(None)) for one in self.results] if fixed else []
+        out = outs[0] if len(outs) == 1 else outs or None
         return Times.of_calls(lambda: self(*placed, out=out), budget, least)

@@ -15,8 +15,9 @@ import torch
 from conv_compiler.errors import UnsupportedProblem, UnsupportedTarget
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import BIAS
+from conv_compiler.runtime.dlpack_capsule import ALIGNMENT
 from conv_compiler.targets import TARGETS
-from conv_compiler.torch.layouts import as_it_lies, as_named, layout
+from conv_compiler.torch.layouts import as_it_lies, as_named, dense, layout
 
 DTYPES = MappingProxyType(
     {
@@ -86,41 +87,30 @@ class Call(NamedTuple):
     def compute(self, *tensors: torch.Tensor) -> torch.Tensor:
         """The result of the operands, in the order of the direction's kernel."""
         second_last = self.data_last if self.direction == "bwd_weight" else self.weight_last
-        kernel = kernel_of(self)
-        operands = [
-            as_it_lies(tensor.detach(), last)
-            for tensor, last in zip(tensors, (self.data_last, second_last), strict=False)
-        ]
-        first = tensors[0]
+        kernel, lasts = kernel_of(self), (self.data_last, second_last)
         if self.device.type == "cpu":
+            operands = [
+                as_it_lies(tensor.detach(), last)
+                for tensor, last in zip(tensors, lasts, strict=False)
+            ]
             result = _as_tensor(kernel(*map(_as_array, operands)), self.dtype)
         else:
-            result = first.new_empty(kernel.result.shape)
-            torch.cuda.current_stream(self.device).synchronize()
-            kernel(*map(Ready, operands), out=Ready(result))
+            placed = [*map(dense, tensors, lasts)]
+            result = tensors[0].new_empty(kernel.result.shape)
+            self._run_on_card(kernel, placed, result)
         return as_named(result, self.result_last)
 
-
-class Ready:
-    """A dense tensor of a card for `__dlpack__` whose work is done: no stream waits for another.
-
-    PyTorch's own `__dlpack__` records an event and has a stream wait for it, at each call.
-    """
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.tensor.__dlpack_device__()
-
-    def __dlpack__(self, **_asked: Any) -> Any:
-        return torch.utils.dlpack.to_dlpack(self.tensor)
-
-    def contiguous(self) -> torch.Tensor:
-        """The tensor, for one that IREE does not take as it lies."""
-        return self.tensor.contiguous()
+    def _run_on_card(self, kernel: Any, operands: list[torch.Tensor], result: torch.Tensor) -> None:
+        """Run on tensors that lie as the kernel wants them."""
+        addresses = [tensor.data_ptr() for tensor in (*operands, result)]
+        if any(address % ALIGNMENT for address in addresses):  # slices of larger tensors
+            operands = [tensor.clone() for tensor in operands]
+            addresses = [tensor.data_ptr() for tensor in (*operands, result)]
+        torch.cuda.current_stream(self.device).synchronize()
+        if result.numel() and all(tensor.numel() for tensor in operands):
+            kernel.run_at(*addresses)
+        else:
+            result.zero_()
 
 
 def _as_array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
