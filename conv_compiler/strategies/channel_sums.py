@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Vectors of sums that a CPU's thread keeps, and elements that a GPU's lane has in flight.
 CPU_VECTORS = 8
 IN_FLIGHT = 16
+# Below so many a rest costs less than more iterations.
+LEAST_IN_FLIGHT = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +123,7 @@ def _of_gpu(
     tile = wave_tile(shape, lanes, width)
     *outer, last = loops.summed
     rows = {
-        "reduction": [*(0 for _ in shape), *(1 for _ in outer), min(last, IN_FLIGHT)],
+        "reduction": [*(0 for _ in shape), *(1 for _ in outer), _in_flight(last)],
         "thread": [*(1 for _ in shape[1:]), width, *(0 for _ in loops.summed)],
         "workgroup": [*tile, *(0 for _ in loops.summed)],
     }
@@ -131,6 +133,13 @@ def _of_gpu(
         workgroup_size=(lanes, 1, 1),
         subgroup_size=lanes,
     )
+
+
+def _in_flight(summed: int) -> int:
+    """Elements of an iteration: a divisor, for the tests of a rest take more registers than there
+    are; as many as may be where the divisors are few."""
+    found = max(own for own in range(1, min(summed, IN_FLIGHT) + 1) if summed % own == 0)
+    return found if found >= LEAST_IN_FLIGHT else min(summed, IN_FLIGHT)
 
 
 def _texts(rows: dict[str, Sequence[int]] | dict[str, list[int]]) -> str:

@@ -230,8 +230,9 @@ class Strategy:
         return " ".join([*filter(None, words), f"split_k={self.split_k}"])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` reads back."""
-        return asdict(self)
+        """Plain values that `from_json` reads back, as JSON has them."""
+        found: dict[str, Any] = _plain(asdict(self))
+        return found
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Strategy:
@@ -285,3 +286,10 @@ class StrategyRequest:
 def tile_text(tile: tuple[int, ...]) -> str:
     """A tile as it is written on a command line: 128x128x32."""
     return "x".join(map(str, tile))
+
+
+def _plain(value: Any) -> Any:
+    """A value with lists in the place of tuples: what is stored equals what is read again."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value

@@ -87,7 +87,9 @@ STRUCTURAL = {
         **dict.fromkeys(("LOAD_BYTES", "LINE_BYTES"), "the chips'"),
         "MOST_LEVELS": "the roles there are",
     },
-    "channel_sums.py": dict.fromkeys(("CPU_VECTORS", "IN_FLIGHT"), "so many that none waits"),
+    "channel_sums.py": dict.fromkeys(
+        ("CPU_VECTORS", "IN_FLIGHT", "LEAST_IN_FLIGHT"), "so many that none waits"
+    ),
     "cpu/split_k.py": {"NO_DEEP_LOOP": "one iteration at a time"},
     "split_k.py": {
         "MOST_PARTS": "Composable Kernel's rule, which this file repeats",

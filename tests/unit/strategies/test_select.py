@@ -161,7 +161,9 @@ def test_every_row_has_a_name_a_description_and_a_backend():
 def test_strategies_survive_json():
     for target in TARGETS.values():
         for one in choose(RESNET, target):
-            assert Strategy.from_json(json.loads(json.dumps(one.to_json()))) == one
+            values = json.loads(json.dumps(one.to_json()))
+            assert values == one.to_json()  # of a store, which an entry is compared with
+            assert Strategy.from_json(values) == one
 
 
 @pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1201", "sm_80"])
