@@ -8,7 +8,7 @@ A library's allocator gives the same addresses again and again. To exchange an a
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, cast
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.runtime.arrays import Tensor
@@ -27,7 +27,7 @@ class LentMemory:
         self._views: OrderedDict[tuple[int, str], tuple[Any, Any]] = OrderedDict()
 
     def view(self, tensor: Tensor, address: int) -> Any:
-        """The buffer view of a dense array of this name, shape and type, at an address.
+        """The buffer view of a dense array of this name, static shape and type, at an address.
 
         Raises InvalidArray for an address that is not aligned.
         """
@@ -38,7 +38,7 @@ class LentMemory:
                 raise InvalidArray(
                     f"{tensor.name} at {address:#x}: not aligned to {ALIGNMENT} bytes; copy it"
                 )
-            shape = tuple(size or 0 for size in tensor.shape)
+            shape = cast("tuple[int, ...]", tensor.shape)
             capsule, structure = lent(address, self._where, shape, tensor.dtype)
             found = structure, self._device.from_dlpack_capsule(capsule)
             self._views[key] = found

@@ -221,16 +221,20 @@ class Kernel:
         """Run once on dense arrays of this device that begin at these addresses: the operands, then
         the results, of the kernel's shapes and types. No work on them is under way.
 
-        For kernels with result operands, of one size and without slices. Raises InvalidArray for
-        another one, and for an array that is not aligned to 64 bytes.
+        For kernels on a card, with result operands, of one size and without slices. InvalidArray
+        for others, another number of addresses, and arrays that are not aligned to 64 bytes.
         """
         self._ready()
         size, tensors = self._only, [*self.operands, *self.results]
-        if not self.takes_result or size is None or size.batches or size.has_slices:
+        is_fixed = size is not None and not size.batches and not size.has_slices
+        if self._on_host or self.virtual or not self.takes_result or not is_fixed:
             raise InvalidArray(
                 f"kernel {self.path.name}: takes no addresses; call it with arrays, or compile it "
-                "with result_operand and static sizes"
+                "for a card with result_operand and static sizes"
             )
+        if len(addresses) != len(tensors):
+            names = ", ".join(tensor.name for tensor in tensors)
+            raise InvalidArray(f"addresses {len(addresses)}: one an array is wanted; give {names}")
         self._invoked([*map(self._lent.view, tensors, addresses)])
 
     def _run(self, operands: Sequence[Any]) -> list[Any]:

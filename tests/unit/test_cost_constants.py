@@ -76,7 +76,7 @@ STRUCTURAL = {
             ("ROW_PAD", "NARROW_PAD"), "what `passes/wgmma_parts/stores.py` adds to a row"
         ),
         **dict.fromkeys(("PIECE_BYTES", "LINE_BYTES"), "the ISA's"),
-        "UNIT_THREADS": "the chip's",
+        **dict.fromkeys(("UNIT_THREADS", "UNIT_REGISTERS"), "the chip's"),
         "SUM_THREADS": "what `passes/wgmma_parts/reduction.py` is told",
         "QUAD": "a vector of the same kernel",
         **dict.fromkeys(("ROWS", "STEP_BYTES"), "the ISA's"),

@@ -27,11 +27,11 @@ from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
     PROMISED,
     multiply_its_types,
+    written,
 )
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import SUM_THREADS, sum_slices
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.schedule import Schedule
 from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.strategies.warp_group_tiling import GradientTiling
 
@@ -73,12 +73,11 @@ def merges(problem: ConvProblem, own: int) -> list[int]:
     sectors of memory of each pixel of both tensors, unless these are all."""
     table, groups = GRADIENT_WINDOWS, problem.g // own
     least, most = (size * own for size in sorted((problem.c, problem.k)))
+    fitting = max(1, table.most_channels // most)
     return [
         several
-        for several in range(1, groups + 1)
-        if groups % several == 0
-        and most * several <= max(table.most_channels, most)
-        and (least * several >= table.least_channels or several == groups)
+        for several in range(1, min(groups, fitting) + 1)
+        if groups % several == 0 and (least * several >= table.least_channels or several == groups)
     ]
 
 
@@ -103,9 +102,10 @@ def boxes(problem: ConvProblem) -> Iterator[tuple[int, tuple[int, ...]]]:
 def tilings(problem: ConvProblem, target: Target) -> Iterator[GradientTiling]:
     """The tiles that a kernel can have."""
     own, table = joined(problem), GRADIENT_WINDOWS
+    shares = [*itertools.product(merges(problem, own), table.tried_wave_pieces)]
     (dtype,) = set(problem.operand_dtypes)
     for images, pixels in sorted(set(boxes(problem))):
-        for merged, pieces in itertools.product(merges(problem, own), table.tried_wave_pieces):
+        for merged, pieces in shares:
             tiling = GradientTiling(
                 images=images,
                 pixels=pixels,
@@ -192,18 +192,9 @@ class MmaSyncWindowsKind(StrategyKind):
             sum_threads=SUM_THREADS,
             sum_slices=sum_slices(wgrad, target, one.split_k),
         )
-
-        def info(threads: int) -> CompilationInfo:
-            return CompilationInfo(
-                lowering_config="#iree_gpu.lowering_config<{}>",
-                pipeline=read_pipeline("gpu_written").steps,
-                workgroup_size=(threads, 1, 1),
-                subgroup_size=target.subgroup_size,
-            )
-
-        roles = {"contraction": info(tile_of(wgrad, tiling).threads)}
+        roles = {"contraction": written(target, tile_of(wgrad, tiling).threads)}
         if one.split_k > 1:
-            roles["reduction"] = info(SUM_THREADS)
+            roles["reduction"] = written(target, SUM_THREADS)
         return Lowering(passes=(step,), schedule=Schedule(roles=roles))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:

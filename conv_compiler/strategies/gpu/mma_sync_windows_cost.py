@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long kernels of weight gradients take that keep windows in LDS: copies and products of a
-unit's workgroups, or the memory's traffic; and the sum of the parts."""
+"""How long kernels of weight gradients take that keep windows in LDS: what a unit's workgroups read
+from LDS and multiply, or the memory's traffic; and the sum of the parts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from conv_compiler.strategies.gpu.cost_constants import GRADIENT_WINDOWS, WARP_G
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     GIGA,
     HALF,
-    UNIT_THREADS,
+    held,
     last_level_bytes,
     sum_seconds,
+    wave_products,
 )
 
 if TYPE_CHECKING:
@@ -60,31 +61,25 @@ def lds_bytes(problem: ConvProblem, tiling: GradientTiling) -> int:
 
 def resident(problem: ConvProblem, target: Target, tiling: GradientTiling) -> int:
     """Workgroups that a unit runs at a time, by LDS, registers and threads."""
-    tile, reserved = tile_of(problem, tiling), WARP_GROUPS.reserved_lds_bytes
+    tile = tile_of(problem, tiling)
     registers = tile.sums + GRADIENT_WINDOWS.other_registers
-    return max(
-        1,
-        min(
-            64 * 1024 // (tile.threads * registers),
-            (target.lds_bytes + reserved) // (lds_bytes(problem, tiling) + reserved),
-            UNIT_THREADS // tile.threads,
-        ),
-    )
+    return held(target, tile.threads, registers, lds_bytes(problem, tiling))
 
 
 def predict(problem: ConvProblem, target: Target, tiling: GradientTiling, parts: int) -> float:
     """Seconds of the kernel and of the one that adds parts, their launches among them.
 
-    A workgroup's tile takes what copies, LDS and the matrix unit need for all workgroups of its
-    unit, or what one of them waits for. Of this work and the memory's traffic a part of the shorter
-    one is not hidden behind the longer one.
+    A workgroup's tile takes what LDS or the matrix unit need for all workgroups of its unit, or
+    what one of them waits for. Of this work and the memory's traffic a part of the shorter one is
+    not hidden behind the longer one. Copies are counted as traffic alone.
     """
     chip, table = target.clock_ghz * GIGA, GRADIENT_WINDOWS
     tile = tile_of(problem, tiling)
     pairs = tile.wave_groups * len(tile.rows)
     read = tile.waves * tile.steps * (2 * pairs + tile.wave_pieces) * PIECE_READ
     products = tile.waves * tile.steps * pairs * tile.group_pieces * PRODUCTS
-    busy = max(read / table.lds_cycle_bytes, products / table.cycle_products)
+    rate = wave_products(target, table.cycle_products)
+    busy = max(read / table.lds_cycle_bytes, products / rate)
     most = resident(problem, target, tiling)
     grid = -(-workgroups(problem, tiling) * parts // target.compute_units)
     own = -(-tiles(problem, tiling) // parts)

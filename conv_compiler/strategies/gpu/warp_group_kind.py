@@ -115,18 +115,19 @@ def ranked(name: str, found: Iterable[tuple[float, int, WarpGroupTiling]]) -> tu
 
 def schedule(target: Target, one: Strategy, *, pads: bool) -> Schedule:
     """The pipeline of the written kernels; with `pads` there are some that round channels up."""
-
-    def info(threads: int) -> CompilationInfo:
-        return CompilationInfo(
-            lowering_config="#iree_gpu.lowering_config<{}>",
-            pipeline=read_pipeline("gpu_written").steps,
-            workgroup_size=(threads, 1, 1),
-            subgroup_size=target.subgroup_size,
-        )
-
-    roles = {"contraction": info(tiling_of(one).threads)}
+    roles = {"contraction": written(target, tiling_of(one).threads)}
     if one.split_k > 1:
-        roles["reduction"] = info(SUM_THREADS)
+        roles["reduction"] = written(target, SUM_THREADS)
     if pads:
-        roles[PADDED_ROLE] = info(PAD_THREADS)
+        roles[PADDED_ROLE] = written(target, PAD_THREADS)
     return Schedule(roles=roles)
+
+
+def written(target: Target, threads: int) -> CompilationInfo:
+    """The configuration of a kernel that a pass has written, of so many threads a workgroup."""
+    return CompilationInfo(
+        lowering_config="#iree_gpu.lowering_config<{}>",
+        pipeline=read_pipeline("gpu_written").steps,
+        workgroup_size=(threads, 1, 1),
+        subgroup_size=target.subgroup_size,
+    )

@@ -23,6 +23,7 @@ PIECE = PIECE_BYTES // HALF  # channels of a piece, of 16-bit types
 # (`passes/wgmma_parts/stores.py`).
 ROW_PAD, NARROW_PAD = 8, 4
 UNIT_THREADS = 2048
+UNIT_REGISTERS = 64 * 1024
 SUM_THREADS = 256  # of a workgroup that adds parts
 QUAD = 4  # weights of such a thread
 GIGA = 1e9
@@ -104,11 +105,15 @@ def resident(
     m, n, _ = tiling.workgroup
     threads = tiling.threads
     registers = m * n // threads + table_of(tiling).other_registers
-    by_registers = 64 * 1024 // (threads * registers)
-    by_lds = (target.lds_bytes + WARP_GROUPS.reserved_lds_bytes) // (
-        lds_bytes(tiling, stages, is_narrow) + WARP_GROUPS.reserved_lds_bytes
-    )
-    return max(1, min(by_registers, by_lds, UNIT_THREADS // threads))
+    return held(target, threads, registers, lds_bytes(tiling, stages, is_narrow))
+
+
+def held(target: Target, threads: int, registers: int, lds: int) -> int:
+    """Workgroups of so many threads, registers a thread and bytes of LDS that a unit runs at a
+    time; one where a unit has too little for any."""
+    reserved = WARP_GROUPS.reserved_lds_bytes
+    by_lds = (target.lds_bytes + reserved) // (lds + reserved)
+    return max(1, min(UNIT_REGISTERS // (threads * registers), by_lds, UNIT_THREADS // threads))
 
 
 def sum_slices(problem: ConvProblem, target: Target, split_k: int) -> int:
@@ -197,9 +202,14 @@ def cycle_products(target: Target, tiling: WarpGroupTiling, fitted: float) -> fl
 
     Of 32-bit types it has half as many.
     """
-    known = 0 if tiling.by_wave_groups else target.wave_products
-    products = min(fitted, known) if known else fitted
+    products = fitted if tiling.by_wave_groups else wave_products(target, fitted)
     return products * HALF / tiling.element_bytes
+
+
+def wave_products(target: Target, fitted: float) -> float:
+    """Products of 16-bit types of a unit's waves in a cycle: as `cycle_products`."""
+    known = target.wave_products
+    return min(fitted, known) if known else fitted
 
 
 def _round_cycles(

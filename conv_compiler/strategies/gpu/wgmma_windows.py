@@ -14,7 +14,7 @@ from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.problem.window_tiles import MOST_CHANNELS, PIECE
 from conv_compiler.strategies.gpu.cost_constants import WINDOWS
-from conv_compiler.strategies.gpu.warp_group_kind import MOST_ELEMENTS, MOST_WORKGROUPS
+from conv_compiler.strategies.gpu.warp_group_kind import MOST_ELEMENTS, MOST_WORKGROUPS, written
 from conv_compiler.strategies.gpu.wgmma_windows_cost import (
     lds_bytes,
     predict,
@@ -24,8 +24,7 @@ from conv_compiler.strategies.gpu.wgmma_windows_cost import (
     workgroups,
 )
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.schedule import Schedule
 from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.strategies.warp_group_tiling import WindowTiling
 
@@ -159,12 +158,7 @@ class WgmmaWindowsKind(StrategyKind):
             workgroups=tiling.workgroups,
             **sizes_of(problem),
         )
-        info = CompilationInfo(
-            lowering_config="#iree_gpu.lowering_config<{}>",
-            pipeline=read_pipeline("gpu_written").steps,
-            workgroup_size=(tile_of(problem, tiling).threads, 1, 1),
-            subgroup_size=target.subgroup_size,
-        )
+        info = written(target, tile_of(problem, tiling).threads)
         return Lowering(passes=(step,), schedule=Schedule(roles={"contraction": info}))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:

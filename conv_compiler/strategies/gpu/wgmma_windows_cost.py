@@ -19,7 +19,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     NARROW_PAD,
     ROW_PAD,
     STEP_BYTES,
-    UNIT_THREADS,
+    held,
     last_level_bytes,
 )
 
@@ -71,16 +71,9 @@ def lds_bytes(problem: ConvProblem, tiling: WindowTiling) -> int:
 
 def resident(problem: ConvProblem, target: Target, tiling: WindowTiling) -> int:
     """Workgroups that a unit runs at a time, by LDS, registers and threads."""
-    tile, reserved = tile_of(problem, tiling), WARP_GROUPS.reserved_lds_bytes
+    tile = tile_of(problem, tiling)
     registers = tile.sums + WINDOWS.other_registers
-    return max(
-        1,
-        min(
-            64 * 1024 // (tile.threads * registers),
-            (target.lds_bytes + reserved) // (lds_bytes(problem, tiling) + reserved),
-            UNIT_THREADS // tile.threads,
-        ),
-    )
+    return held(target, tile.threads, registers, lds_bytes(problem, tiling))
 
 
 def predict(problem: ConvProblem, target: Target, tiling: WindowTiling) -> float:

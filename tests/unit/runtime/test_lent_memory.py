@@ -80,9 +80,23 @@ def test_an_address_that_is_not_aligned_is_refused(lent):
         lent.view(tensor, array.ctypes.data + 4)
 
 
-@pytest.mark.parametrize("changes", [{}, {"result_operand": True, "dynamic_batch": True}], ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"result_operand": True}, {"result_operand": True, "dynamic_batch": True}],
+    ids=str,
+)
 def test_kernels_that_take_no_addresses_say_so(changes):
+    """On the CPU none does: arrays of numpy are read where they lie."""
     problem = ConvProblem(n=2, k=8, c=8, image=(5, 4), filter=(3, 2), **changes)
     kernel = load(compile(problem, "cpu"), "cpu")
     with pytest.raises(InvalidArray, match="takes no addresses; call it with arrays"):
         kernel.run_at(64, 128, 192)
+
+
+@pytest.mark.parametrize("addresses", [(64, 128), (64, 128, 192, 256)])
+def test_another_number_of_addresses_is_refused(addresses):
+    problem = ConvProblem(n=2, k=8, c=8, image=(5, 4), filter=(3, 2), result_operand=True)
+    kernel = load(compile(problem, "cpu"), "cpu")
+    kernel._on_host = False  # as on a card
+    with pytest.raises(InvalidArray, match="one an array is wanted; give input, d_output, d_weigh"):
+        kernel.run_at(*addresses)
