@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -202,18 +203,19 @@ class Direct:
         planes, down, cores = self.planes, self.slides[1].outs, self.processor.cores
         cut = self.blocks(vectors) if self.product in ("results", "tiles") else 1
         least = min(DISTRIBUTIONS.core_workgroups * cores, cut * down * planes)
-        heights = divisors(down)
-        enough = [
-            (shares, rows, workgroups)
-            for shares in divisors(cut)
-            for rows in heights
-            if (workgroups := planes * (down // rows) * shares) >= least
-        ]
         most = DIRECT.most_core_workgroups * cores
-        few = [one for one in enough if one[2] <= most]
+        counts = divisors(down)  # the workgroups that a plane's rows are shared among
+        few: list[tuple[int, int, int]] = []
+        many: list[tuple[int, int, int]] = []
+        for shares in divisors(cut):
+            each = planes * shares
+            first = bisect_left(counts, -(-least // each))
+            last = bisect_right(counts, most // each, lo=first)
+            few += [(shares, down // count, count * each) for count in counts[first:last]]
+            many += [(shares, down // count, count * each) for count in counts[last : last + 1]]
         few.sort(key=lambda one: one[2])
         few = few[:: -(-len(few) // DIRECT.tried_distributions) or 1]
-        return few or [min(enough, key=lambda one: one[2])]
+        return few or [min(many, key=lambda one: one[2])]
 
     def _line_cycles(self, columns: int) -> float:
         """Cycles for a line of the source or the result."""
