@@ -189,7 +189,7 @@ def _compile_to(module: ir.Module, phase: str, target: str) -> ir.Module:
     """The compiler's own way up to a phase."""
     from iree.compiler import ir
 
-    from conv_compiler.compiler.stages import compiler_flags, compiler_path
+    from conv_compiler.compiler.stages import NO_THREADS, compiler_flags, compiler_path
     from conv_compiler.compiler.stated_device import state_device
     from conv_compiler.targets import find_target
 
@@ -198,8 +198,8 @@ def _compile_to(module: ir.Module, phase: str, target: str) -> ir.Module:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "module.mlir"
         source.write_text(str(module))
-        flags = compiler_flags(row)
-        command = [str(compiler_path()), str(source), *flags, f"--compile-to={phase}"]
+        flags = [*compiler_flags(row), f"--compile-to={phase}", NO_THREADS]
+        command = [str(compiler_path()), str(source), *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no message"]

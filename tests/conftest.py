@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.turns import parameters, part_of
+
+# Read when numpy is imported: a process of tests for each core, and those of commands that tests
+# run, whose threads would wait busily for work.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Examples are the same in every run; `make test-all` draws others (--hypothesis-profile=explore).
 settings.register_profile("same", derandomize=True)

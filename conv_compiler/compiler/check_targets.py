@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conv_compiler.compiler.stages import compiler_flags, compiler_path
+from conv_compiler.compiler.stages import NO_THREADS, compiler_flags, compiler_path
 from conv_compiler.compiler.stated_device import DEVICES
 from conv_compiler.errors import CompileFailed
 from conv_compiler.targets import Target
@@ -48,7 +48,7 @@ def _executable(target: Target) -> str:
         source.write_text(_stating(target))
         command = [str(compiler_path()), str(source), *compiler_flags(target)]
         done = subprocess.run(
-            [*command, "--compile-to=executable-sources"],
+            [*command, "--compile-to=executable-sources", NO_THREADS],
             capture_output=True,
             text=True,
             check=False,

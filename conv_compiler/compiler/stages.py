@@ -44,6 +44,8 @@ OBJECTS, VMFB = "objects.mlir", "module.vmfb"
 MAIN = "main"
 # Of each stage of a kernel; debug information in the module has these names.
 DUMP = "--iree-hal-dump-executable-files-to=dump"
+# One kernel takes most of a module's time: threads cost more than they bring.
+NO_THREADS = "--mlir-disable-threading"
 _TRACEBACK = "Traceback (most recent call last)"
 _WARM = WarmProcesses("conv_compiler.compiler.kernel_passes")
 
@@ -202,7 +204,8 @@ def run_compiler(
     Names are those within `work`: debug information has them in the module, which is to have the
     same bytes wherever it is compiled.
     """
-    _run([str(compiler_path()), source, *flags, "-o", result, DUMP], work, "iree-compile")
+    command = [str(compiler_path()), source, *flags, "-o", result, DUMP, NO_THREADS]
+    _run(command, work, "iree-compile")
 
 
 def _run(command: list[str], work: Path, what: str) -> None:

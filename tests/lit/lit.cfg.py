@@ -33,6 +33,8 @@ config.available_features.update(importlib.import_module("conv_compiler.targets.
 config.available_features.update(name for name in ("torch", "jax") if find_spec(name))
 config.environment["CONV_COMPILER_CACHE"] = str(scratch / "cache")
 config.environment["PYTHONPATH"] = str(root)
+# numpy's threads wait busily for work that none of these commands has.
+config.environment["OPENBLAS_NUM_THREADS"] = "1"
 
 python = sys.executable
 scripts = ",".join(str(path) for path in sorted((root / "mlir").glob("*.mlir")))

@@ -30,6 +30,7 @@ class Compiled:
             with tempfile.TemporaryDirectory() as dumped:
                 arguments = ["--iree-hal-target-device=hip", f"--iree-rocm-target={chip}", *flags]
                 arguments += [f"--iree-hal-dump-executable-intermediates-to={dumped}"]
+                arguments += ["--mlir-disable-threading"]
                 vmfb = compiler.compile_str(mlir, extra_args=arguments)
                 texts = (path.read_text() for path in sorted(Path(dumped).glob("*.rocmasm")))
                 _write(stem.with_suffix(".s"), "".join(texts).encode())
