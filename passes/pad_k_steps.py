@@ -8,12 +8,18 @@ time. Before and after, for rows of 32 bytes and two row tiles:
     memref<2x2x16x20xf16>, a step 1280 bytes      memref<1312xf16>, a step 1312 bytes
     banks of row 0: step 0 0-7, step 1 0-7        step 0 0-7, step 1 8-15
 
+With `whole_row_padding` the k steps of a row lie side by side, and each row is so many bytes
+longer. With 16 bytes:
+
+    memref<1280xf16>, a row 80 bytes              row 0 banks 0-15, row 1 banks 20-31 and 0-3
+
 Runs on a kernel after our scripts and IREE's passes: IREE pads the innermost axis alone.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,9 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PadKSteps:
-    """No options. Tiles of one k step stay as they are."""
+    """`whole_row_padding` are the bytes behind a row whose k steps lie side by side.
+
+    0 keeps the k steps apart.
+    """
 
     name: ClassVar[str] = "pad-k-steps"
+    whole_row_padding: int = 0
 
     def apply(self, module: ir.Module) -> None:
         """Pad the tiles of the module in place.
@@ -39,7 +49,7 @@ class PadKSteps:
         """
         with module.context, ir.Location.unknown():
             for tile in list(_tiles(module)):
-                _pad(tile)
+                _pad(tile, self.whole_row_padding)
 
 
 def _tiles(module: ir.Module) -> Iterator[ir.Operation]:
@@ -55,7 +65,7 @@ def _tiles(module: ir.Module) -> Iterator[ir.Operation]:
     return iter(found)
 
 
-def _pad(tile: ir.Operation) -> None:
+def _pad(tile: ir.Operation, whole_row_padding: int) -> None:
     users = [operation(use.owner) for use in tile.results[0].uses]
     views = [op for op in users if op.name == "memref.reinterpret_cast"]
     others = {op.name for op in users} - {"memref.reinterpret_cast", "memref.dealloc"}
@@ -66,18 +76,19 @@ def _pad(tile: ir.Operation) -> None:
         )
     (view,) = views
     kind = ir.MemRefType(view.results[0].type)
-    layout, shape = ir.StridedLayoutAttr(kind.layout), list(kind.shape)
-    strides = _padded(shape, list(layout.strides))
+    strides = _whole_rows(kind, whole_row_padding) if whole_row_padding else _apart(kind)
     with ir.InsertionPoint(tile):
         flat = ir.MemRefType.get(
-            [math.prod(shape[:1]) * strides[0]], kind.element_type, memory_space=kind.memory_space
+            [max(map(operator.mul, kind.shape, strides))],
+            kind.element_type,
+            memory_space=kind.memory_space,
         )
         padded = _again(tile, flat, [])
     with ir.InsertionPoint(view):
         long = ir.MemRefType.get(
-            shape,
+            kind.shape,
             kind.element_type,
-            layout=ir.StridedLayoutAttr.get(layout.offset, strides),
+            layout=ir.StridedLayoutAttr.get(ir.StridedLayoutAttr(kind.layout).offset, strides),
             memory_space=kind.memory_space,
         )
         steps = _again(view, long, [padded], static_strides=ir.DenseI64ArrayAttr.get(strides))
@@ -89,14 +100,30 @@ def _pad(tile: ir.Operation) -> None:
     tile.erase()
 
 
-def _padded(shape: list[int], strides: list[int]) -> list[int]:
-    """The strides with each k step, the outermost axis longer than one, a row longer."""
-    step = next(axis for axis, size in enumerate(shape) if size > 1)
-    longer = [*strides[:step], strides[step] + shape[-1], *strides[step + 1 :]]
+def _apart(kind: ir.MemRefType) -> list[int]:
+    """The strides with each k step a row longer."""
+    shape, strides = kind.shape, list(ir.StridedLayoutAttr(kind.layout).strides)
+    step = _k_steps(shape)
+    strides[step] += shape[-1]
     # Axes of one element around it stay as long as what they hold.
     for axis in reversed(range(step)):
-        longer[axis] = shape[axis + 1] * longer[axis + 1]
-    return longer
+        strides[axis] = shape[axis + 1] * strides[axis + 1]
+    return strides
+
+
+def _whole_rows(kind: ir.MemRefType, padding: int) -> list[int]:
+    """The strides with the k steps of a row side by side, and each row `padding` bytes longer."""
+    shape, strides = kind.shape, list(ir.StridedLayoutAttr(kind.layout).strides)
+    step, row = _k_steps(shape), strides[-2]
+    pitch = shape[step] * shape[-1] + 8 * padding // kind.element_type.width
+    rows = [stride // row * pitch for stride in strides[step + 1 : -1]]
+    whole = math.prod(shape[step + 1 : -1]) * pitch
+    return [*step * [whole], shape[-1], *rows, 1]
+
+
+def _k_steps(shape: list[int]) -> int:
+    """The axis of the k steps: the outermost that is longer than one."""
+    return next(axis for axis, size in enumerate(shape) if size > 1)
 
 
 def _again(

@@ -76,6 +76,12 @@ class Mma:
         return not self.name.startswith(("WMMAR3", "NV_"))
 
     @property
+    def operand_holders(self) -> int:
+        """How many lanes hold the same part of an operand: on gfx11 both halves of a wave have all
+        of it (RDNA3 ISA guide, 7.9)."""
+        return 2 if self.name.startswith("WMMAR3") else 1
+
+    @property
     def assembly_type(self) -> str:
         """A's type as AMD's assembly spells it: a key of Cycles."""
         return self.spelling or _ASSEMBLY_TYPES[self.dtype]

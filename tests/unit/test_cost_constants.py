@@ -36,6 +36,7 @@ STRUCTURAL = {
     "gpu/depthwise_pixels.py": {"MOST_VGPRS": "what an instruction can name"},
     "gpu/lds_banks.py": {
         "LDS_ROW_PADDING": "what IREE's pipeline adds to a row",
+        "WHOLE_ROW_PADDING": "the widest read",
         "LDS_BANKS": "the ISA's",
         "LDS_STEP_BYTES": "a multiple of all banks, and no measure",
         "WIDEST_WRITE_BYTES": "the ISA's",
@@ -58,6 +59,7 @@ STRUCTURAL = {
         "PLAIN_STAGES": "the depth of IREE's own",
         "INTERLEAVED_ITERATIONS": "the fewest iterations that the pass can order",
     },
+    "gpu/tilings.py": {"WHOLE_ROW_ITEM_BYTES": "of 16-bit types, by the layout of WMMA"},
     "gpu/split_k_reduction.py": {"DWORD": "bytes of a partial sum"},
     "gpu/warp_group_kind.py": {
         "HALF": "bytes",

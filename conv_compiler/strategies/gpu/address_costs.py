@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.strategies.gpu.cost_constants import LOOP, LoopInstructions
+from conv_compiler.strategies.gpu.loop_order import along_gemm_k
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ def has_batch_alone(problem: ConvProblem, target: Target, loops: ReductionLoops)
     """Whether gemm_k of a tile counts as the batch: pixels are outside, or there is a single one.
 
     There is one in `fwd` and `bwd_data` of 1x1 filters: their pixels are columns, their channels
-    the batch. On RDNA those keep the larger count: the model knows no L2 rate there, and smaller
-    tiles, which read more from L2, would tie with larger ones.
+    the batch.
     """
     outside, inside = loops
-    return inside == ("n",) if outside else is_cdna(target) and max(problem.out_image) == 1
+    if outside:
+        return inside == ("n",)
+    counted = is_cdna(target) or min(along_gemm_k(problem, target)) > 1
+    return counted and max(problem.out_image) == 1
 
 
 def address_costs(

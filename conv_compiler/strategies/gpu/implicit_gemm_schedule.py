@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
-from conv_compiler.strategies.gpu.lds_banks import LDS_ROW_PADDING
+from conv_compiler.strategies.gpu.lds_banks import LDS_ROW_PADDING, WHOLE_ROW_PADDING
 from conv_compiler.strategies.gpu.lds_copies import transposed_padding
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, is_interleaved
 from conv_compiler.strategies.gpu.phase_taps import tap_table
@@ -25,7 +25,7 @@ from conv_compiler.strategies.gpu.stored_sums import (
     stores_result,
 )
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand, unmasked_rows
-from conv_compiler.strategies.gpu.tilings import transposed_sides
+from conv_compiler.strategies.gpu.tilings import item_of, transposed_sides
 from conv_compiler.strategies.own_schedule import LOOP_CHECK, is_checked
 from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -199,7 +199,10 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         fixed=(LOOP_CHECK,) * checked,
     )
     options: dict[str, dict[str, Any]] = {
-        "load-to-lds": {"buffers": tiling.stages, "turned": not all(entries.transposed)}
+        "load-to-lds": {"buffers": tiling.stages, "turned": not all(entries.transposed)},
+        "pad-k-steps": {
+            "whole_row_padding": WHOLE_ROW_PADDING * item_of(problem, target).whole_rows
+        },
     }
     options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     return Schedule(

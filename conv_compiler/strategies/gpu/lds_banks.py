@@ -18,6 +18,8 @@ Pair: TypeAlias = tuple[int, int]
 # Bytes by which the pipeline lengthens each LDS row against bank conflicts; where the longer rows
 # do not fit, the compiler leaves them out without a word.
 LDS_ROW_PADDING = 8
+# The same where the k steps of a row lie side by side: what a lane reads at a time.
+WHOLE_ROW_PADDING = 16
 # The ISA's: banks of a dword, and the lanes of a wave-instruction that writes (docs/vgpu.md).
 LDS_BANKS, LDS_LANES, DWORD = 32, 64, 4
 # The widest write.
@@ -30,19 +32,22 @@ class Item(NamedTuple):
     """Elements of `bytes` each.
 
     `halves` tells whether LDS writes of 16 bytes count as the halves that they may be, `several`
-    whether what is wider counts as several writes.
+    whether what is wider counts as several writes. With `whole_rows` the k steps of a row lie side
+    by side (`passes/pad_k_steps.py`).
     """
 
     bytes: int
     halves: bool = True
     several: bool = False
+    whole_rows: bool = False
 
 
 class LdsRow(NamedTuple):
     """A row of LDS: `elements` of gemm_k side by side.
 
     Adjacent lanes go on along so many k `steps` before they go to the next row: all of a tile where
-    the operand is contiguous along gemm_k, else one. A row is `padding` bytes longer than that.
+    the operand is contiguous along gemm_k, else one. A row is `padding` bytes longer than that,
+    and whole rows once for all their steps.
     """
 
     elements: int
@@ -53,7 +58,25 @@ class LdsRow(NamedTuple):
     @classmethod
     def of(cls, elements: int, item: Item, tile: Pair, adjacent: Pair) -> LdsRow:
         """The row of a `tile` of which `adjacent` elements lie side by side in memory."""
-        return cls(elements, item, tile[1] // elements if adjacent[1] > 1 else 1)
+        steps = tile[1] // elements if adjacent[1] > 1 else 1
+        is_whole = item.whole_rows and steps > 1
+        return cls(elements, item, steps, WHOLE_ROW_PADDING if is_whole else LDS_ROW_PADDING)
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from a row to the next one."""
+        in_row = self.steps if self.item.whole_rows else 1
+        return in_row * self.elements * self.item.bytes + self.padding
+
+    @property
+    def step_bytes(self) -> int:
+        """Bytes from a k step to the next one, as far as banks are concerned.
+
+        A step that is not of a whole row starts a row's bytes further among them
+        (`passes/pad_k_steps.py`).
+        """
+        apart = 0 if self.item.whole_rows else LDS_STEP_BYTES
+        return apart + self.elements * self.item.bytes
 
 
 class WriteCycles(NamedTuple):
@@ -72,14 +95,13 @@ def lds_write_cycles(piece: Pair, row: LdsRow) -> WriteCycles:
     known to begin at a multiple of its own 16 bytes is written as two halves, one after the other.
     """
     elements, along_k = piece
-    pitch = row.elements * row.item.bytes + row.padding
-    width = along_k * row.item.bytes
+    pitch, width = row.pitch, along_k * row.item.bytes
     free = LDS_LANES // _lanes_at_once(width)
-    whole = _write_cycles(piece, row, pitch, Write(width, width))
+    whole = _write_cycles(piece, row, Write(width, width))
     if width <= COPIES.write_bytes or not row.item.halves:
         return WriteCycles(free, whole - free)
     aligned = [elements * pitch % width == 0 == at * pitch % width for at in range(elements)]
-    split = 2 * _write_cycles(piece, row, pitch, Write(width, width // 2))
+    split = 2 * _write_cycles(piece, row, Write(width, width // 2))
     return WriteCycles(free, sum(whole if one else split for one in aligned) / elements - free)
 
 
@@ -94,9 +116,9 @@ def row_write_cycles(piece: Pair, row: LdsRow) -> WriteCycles:
     writes = row_writes(along_k, row.item)
     if writes == 1:
         return lds_write_cycles(piece, row)
-    pitch, width = row.elements * row.item.bytes + row.padding, along_k * row.item.bytes
+    pitch, width = row.pitch, along_k * row.item.bytes
     whole, half = (
-        _write_cycles(piece, row, pitch, Write(width, size))
+        _write_cycles(piece, row, Write(width, size))
         for size in (WIDEST_WRITE_BYTES, WIDEST_WRITE_BYTES // 2)
     )
     starts = [math.gcd(elements * pitch, at * pitch) for at in range(elements)]
@@ -121,20 +143,17 @@ def _lanes_at_once(width: int) -> int:
     return max(1, LDS_BANKS * DWORD // max(width, DWORD))
 
 
-def _write_cycles(piece: Pair, row: LdsRow, pitch: int, write: Write) -> int:
-    """Cycles in which 64 lanes write, along rows that are `pitch` bytes apart.
-
-    A k step starts a row's bytes further among the banks (`passes/pad_k_steps.py`).
-    """
+def _write_cycles(piece: Pair, row: LdsRow, write: Write) -> int:
+    """Cycles in which 64 lanes write."""
     elements, along_k = piece
     together, in_row = _lanes_at_once(write.width), row.elements // along_k
-    step_bytes = LDS_STEP_BYTES + row.elements * row.item.bytes
     cycles = 0
     for first in range(0, LDS_LANES, together):
         dwords = set()
         for lane in range(first, first + together):
             next_row, step = divmod(lane // in_row, row.steps)
-            at = next_row * elements * pitch + step * step_bytes + lane % in_row * write.step
+            at = next_row * elements * row.pitch + step * row.step_bytes
+            at += lane % in_row * write.step
             dwords |= set(range(at // DWORD, -(-(at + write.width) // DWORD)))
         cycles += max(Counter(dword % LDS_BANKS for dword in dwords).values())
     return cycles

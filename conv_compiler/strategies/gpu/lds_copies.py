@@ -2,7 +2,8 @@
 """How threads bring an operand's tile to LDS: pieces that divide the work, rows without conflicts.
 
 A tile lies in LDS as [gemm_k step][m or n][gemm_k of one instruction]: an LDS row is what one
-instruction takes of gemm_k for one m or n. A pair is (along m or n, along gemm_k).
+instruction takes of gemm_k for one m or n. Whole rows lie as [m or n][gemm_k of the tile]. A pair
+is (along m or n, along gemm_k).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from conv_compiler.strategies.gpu.lds_banks import (
     DWORD,
     LDS_LANES,
     LDS_ROW_PADDING,
+    WHOLE_ROW_PADDING,
     Item,
     LdsRow,
     Pair,
@@ -91,7 +93,9 @@ def copy_pieces(share: Share, item: Item, *, single: bool = False) -> tuple[Pair
         return reads(piece), -abs(piece[1] * item.bytes - COPIES.write_bytes), piece[0], piece[1]
 
     def quick(piece: Pair) -> tuple[float, ...]:
-        return -sum(lds_write_cycles(piece, row)) / piece[1], reads(piece), piece[0], piece[1]
+        # Of whole rows a thread finds the fewer addresses, the more it copies of each.
+        size = piece[::-1] if item.whole_rows else piece
+        return -sum(lds_write_cycles(piece, row)) / piece[1], reads(piece), *size
 
     def small(piece: Pair) -> tuple[float, ...]:
         return reads(piece), -piece[0], *piece
@@ -140,6 +144,13 @@ def load_lines(tile: Pair, piece: Pair, memory: Memory, lanes: int, row: LdsRow)
     return lanes // together * lines
 
 
+def tile_line_bytes(tile: Pair, adjacent: Pair, size: int, line: int) -> int:
+    """Bytes of the lines, of `line` bytes, of a `tile` of elements of `size` bytes, each line
+    once."""
+    axis = int(adjacent[1] > 1)
+    return tile[1 - axis] * -(-tile[axis] * size // line) * line
+
+
 def transposed_padding(row_bytes: int) -> int:
     """Bytes by which a row of this length is lengthened where lanes read transposed.
 
@@ -156,12 +167,14 @@ def lds_bytes(mma: Mma, tile: tuple[int, int, int], size: int) -> int:
     return rows * (row_bytes + LDS_ROW_PADDING)
 
 
-def tiling_lds_bytes(mma: Mma, tiling: GpuTiling, size: int) -> int:
+def tiling_lds_bytes(mma: Mma, tiling: GpuTiling, item: Item) -> int:
     """`lds_bytes` of a tiling. Loads that write to LDS need rows without padding, in buffers."""
+    m, n, k = tiling.workgroup
     if tiling.loads_to_lds:
-        m, n, k = tiling.workgroup
-        return tiling.stages * (m + n) * k * size
-    return lds_bytes(mma, tiling.workgroup, size)
+        return tiling.stages * (m + n) * k * item.bytes
+    if item.whole_rows and k > mma.unit(mma.k):
+        return (m + n) * (k * item.bytes + WHOLE_ROW_PADDING)
+    return lds_bytes(mma, tiling.workgroup, item.bytes)
 
 
 class Copy(NamedTuple):

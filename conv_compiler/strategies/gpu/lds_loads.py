@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS
-from conv_compiler.strategies.gpu.lds_banks import Pair
+from conv_compiler.strategies.gpu.lds_banks import Item, Pair
 from conv_compiler.strategies.gpu.lds_copies import (
     Share,
     tiling_lds_bytes,
@@ -45,7 +45,7 @@ def loading_to_lds(
     a, b = pieces
     for buffers in LDS_LOADS.buffered_tiles:
         found = replace(tiling, copy_a=a, copy_b=b, stages=buffers, loads_to_lds=True)
-        if tiling_lds_bytes(mma, found, size) <= target.lds_bytes:
+        if tiling_lds_bytes(mma, found, Item(size)) <= target.lds_bytes:
             yield found
 
 

@@ -14,26 +14,22 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import Counts, counted
+from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.address_costs import address_costs, has_batch_alone
 from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, LOOP, LoopInstructions
-from conv_compiler.strategies.gpu.lds_banks import DWORD, LdsRow, Pair
+from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.lds_copies import (
+    LINE_BYTES,
     TRANSPOSED_READ_BYTES,
     WIDEST_READ_BYTES,
     Copy,
-    Memory,
-    copy_of,
-    transposed_padding,
+    tile_line_bytes,
     width_class,
 )
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, runs_ahead
-from conv_compiler.strategies.gpu.operand_memory import adjacent_channels, pitches
+from conv_compiler.strategies.gpu.operand_copies import operand_copies
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
-from conv_compiler.strategies.gpu.tilings import (
-    item_of,
-    transposed_sides,
-    writes_single_elements,
-)
+from conv_compiler.strategies.gpu.tilings import transposed_sides, writes_single_elements
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
@@ -76,75 +72,9 @@ class LoopTerms:
         self.problem, self.target, self.tiling, self.mma = problem, target, tiling, mma
         self.size, self.lanes = operand_bytes(problem, target), target.subgroup_size
         self.transposed = transposed_sides(problem, target, mma, tiling)
-        self.a, self.b = self._copies()
+        self.a, self.b = operand_copies(problem, target, tiling, mma)
         self.image = self.a if tiling.taps_in_rows else self.b
         self.gradient = self.b if tiling.taps_in_rows else self.a
-
-    def _copies(self) -> tuple[Copy, Copy]:
-        """The copies of operands a and b."""
-        problem, tiling = self.problem, self.tiling
-        m, n, k = tiling.workgroup
-        threads = math.prod(tiling.subgroups) * self.lanes, self.lanes
-        channels = adjacent_channels(problem, tiling.merged_groups)
-        along_a, along_b = along_gemm_k(problem, self.target)
-        pitch = pitches(problem)
-        # Adjacent taps lengthen a run, where nothing lies between the channels of two pixels.
-        in_columns = not (tiling.taps_in_rows or tiling.taps_outside)
-        across = problem.filter[-1]
-        taps_a = across if tiling.taps_in_rows and pitch.gradient == channels.gradient else 1
-        taps_b = across if in_columns and pitch.image == channels.image else 1
-        memory_a = Memory(
-            adjacent=(channels.gradient, along_a),
-            run=(taps_a * channels.gradient, along_a),
-            pitch=pitch.gradient,
-        )
-        memory_b = Memory(
-            adjacent=(channels.image, along_b),
-            run=(taps_b * channels.image, along_b),
-            pitch=pitch.image,
-        )
-        sides = (
-            (m, self.mma.m, tiling.copy_a, memory_a),
-            (n, self.mma.n, tiling.copy_b, memory_b),
-        )
-        a, b = (
-            self._transposed_copy(unit, piece, memory, (side, k), threads)
-            if transposed
-            else self._plain_copy(piece, memory, (side, k), threads)
-            for (side, unit, piece, memory), transposed in zip(sides, self.transposed, strict=True)
-        )
-        return a, b
-
-    def _plain_copy(self, piece: Pair, memory: Memory, tile: Pair, threads: Pair) -> Copy:
-        """The copy of an operand that lanes read as it is.
-
-        A load that writes to LDS reads one k step of rows, as a transposed one does of rows.
-        """
-        item, in_row = item_of(self.problem, self.target), self.mma.unit(self.mma.k)
-        whole = copy_of(
-            tile, piece, memory, threads, LdsRow.of(in_row, item, tile, memory.adjacent)
-        )
-        if not self.tiling.loads_to_lds:
-            return whole
-        found = copy_of(tile, piece, memory, threads, LdsRow(in_row, item, padding=0))
-        return found._replace(line_bytes=whole.line_bytes)
-
-    def _transposed_copy(
-        self, unit: int, piece: Pair, memory: Memory, tile: Pair, threads: Pair
-    ) -> Copy:
-        """The copy of an operand that lanes read transposed: rows and gemm_k change places.
-
-        A load reads a step of rows. The next loads of the wave read the rest of its cache lines,
-        which are then in L1.
-        """
-        item, transposed = item_of(self.problem, self.target), tile[::-1]
-        swapped = Memory(memory.adjacent[::-1], memory.run[::-1], memory.pitch)
-        row = LdsRow(unit, item, padding=transposed_padding(unit * self.size))
-        found, whole = (
-            copy_of(transposed, piece[::-1], swapped, threads, one)
-            for one in (row, LdsRow.of(unit, item, transposed, swapped.adjacent))
-        )
-        return found._replace(line_bytes=whole.line_bytes)
 
     @cached_property
     def _instructions(self) -> tuple[int, int]:
@@ -174,13 +104,33 @@ class LoopTerms:
             "loads": a.loads + b.loads,
             "load_dwords": max(a.dwords, a.loads) + max(b.dwords, b.loads),
             "load_bytes": (a.dwords + b.dwords) * DWORD * self.lanes,
-            "line_bytes": (a.line_bytes + b.line_bytes) * self.lanes,
+            "line_bytes": self._line_bytes(),
         }
+
+    def _line_bytes(self) -> float:
+        """Bytes of the cache lines that a wave reads.
+
+        On RDNA, where an operand lies along gemm_k, an L1 that holds the tiles of two iterations
+        reads each line once. Of groups it keeps the parts that the next taps read.
+        """
+        lines = (self.a.line_bytes + self.b.line_bytes) * self.lanes
+        along_a, along_b = along_gemm_k(self.problem, self.target)
+        m, n, k = self.tiling.workgroup
+        sides = (((m, k), (1, along_a)), ((n, k), (1, along_b)))
+        line = LINE_BYTES if self.problem.g == 1 else 1
+        tiles = sum(tile_line_bytes(*one, self.size, line) for one in sides)
+        fits = 2 * tiles <= rank_facts(self.target).l1_bytes
+        if max(along_a, along_b) == 1 or is_cdna(self.target) or not fits:
+            return lines
+        return min(lines, tiles / math.prod(self.tiling.subgroups))
 
     def fragment_reads(self) -> dict[str, float]:
         """LDS reads: bytes of all fragments of a lane over those of one instruction's smaller."""
         mma, (own_m, own_n) = self.mma, self._instructions
         a_lane = mma.k * self.size / self.lanes
+        if min(along_gemm_k(self.problem, self.target)) > 1:
+            # Not of transposed operands: weight gradients chosen by it take 1.2 times as long.
+            a_lane *= mma.operand_holders
         whole = min(min(mma.m, mma.n) * a_lane, WIDEST_READ_BYTES)
         found: dict[str, float] = {}
         for rows, transposed in zip((own_m * mma.m, own_n * mma.n), self.transposed, strict=True):
@@ -213,6 +163,7 @@ class LoopTerms:
             + self.scalar_loads(costs)
             + self.transposition()
             + self.window_zeros(tail)
+            + self.place_tests(costs)
         )
         found += self.tail_zeros(tail)
         if is_cdna(self.target):
@@ -250,9 +201,29 @@ class LoopTerms:
     def window_zeros(self, tail: Tail) -> float:
         """Registers of the operand with windows, where they may leave it."""
         problem = self.problem
-        leaves = any((*problem.pad_low, *problem.pad_high))
+        leaves = any((*problem.pad_low, *problem.pad_high)) and not self._has_one_place
         flat_tail = tail.is_masked and not self.tiling.outside
         return self._zeros(self.image) if leaves or flat_tail else 0.0
+
+    def place_tests(self, costs: LoopInstructions) -> float:
+        """Rows of an image that lies along gemm_k x the tests of their places."""
+        problem = self.problem
+        leaves = any((*problem.pad_low, *problem.pad_high))
+        tested = leaves and self._has_rows_of_pixels and not self._has_one_place
+        return self.image.rows * costs.place_row_instructions if tested else 0.0
+
+    @property
+    def _has_one_place(self) -> bool:
+        """Whether all rows of an image are at one tap and one pixel: a scalar test finds whether
+        that leaves the image."""
+        channels = self.problem.c * self.tiling.merged_groups
+        return self._has_rows_of_pixels and channels % self.tiling.workgroup[1] == 0
+
+    @property
+    def _has_rows_of_pixels(self) -> bool:
+        """Whether rows of the image are pixels of a result, on RDNA: an image along gemm_k."""
+        along = along_gemm_k(self.problem, self.target)[1]
+        return along > 1 and not self.tiling.taps_in_rows and not is_cdna(self.target)
 
     def _zeros(self, copy: Copy) -> float:
         """Vector instructions that put zeros where there are no pixels."""

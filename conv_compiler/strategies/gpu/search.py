@@ -30,7 +30,7 @@ from conv_compiler.strategies.gpu.loop_order import (
     summed_length,
 )
 from conv_compiler.strategies.gpu.loop_terms import main_loop
-from conv_compiler.targets.f8 import operand_bytes
+from conv_compiler.strategies.gpu.tilings import item_of
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -109,7 +109,7 @@ def _shared(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -
         workgroups=1,
         waves=waves,
         vgprs=mma_vgprs(problem, target, tiling, mma),
-        lds_bytes=tiling_lds_bytes(mma, tiling, operand_bytes(problem, target)),
+        lds_bytes=tiling_lds_bytes(mma, tiling, item_of(problem, target)),
     )
     # As many workgroups as there are SIMDs fill these evenly, however few waves each has.
     pipes = unit_cycles(one.compute, chip.simds, launch, chip)

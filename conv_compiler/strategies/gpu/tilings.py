@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Mma, Target
 
 
+# Elements of which lanes read 16 bytes at a time.
+WHOLE_ROW_ITEM_BYTES = 2
+
+
 class Shape(NamedTuple):
     """A workgroup's tile (m, n, gemm_k) in elements, and the subgroups (m, n) that share it."""
 
@@ -135,11 +139,17 @@ def item_of(problem: ConvProblem, target: Target) -> Item:
 
     NVIDIA's banks nobody has modelled: pieces chosen by halves took 1.13 to 1.62 times as long on
     an H100. On RDNA a row counts as several writes where both operands are contiguous along gemm_k.
-    Where one is transposed, data gradients took 1.1 times as long by their code.
+    Where one is transposed, data gradients took 1.1 times as long by their code. There lanes read
+    16 bytes at a time of 16-bit types, which whole rows keep apart.
     """
-    several = is_cdna(target) or min(along_gemm_k(problem, target)) > 1
-    is_amd = target.backend == "rocm"
-    return Item(operand_bytes(problem, target), halves=is_amd, several=is_amd and several)
+    size, is_amd = operand_bytes(problem, target), target.backend == "rocm"
+    straight = min(along_gemm_k(problem, target)) > 1
+    return Item(
+        size,
+        halves=is_amd,
+        several=is_amd and (is_cdna(target) or straight),
+        whole_rows=is_amd and straight and not is_cdna(target) and size == WHOLE_ROW_ITEM_BYTES,
+    )
 
 
 def writes_single_elements(target: Target, size: int) -> bool:

@@ -1,6 +1,8 @@
 // Each k step of a tile in LDS becomes a row longer, so that adjacent ones are in different banks.
 
 // RUN: %conv_opt %s --pass pad-k-steps | %filecheck
+// RUN: %conv_opt %s --pass 'pad-k-steps{whole_row_padding=16}' \
+// RUN: | %filecheck --check-prefix=WHOLE
 
 // Two k steps of 2 x 16 rows of 20 elements, 640 elements: a row of 16 more each.
 // CHECK-LABEL: func.func @steps
@@ -19,6 +21,18 @@
 // CHECK-LABEL: func.func @unpadded
 // CHECK: memref.alloc() : memref<272xf32, #gpu.address_space<workgroup>>
 // CHECK: sizes: [4, 1, 16, 4], strides: [68, 64, 4, 1]
+
+// Whole rows: two steps of 16 elements and 16 bytes, 40 elements a row. Three steps of i8, 64.
+// WHOLE-LABEL: func.func @steps
+// WHOLE: %[[TILE:.+]] = memref.alloc() : memref<1280xf16, #gpu.address_space<workgroup>>
+// WHOLE: memref.reinterpret_cast %[[TILE]] to offset: [0], sizes: [2, 2, 16, 16], strides: [16, 640, 40, 1]
+// WHOLE: vector.transfer_read {{.*}} memref<2x2x16x16xf16, strided<[16, 640, 40, 1]>, #gpu.address_space<workgroup>>
+// WHOLE-LABEL: func.func @pixel
+// WHOLE: memref.alloc() : memref<1024xi8, #gpu.address_space<workgroup>>
+// WHOLE: sizes: [1, 3, 1, 16, 16], strides: [1024, 16, 1024, 64, 1]
+// WHOLE-LABEL: func.func @unpadded
+// WHOLE: memref.alloc() : memref<320xf32, #gpu.address_space<workgroup>>
+// WHOLE: sizes: [4, 1, 16, 4], strides: [4, 320, 20, 1]
 
 !lds = memref<2x2x16x20xf16, #gpu.address_space<workgroup>>
 !view = memref<2x2x16x16xf16, strided<[640, 320, 20, 1]>, #gpu.address_space<workgroup>>

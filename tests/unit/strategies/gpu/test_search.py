@@ -285,14 +285,13 @@ def test_lanes_along_k_steps_write_to_the_banks_of_a_padded_tile(size, elements,
         # writes are halves that wait for 8 of 16 cycles.
         ("gfx950", "fwd", True, 4, 0.25),
         ("gfx950", "bwd_data", True, 4, 0.25),
-        ("gfx1201", "fwd", True, 4, 0.25),
         ("gfx1201", "bwd_data", False, 2, 0),
         ("gfx1201", "bwd_weight", False, 2, 0),
         ("sm_90a", "fwd", False, 2, 0),
     ],
 )
 def test_a_row_of_32_bytes_is_two_writes(target, direction, several, writes, conflicts):
-    """On RDNA where both operands are contiguous along gemm_k, as in `fwd`."""
+    """On RDNA where both operands are contiguous along gemm_k: test_whole_rows.py."""
     chip = find_target(target)
     problem = ConvProblem(n=32, k=64, c=64, image=(8, 8), filter=(1, 1), direction=direction)
     item = tilings.item_of(resolve(problem, chip).wgrad, chip)
