@@ -221,9 +221,10 @@ class LoopTerms:
 
     @property
     def _has_rows_of_pixels(self) -> bool:
-        """Whether rows of the image are pixels of a result, on RDNA: an image along gemm_k."""
+        """Whether rows of the image's tile are a pixel each, on RDNA: it lies along gemm_k."""
         along = along_gemm_k(self.problem, self.target)[1]
-        return along > 1 and not self.tiling.taps_in_rows and not is_cdna(self.target)
+        is_filled = along >= self.tiling.workgroup[2]
+        return is_filled and not self.tiling.taps_in_rows and not is_cdna(self.target)
 
     def _zeros(self, copy: Copy) -> float:
         """Vector instructions that put zeros where there are no pixels."""
