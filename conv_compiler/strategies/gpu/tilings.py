@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from conv_compiler.targets import Mma, Target
 
 
-# Elements of which lanes read 16 bytes at a time.
+# Bytes of an element of which a lane of WMMA reads 16 bytes at a time.
 WHOLE_ROW_ITEM_BYTES = 2
 
 
@@ -139,8 +139,8 @@ def item_of(problem: ConvProblem, target: Target) -> Item:
 
     NVIDIA's banks nobody has modelled: pieces chosen by halves took 1.13 to 1.62 times as long on
     an H100. On RDNA a row counts as several writes where both operands are contiguous along gemm_k.
-    Where one is transposed, data gradients took 1.1 times as long by their code. There lanes read
-    16 bytes at a time of 16-bit types, which whole rows keep apart.
+    Rows of 16-bit types are whole there, for lanes read 16 bytes of one at a time. Where an operand
+    is transposed neither holds: data gradients take 1.1 times as long by several writes.
     """
     size, is_amd = operand_bytes(problem, target), target.backend == "rocm"
     straight = min(along_gemm_k(problem, target)) > 1

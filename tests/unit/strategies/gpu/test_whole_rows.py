@@ -44,14 +44,15 @@ def terms(target, tile, **changed):
     [
         ("gfx1201", {}, True),
         ("gfx1100", {"dtype": "bf16"}, True),
-        ("gfx1201", {"dtype": "i8"}, False),  # lanes read 8 bytes
-        ("gfx1201", {"direction": "bwd_data"}, False),  # one operand is transposed
+        ("gfx1201", {"dtype": "i8"}, False),
+        ("gfx1201", {"direction": "bwd_data"}, False),
         ("gfx1201", {"direction": "bwd_weight"}, False),
         ("gfx942", {}, False),
         ("sm_80", {}, False),
     ],
 )
 def test_rows_are_whole_where_lanes_of_rdna_read_16_bytes(target, changed, whole):
+    """Of 8-bit types they read 8 bytes. Gradients have a transposed operand."""
     assert item_of(*of(target, **changed)).whole_rows == whole
 
 
@@ -70,14 +71,19 @@ def test_lanes_read_rows_from_banks_of_their_own(k):
 @pytest.mark.parametrize(
     ("k", "piece", "conflicts"),
     [
-        (64, (1, 16), 0),  # four lanes a row, every other 16 bytes at a time
-        (64, (1, 8), 0),  # eight lanes a row
-        (64, (2, 16), 16),  # lanes of the next row but one are in the same banks
+        (64, (1, 16), 0),
+        (64, (1, 8), 0),
+        (64, (2, 16), 16),
         (32, (1, 8), 8),
         (32, (4, 8), 0),
     ],
 )
 def test_lanes_write_rows(k, piece, conflicts):
+    """Eight lanes at a time write 16 bytes each.
+
+    With (1, 16) they have two rows of 64, with (1, 8) one. With (2, 16) their rows are two apart,
+    in the same banks.
+    """
     assert row_write_cycles(piece, row(k)).conflicts == conflicts
 
 
