@@ -1,6 +1,7 @@
 """Lit: the IR tests. `lit tests/lit`, or a folder or a file of it.
 
-Substitutions: %conv_compiler, %conv_opt and %filecheck, run by the interpreter that runs lit;
+Substitutions: %conv_compiler, %conv_opt and %filecheck, which need no time for imports
+(`preloaded.py`); %python, the interpreter that runs lit;
 %run_scripts, the compiler's own tool with the scripts of mlir/ loaded, which runs the test's
 `@__transform_main`.
 """
@@ -8,6 +9,8 @@ Substitutions: %conv_compiler, %conv_opt and %filecheck, run by the interpreter 
 import atexit
 import importlib
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 from importlib.util import find_spec
@@ -39,14 +42,47 @@ config.environment["OPENBLAS_NUM_THREADS"] = "1"
 python = sys.executable
 scripts = ",".join(str(path) for path in sorted((root / "mlir").glob("*.mlir")))
 preload = f"transform-preload-library{{transform-library-paths={scripts}}}"
+
+# Substitution to a module's `main()` and its first arguments.
+commands = {
+    "%conv_compiler": "conv_compiler.cli",
+    "%conv_opt": "conv_compiler.opt",
+    "%filecheck": "filecheck.main %s",
+}
+# What commands import when they know what they are asked for.
+later = (
+    "conv_compiler.build.user_function",
+    "conv_compiler.commands.inspect",
+    "conv_compiler.compiler.compile",
+    "conv_compiler.compiler.normalise",
+    "conv_compiler.passes.im2col",
+    "conv_compiler.passes.store_slice",
+    "conv_compiler.strategies.select",
+    "conv_compiler.strategies.transform_library",
+    "iree.compiler.dialects.iree_codegen",
+    "iree.compiler.passmanager",
+)
+modules = [*(command.split()[0] for command in commands.values()), *later]
+preloaded = Path(__file__).parent / "preloaded.py"
+place = str(scratch / "commands")
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+    listener.bind(place)
+    listener.listen(64)
+    server = subprocess.Popen(
+        [python, preloaded, "serve", str(listener.fileno()), *modules],
+        stdin=subprocess.PIPE,
+        pass_fds=[listener.fileno()],
+        env=config.environment,
+    )
+atexit.register(server.terminate)
+config.substitutions += [
+    (name, f"{python} -S -E {preloaded} {place} {command}") for name, command in commands.items()
+]
 config.substitutions += [
     ("%python", python),
-    ("%conv_compiler", f"{python} -m conv_compiler"),
-    ("%conv_opt", f"{python} -m conv_compiler.opt"),
     (
         "%run_scripts",
         f"{compiler_path('iree-opt')} "
         f"--pass-pipeline='builtin.module({preload},transform-interpreter)'",
     ),
-    ("%filecheck", f"{Path(python).with_name('filecheck')} %s"),
 ]
