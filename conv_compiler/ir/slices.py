@@ -53,8 +53,10 @@ def without_barriers(function: ir.Operation) -> list[ir.Operation]:
     """The slices of a function's arguments, of which passes may see what they are from now on."""
     found = []
     for op in _barriers(function):
-        if op.operands[0].owner.name == SLICE:
-            found.append(op.operands[0].owner.operation)
+        maker = op.operands[0].owner
+        # A result may be a slice too, of what was computed.
+        if maker.name == SLICE and isinstance(maker.operands[0].owner, ir.Block):
+            found.append(maker.operation)
             _lift(op)
     return found
 
