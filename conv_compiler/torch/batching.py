@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from conv_compiler.torch.ops import bwd_bias, bwd_data, bwd_weight, fwd
@@ -75,7 +76,7 @@ def _bwd_bias(info: Any, dims: Any, y: Tensor, ours: str) -> Any:
     return found.unflatten(0, (size, -1)), 0
 
 
-bwd_bias.register_vmap(_bwd_bias)
-fwd.register_vmap(_fwd)
-bwd_data.register_vmap(_bwd_data)
-bwd_weight.register_vmap(_bwd_weight)
+torch.library.register_vmap(bwd_bias, _bwd_bias)
+torch.library.register_vmap(fwd, _fwd)
+torch.library.register_vmap(bwd_data, _bwd_data)
+torch.library.register_vmap(bwd_weight, _bwd_weight)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from conv_compiler.torch.layouts import is_last
@@ -92,7 +93,7 @@ def _bwd_bias_backward(ctx: Any, dd_bias: Tensor) -> Gradients:
     return dd_bias.view(1, -1, *ones).expand(ctx.shape), None
 
 
-bwd_bias.register_autograd(_bwd_bias_backward, setup_context=_bwd_bias_setup)
-fwd.register_autograd(_fwd_backward, setup_context=_fwd_setup)
-bwd_data.register_autograd(_bwd_data_backward, setup_context=_bwd_data_setup)
-bwd_weight.register_autograd(_bwd_weight_backward, setup_context=_bwd_weight_setup)
+torch.library.register_autograd(bwd_bias, _bwd_bias_backward, setup_context=_bwd_bias_setup)
+torch.library.register_autograd(fwd, _fwd_backward, setup_context=_fwd_setup)
+torch.library.register_autograd(bwd_data, _bwd_data_backward, setup_context=_bwd_data_setup)
+torch.library.register_autograd(bwd_weight, _bwd_weight_backward, setup_context=_bwd_weight_setup)

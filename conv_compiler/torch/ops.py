@@ -10,7 +10,7 @@ as `last` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -25,6 +25,7 @@ from conv_compiler.torch.choice import FASTEST, is_ours
 from conv_compiler.torch.kernels import Call
 from conv_compiler.torch.layouts import dense, empty, is_last
 
+NAMESPACE = "conv_compiler"
 _SIZES = "int[] stride, int[] pad, str pad_mode, int[] dilation, int groups, str ours"
 _SCHEMAS = {
     "fwd": f"(Tensor input, Tensor weight, Tensor? bias, {_SIZES}) -> Tensor",
@@ -33,6 +34,21 @@ _SCHEMAS = {
     BIAS: "(Tensor d_output, str ours) -> Tensor",
 }
 Ints = Sequence[int]
+
+
+def _op(name: str) -> Callable[[Callable[..., Tensor]], Any]:
+    """Make a function the op of a name, on every device, in its place.
+
+    `torch.library.custom_op` would look for results that are operands at each call. None is.
+    """
+
+    def made(function: Callable[..., Tensor]) -> Any:
+        op = f"{NAMESPACE}::{name}"
+        torch.library.define(op, _SCHEMAS[name], tags=torch.Tag.pt2_compliant_tag)
+        torch.library.impl(op, "default", function)
+        return getattr(getattr(torch.ops, NAMESPACE), name).default
+
+    return made
 
 
 def _outs(image: Ints, filter: Ints, stride: Ints, pad: Ints, dilation: Ints) -> list[int]:
@@ -97,7 +113,7 @@ def _bwd_bias_call(d_output: Tensor) -> Call:
     return _call(BIAS, d_output, lies, (channels, 1), image, unit, (unit, zeros, ZEROS, unit, 1))
 
 
-@torch.library.custom_op("conv_compiler::fwd", mutates_args=(), schema=_SCHEMAS["fwd"])
+@_op("fwd")
 def fwd(
     input: Tensor,
     weight: Tensor,
@@ -123,7 +139,7 @@ def fwd(
     return here() if is_ours(ours, call, here, there) else there()
 
 
-@torch.library.custom_op("conv_compiler::bwd_data", mutates_args=(), schema=_SCHEMAS["bwd_data"])
+@_op("bwd_data")
 def bwd_data(
     d_output: Tensor,
     weight: Tensor,
@@ -149,9 +165,7 @@ def bwd_data(
     return here() if is_ours(ours, call, here, there) else there()
 
 
-@torch.library.custom_op(
-    "conv_compiler::bwd_weight", mutates_args=(), schema=_SCHEMAS["bwd_weight"]
-)
+@_op("bwd_weight")
 def bwd_weight(
     input: Tensor,
     d_output: Tensor,
@@ -177,7 +191,7 @@ def bwd_weight(
     return here() if is_ours(ours, call, here, there) else there()
 
 
-@torch.library.custom_op("conv_compiler::bwd_bias", mutates_args=(), schema=_SCHEMAS[BIAS])
+@_op(BIAS)
 def bwd_bias(d_output: Tensor, ours: str) -> Tensor:
     """The gradient of a bias: sums over images and pixels."""
     call = _bwd_bias_call(d_output)
@@ -211,7 +225,7 @@ def _record(call: Call, ours: str) -> None:
         calls.append(call)
 
 
-@fwd.register_fake
+@torch.library.register_fake(fwd)
 def _(input: Tensor, weight: Tensor, bias: Tensor | None, *sizes: Any) -> Tensor:
     stride, pad, _, dilation, _, ours = sizes
     outs = _outs(input.shape[2:], weight.shape[2:], stride, pad, dilation)
@@ -220,7 +234,7 @@ def _(input: Tensor, weight: Tensor, bias: Tensor | None, *sizes: Any) -> Tensor
     return empty(input, (input.shape[0], weight.shape[0], *outs), is_last(input))
 
 
-@bwd_data.register_fake
+@torch.library.register_fake(bwd_data)
 def _(d_output: Tensor, weight: Tensor, image: Ints, last: bool, *sizes: Any) -> Tensor:
     *_spatial, groups, ours = sizes
     if _RECORDED.get() is not None:
@@ -228,7 +242,7 @@ def _(d_output: Tensor, weight: Tensor, image: Ints, last: bool, *sizes: Any) ->
     return empty(d_output, (d_output.shape[0], weight.shape[1] * groups, *image), last)
 
 
-@bwd_weight.register_fake
+@torch.library.register_fake(bwd_weight)
 def _(input: Tensor, d_output: Tensor, filter: Ints, last: bool, *sizes: Any) -> Tensor:
     *_spatial, groups, ours = sizes
     if _RECORDED.get() is not None:
@@ -236,7 +250,7 @@ def _(input: Tensor, d_output: Tensor, filter: Ints, last: bool, *sizes: Any) ->
     return empty(input, (d_output.shape[1], input.shape[1] // groups, *filter), last)
 
 
-@bwd_bias.register_fake
+@torch.library.register_fake(bwd_bias)
 def _(d_output: Tensor, ours: str) -> Tensor:
     if _RECORDED.get() is not None:
         _record(_bwd_bias_call(d_output), ours)

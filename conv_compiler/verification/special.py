@@ -126,7 +126,9 @@ def _reach(problem: ConvProblem, size: Array, extra: Sequence[Array]) -> Array:
     if problem.fused is None:
         return size
     d = np.abs(spread(problem, extra[0].astype(np.float64))) if extra else None
-    reach: Array = np.fmax(size, problem.fused.magnitude(size, d))  # d may be NaN
+    # Of either sign: `leaky_relu` makes more of a sum below 0. And d may be NaN.
+    either = (problem.fused.magnitude(one, d) for one in (size, -size))
+    reach: Array = np.fmax(size, np.fmax(*either))
     return reach
 
 

@@ -297,6 +297,18 @@ def test_special_values_that_are_lost_or_get_about_are_found(direction, number, 
         assert judged(problem, off, operands, plain) == np.isfinite(want).sum()
 
 
+def test_what_one_op_makes_too_large_may_be_nan_behind_the_next():
+    """-1.5e38 is -4.5e38 behind `leaky_relu(3)`, -infinity in f32, of which `swish` makes NaN."""
+    problem = typed("f32", elementwise="leaky_relu(3)>swish(3)")
+    operands, plain, want = special(problem, 0, np.float32(1.5e38))
+    sums = reference(replace(problem, elementwise=""), *operands)
+    large = np.abs(sums) > 1e38
+    assert (sums < -1e38).any()
+    assert judged(problem, np.where(large, np.float32("nan"), want), operands, plain) == 0
+    everywhere = np.full_like(want, np.nan)
+    assert judged(problem, everywhere, operands, plain) == (~large).sum()
+
+
 def test_what_is_not_finite_stays_in_its_image_group_and_channel():
     problem = replace(PROBLEM, direction="bwd_data", stride=(2, 2))
     operands, _, _ = special(problem, 0, np.nan)  # d_output[n 0, pixel 0, group 0, k 0]
