@@ -21,6 +21,7 @@ from conv_compiler.frontends import (
     ck_examples,
     ckprofiler,
     flags,
+    fusilli,
     miopen,
     torch_trace,
 )
@@ -41,10 +42,11 @@ _PARSERS = MappingProxyType(
         **dict.fromkeys(miopen.PROGRAMS, miopen.parse),
         "ckProfiler": ckprofiler.parse,
         benchdnn.PROGRAM: benchdnn.parse,
+        fusilli.PROGRAM: fusilli.parse,
         **dict.fromkeys(ck_examples.PROGRAMS, ck_examples.parse),
     }
 )
-_DRIVERS = (*miopen.PROGRAMS, "ckProfiler", benchdnn.PROGRAM)
+_DRIVERS = (*miopen.PROGRAMS, fusilli.PROGRAM, "ckProfiler", benchdnn.PROGRAM)
 # What a shell sets for one command.
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 
@@ -80,6 +82,8 @@ def parse_tokens(tokens: Sequence[str]) -> tuple[Request, ...]:
     program = _program(first)
     if program in _PARSERS:
         return _PARSERS[program](tokens)
+    if fusilli.starts(tokens):
+        return fusilli.parse(tokens)
     if first in miopen.OPERATIONS:
         return miopen.parse(tokens)
     if first in ckprofiler.OPERATIONS:

@@ -37,6 +37,73 @@ def test_lines_of_miopen(line):
     assert [one.problem for one in parse_line(line)] == [one.problem for one in PLAIN]
 
 
+FUSILLI = (
+    "conv -n 2 -c 16 -H 14 -W 15 -k 8 -y 3 -x 3 -p 1 -q 1 -u 2 -v 2 -l 1 -j 1 -g 2 --mode 4 "
+    "--in_layout NCHW --fil_layout NCHW --out_layout NCHW --spatial_dim 2"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "ignored"),
+    [
+        (f"build/bin/benchmarks/fusilli_benchmark_driver --iter 10 {FUSILLI}", ("--iter",)),
+        (f"fusilli_benchmark_driver -d -D 7 -i 2 {FUSILLI}", ("-d", "-D", "-i")),
+        (f"--device 0 --iter=2 {FUSILLI}", ("--device", "--iter")),
+        (f"rocprofv3 -r -- ./fusilli_benchmark_driver --dump {FUSILLI}", ("--dump",)),
+    ],
+)
+def test_lines_of_fusilli(line, ignored):
+    assert [one.problem for one in parse_line(line)] == [one.problem for one in PLAIN]
+    assert parse_line(line)[0].ignored == ignored
+
+
+def test_flags_of_fusilli_without_a_value():
+    weight, bias = parse_line(f"fusilli_benchmark_driver {FUSILLI} --bf16 -b")
+    assert weight.problem == replace(PLAIN[0].problem, dtype="bf16", weight_dtype="bf16")
+    assert (bias.problem.direction, bias.problem.dtype) == ("bwd_bias", "bf16")
+    forward = FUSILLI.replace("--mode 4", "--mode=1")
+    (one,) = parse_line(f"fusilli_benchmark_driver {forward} --fp16 --bias")
+    assert (one.problem.elementwise, one.problem.dtype) == ("bias", "f16")
+
+
+def test_fusilli_in_three_dimensions():
+    (one,) = parse_line(
+        "fusilli_benchmark_driver --iter 10 conv -F 1 --bf16 -n 16 -c 288 --in_d 2 -H 48 -W 32 "
+        "-k 288 --fil_d 2 -y 1 -x 1 --pad_d 0 -p 0 -q 0 --conv_stride_d 2 -u 1 -v 1 --dilation_d 1 "
+        "-l 1 -j 1 --in_layout NDHWC --out_layout NDHWC --fil_layout NDHWC --spatial_dim 3"
+    )
+    assert one.problem == ConvProblem(
+        direction="fwd",
+        n=16,
+        k=288,
+        c=288,
+        image=(2, 48, 32),
+        filter=(2, 1, 1),
+        stride=(2, 1, 1),
+        layout="NDHWC_KZYXC_NDHWK",
+        dtype="bf16",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("fusilli_benchmark_driver --iter 2 sdpa -B 1", "sdpa: not a convolution; use conv"),
+        ("fusilli_benchmark_driver --iter 2", "line: not an operation"),
+        (f"fusilli_benchmark_driver {FUSILLI} --fp16 --bf16", "--fp16: contradicts --bf16"),
+        (f"fusilli_benchmark_driver {FUSILLI} -t 1", "-t: not a flag of fusilli"),
+        (f"fusilli_benchmark_driver {FUSILLI} -F 1", "contradicts the earlier"),
+        ("fusilli_benchmark_driver " + FUSILLI.replace("-j 1 ", ""), "--dilation_w: missing"),
+        ("fusilli_benchmark_driver " + FUSILLI.replace("dim 2", "dim 3"), "--in_d: missing"),
+        ("fusilli_benchmark_driver " + FUSILLI.replace("mode 4", "mode 7"), "-F 7: not a direc"),
+    ],
+)
+def test_what_fusilli_refuses_is_refused(line, words):
+    with pytest.raises(UnsupportedProblem) as error:
+        parse_line(line)
+    assert words in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
