@@ -3,7 +3,8 @@
 
 Where the result has one pixel along the stride, IREE 3.13 made of that copy a kernel that copies a
 tensor to itself, and failed: "LLVM Translation failed for operation:
-builtin.unrealized_conversion_cast". Elsewhere it was a kernel too many.
+builtin.unrealized_conversion_cast" (docs/upstream/iree-copy-in-a-region-on-gpus.md). Elsewhere it
+was a kernel too many.
 """
 
 from __future__ import annotations
