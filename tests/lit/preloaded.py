@@ -60,6 +60,10 @@ def _run(caller):
     for place, stream in enumerate(streams):
         os.dup2(stream, place)
         os.close(stream)
+    # The server's own are of other files: of one that can seek, a pipe would be asked to.
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
