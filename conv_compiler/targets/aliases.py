@@ -25,6 +25,8 @@ _PRODUCTS = {
     "sm_86": ("a10", "a40", "rtx3090"),
     "sm_89": ("l4", "l40", "rtx4090"),
     "sm_90a": ("h100", "h200"),
+    "sm_100a": ("b200",),
+    "sm_120a": ("rtx5080", "rtx5090"),
 }
 # alias -> target. In lower case: letters' case does not count in a target's name.
 ALIASES = MappingProxyType(

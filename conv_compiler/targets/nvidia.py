@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NVIDIA's chips, one row each; marks of source as in `amd.py`.
 
-Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). Those of
-sm_90a are of NVIDIA's H100 datasheet and Hopper tuning guide (D). The pipes are rough: they rank
-tilings and nothing else, for the driver compiles PTX again. `wave_products` are published peaks of
-16-bit floats with sums in f32 (D: white papers of A100, GA102 and AD102).
+Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). Others are
+NVIDIA's own (D): of sm_90a its H100 datasheet and Hopper tuning guide; of sm_100a its DGX B200
+datasheet and Blackwell tuning guide; of sm_120a its white paper of RTX Blackwell.
+
+The pipes are rough: they rank tilings and nothing else, for the driver compiles PTX again.
+`wave_products` are published peaks of 16-bit floats with sums in f32 (D: white papers of A100,
+GA102, AD102 and GB202). It is 0 where none is published: then the rate measured on Hopper holds.
 """
 
 from __future__ import annotations
@@ -79,7 +82,8 @@ def _chip(
 def _device(chip: str, features: str, lds_bytes: int) -> str:
     """The attribute of a device with a chip that IREE's table, which ends at sm_89, does not have.
 
-    As IREE 3.13 has sm_89, but for the chip, its LDS, and instructions of 8-bit floats.
+    As IREE 3.13 has sm_89, but for the chip, its LDS, and instructions of 8-bit floats. `features`
+    is the version of PTX, at least the first that knows the chip.
     """
     mma = ", ".join(f"<{one.name}>" for one in NVIDIA_MMA)
     facts = ", ".join(
@@ -104,6 +108,7 @@ def _device(chip: str, features: str, lds_bytes: int) -> str:
 
 
 HOPPER_LDS = 232448  # of the 256 KB that an SM shares with its L1
+AMPERE_LDS = 101376  # of 128 KB
 
 
 NVIDIA = (
@@ -118,7 +123,7 @@ NVIDIA = (
     ),
     _chip(
         "sm_86",  # its memory is that of an RTX 3090
-        lds_bytes=101376,
+        lds_bytes=AMPERE_LDS,
         compute_units=84,
         clock_ghz=1.7,
         memory_gb_per_s=936,
@@ -127,7 +132,7 @@ NVIDIA = (
     ),
     _chip(
         "sm_89",  # RTX 4090
-        lds_bytes=101376,
+        lds_bytes=AMPERE_LDS,
         compute_units=128,
         clock_ghz=2.52,
         memory_gb_per_s=1008,
@@ -145,5 +150,27 @@ NVIDIA = (
         pipes=replace(_PIPES, l1_bytes=256 * 1024, last_level_bytes=50 * MIB),  # D
         device=_device("sm_90a", "+ptx80", HOPPER_LDS),
         wgmma=("f16", "bf16"),
+    ),
+    _chip(
+        "sm_100a",  # B200, which has no `wgmma`; of its `tcgen05` nothing is used here
+        lds_bytes=HOPPER_LDS,
+        compute_units=148,
+        clock_ghz=1.86,  # at which the published peak of 2250 TFLOP/s holds
+        memory_gb_per_s=8000,
+        vector_flops_per_clock=256,
+        wave_products=0,
+        pipes=replace(_PIPES, l1_bytes=256 * 1024, last_level_bytes=126 * MIB),  # D
+        device=_device("sm_100a", "+ptx86", HOPPER_LDS),
+    ),
+    _chip(
+        "sm_120a",  # RTX 5090
+        lds_bytes=AMPERE_LDS,
+        compute_units=170,
+        clock_ghz=2.41,
+        memory_gb_per_s=1792,
+        vector_flops_per_clock=256,
+        wave_products=256,
+        pipes=replace(_PIPES, last_level_bytes=96 * MIB),  # D
+        device=_device("sm_120a", "+ptx87", AMPERE_LDS),
     ),
 )

@@ -19,6 +19,16 @@
 // RUN:   --layout NHWGC_GKYXC_NHWGK > %t
 // RUN: %filecheck --input-file %t --check-prefix=DATA
 // RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_100a --split-k 2 \
+// RUN:   -n 32 -k 256 -c 256 --image 14x14 --filter 3x3 --pad 1 --layout NHWC_KYXC_NHWK > %t
+// RUN: %filecheck --input-file %t --check-prefix=B200
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_120a --direction fwd --dtype bf16 \
+// RUN:   -n 32 -k 256 -c 256 --image 14x14 --filter 3x3 --pad 1 --layout NHWC_KYXC_NHWK > %t
+// RUN: %filecheck --input-file %t --check-prefix=RTX
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
 
 // Four steps of sixteen pixels and four fragments each: A and B of 64 rows and 64 columns.
 // WEIGHT:     .target sm_80
@@ -60,6 +70,20 @@
 // DATA-DAG: ldmatrix.sync.aligned.m8n8.x4.shared.b16
 // DATA-DAG: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // DATA-DAG: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+
+// Chips without wave groups take these kernels unasked.
+// B200:     .target sm_100a
+// B200:     .visible .entry mma_sync_gemm(
+// B200:     cp.async.cg.shared.global
+// B200:     ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// B200:     mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// B200-NOT: wgmma
+// RTX:      .target sm_120a
+// RTX:      .visible .entry mma_sync_pixels(
+// RTX:      cp.async.cg.shared.global
+// RTX:      ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// RTX:      mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// RTX-NOT:  wgmma
 
 // LOCAL-NOT: .local
 // LOCAL:     .visible .entry

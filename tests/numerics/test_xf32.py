@@ -82,7 +82,7 @@ def test_strategies_by_name(strategy):
 
 
 # Chips whose matrix instructions multiply f32 as numbers of ten bits.
-TEN_BITS = ("gfx942", "sm_80", "sm_86", "sm_89", "sm_90a")
+TEN_BITS = ("gfx942", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 
 
 def test_tf32_is_the_chips():

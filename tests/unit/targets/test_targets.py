@@ -31,7 +31,8 @@ def test_the_promised_targets_are_there():
         *("gfx908", "gfx90a", "gfx942", "gfx950"),
         *("gfx1100", "gfx1101", "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201", "gfx1250"),
     }
-    assert {"cpu", "sm_80", "sm_86", "sm_89"} | amd <= set(TARGETS)
+    nvidia = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"}
+    assert {"cpu"} | nvidia | amd <= set(TARGETS)
 
 
 def test_rows_are_found_by_their_name():

@@ -21,11 +21,14 @@ CARD = SimpleNamespace(type="cuda", index=1)
         ((8, 7), "sm_86"),
         ((8, 9), "sm_89"),
         ((9, 0), "sm_90a"),
-        ((12, 0), "sm_89"),
+        ((10, 0), "sm_100a"),
+        ((10, 3), "sm_89"),
+        ((12, 0), "sm_120a"),
+        ((12, 1), "sm_89"),
     ],
 )
 def test_a_card_runs_the_newest_code_that_is_not_newer(monkeypatch, capability, target):
-    """Code of sm_90a is for its own cards alone."""
+    """Code of sm_90a and its like is for its own cards alone."""
     monkeypatch.setattr(torch.version, "hip", None, raising=False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     assert target_of(CARD) == (target, "cuda://1")
