@@ -47,15 +47,14 @@ _NEEDED = (
     "spatial_dim",
     *(flag.name for flags in SPATIAL.values() for flag in flags[1:]),
 )
-# The driver's own name of a flag that is called otherwise by MIOpen.
-_MODE = "--mode"
+# The driver's own names of flags -> MIOpen's.
+_OWN = MappingProxyType({"--mode": "--forw"})
 
 
 def starts(tokens: Sequence[str]) -> bool:
-    """Whether words are a line of the driver, with its name or from its first flags on."""
+    """Whether words are a line of the driver without its name: from its first flags on."""
     first = tokens[0] if tokens else ""
-    named = first.rpartition("/")[2] == PROGRAM
-    return named or (first.partition("=")[0] in _MEASURES and _CONV in tokens)
+    return first.partition("=")[0] in _MEASURES and _CONV in tokens
 
 
 def parse(tokens: Sequence[str]) -> tuple[Request, ...]:
@@ -93,7 +92,7 @@ def _as_miopen(words: Sequence[str]) -> list[str]:
     needed = (*_NEEDED, *_DEPTH) if given.get("spatial_dim") == "3" else _NEEDED
     for name in needed:
         if name not in given:
-            raise UnsupportedProblem(f"--{name}: missing; {PROGRAM} has no default of it")
+            raise UnsupportedProblem(f"--{name}: missing, {PROGRAM} has no default; give it")
     if given["forw"] not in ("1", "2", "4"):
         raise UnsupportedProblem(
             f"-F {given['forw']}: not a direction; use 1 (fwd), 2 (bwd_data) or 4 (bwd_weight)"
@@ -103,7 +102,7 @@ def _as_miopen(words: Sequence[str]) -> list[str]:
 
 
 def _flag(spelled: str) -> Flag:
-    flag = BY_SPELLING.get("--forw" if spelled == _MODE else spelled)
+    flag = BY_SPELLING.get(_OWN.get(spelled, spelled))
     if flag is None or flag.name not in (*_NEEDED, *_DEPTH, "group_count"):
         raise UnsupportedProblem(f"{spelled}: not a flag of {PROGRAM} conv; drop it")
     return flag

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NVIDIA's chips, one row each; marks of source as in `amd.py`.
 
-Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). Others are
-NVIDIA's own (D): of sm_90a its H100 datasheet and Hopper tuning guide; of sm_100a its DGX B200
-datasheet and Blackwell tuning guide; of sm_120a its white paper of RTX Blackwell.
+Facts are those of IREE's `KnownTargets.cpp`, which cites NVIDIA's product pages (D). Those of
+sm_90a are of NVIDIA's H100 datasheet and Hopper tuning guide (D). Those of sm_100a and sm_120a are
+published figures of a B200 and an RTX 5090, which were not held against NVIDIA's pages (R).
 
 The pipes are rough: they rank tilings and nothing else, for the driver compiles PTX again.
 `wave_products` are published peaks of 16-bit floats with sums in f32 (D: white papers of A100,
-GA102, AD102 and GB202). It is 0 where none is published: then the rate measured on Hopper holds.
+GA102 and AD102; R: GB202). It is 0 where none is published: then the rate measured on Hopper holds.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ NVIDIA = (
         memory_gb_per_s=8000,
         vector_flops_per_clock=256,
         wave_products=0,
-        pipes=replace(_PIPES, l1_bytes=256 * 1024, last_level_bytes=126 * MIB),  # D
+        pipes=replace(_PIPES, l1_bytes=256 * 1024, last_level_bytes=126 * MIB),  # R
         device=_device("sm_100a", "+ptx86", HOPPER_LDS),
     ),
     _chip(
@@ -170,7 +170,7 @@ NVIDIA = (
         memory_gb_per_s=1792,
         vector_flops_per_clock=256,
         wave_products=256,
-        pipes=replace(_PIPES, last_level_bytes=96 * MIB),  # D
+        pipes=replace(_PIPES, last_level_bytes=96 * MIB),  # R
         device=_device("sm_120a", "+ptx87", AMPERE_LDS),
     ),
 )

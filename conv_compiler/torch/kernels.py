@@ -118,7 +118,7 @@ _STREAMS: dict[tuple[torch.device, int], torch.cuda.Stream] = {}
 
 def _current_stream(device: torch.device) -> torch.cuda.Stream:
     """PyTorch's current stream of a card; `torch.cuda.current_stream` makes an object each time,
-    which takes ten times as long."""
+    which takes longer than to wait for an idle stream."""
     key = device, torch._C._cuda_getCurrentRawStream(device.index)
     if key not in _STREAMS:
         _STREAMS[key] = torch.cuda.current_stream(device)

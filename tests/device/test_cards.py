@@ -26,6 +26,8 @@ PROBLEMS = (
         layout="NHWGC_GKYXC_NHWGK",
     ),
 )  # fmt: skip
+# Their cards alone run them, and none has been at hand.
+COMPILED_ONLY = ("sm_100a", "sm_120a")
 DEVICE_OF = {"rocm": "hip", "cuda": "cuda"}
 
 
@@ -40,7 +42,7 @@ def test_a_card_is_right(problem, target):
     try:
         report = verify(problem, target.name, split_k=3, device=device).require()
     except InvalidArtifact as error:
-        if not target.chip.endswith("a"):  # code that other cards run, too
+        if target.name not in COMPILED_ONLY:
             raise
         pytest.skip(str(error))
     verify_artifact(report.artifact, "random", device=device).require()

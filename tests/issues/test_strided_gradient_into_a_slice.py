@@ -57,9 +57,15 @@ CASES = {
 }
 
 
+# Kernels more than without the slice: the store; none where the phases are more than the image, for
+# then a kernel that cuts them becomes the store.
+MORE = {"gfx1100": 1, "gfx90a": 1, "gfx1201": 1, "gfx942": 0}
+
+
 @pytest.mark.parametrize("target", CASES)
-def test_exact_and_one_kernel_more(target):
+def test_exact_and_no_copy_more(target):
     fields = {"k": 1, "c": 1, "pad_low": (1, 1), "dtype": "f32", **ONE_PIXEL, **CASES[target]}
     problem = ConvProblem(**fields, direction="bwd_data", result_operand=True)
     report = verify(problem, target, budget=0.0).require()
-    assert len(report.artifact.kernels) <= len(compile(whole(problem), target).kernels) + 1
+    plain = compile(whole(problem), target)
+    assert len(report.artifact.kernels) == len(plain.kernels) + MORE[target]

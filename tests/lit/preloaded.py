@@ -4,9 +4,9 @@
     preloaded.py SOCKET MODULE [ARGS...]
     preloaded.py serve DESCRIPTOR MODULES...     of a listening socket
 
-Imports take a third of a short command's time, and the IR tests run hundreds of them. A command
-has its caller's folder, environment and streams, and its exit code is the caller's. The server
-ends with the process that holds the other end of its stdin.
+Imports are most of a short command's time, and the IR tests run hundreds of them. A command has its
+caller's folder, environment and streams, and its exit code is the caller's. The server ends with
+the process that holds the other end of its stdin.
 """
 
 import marshal
