@@ -32,8 +32,8 @@ class KernelCounters:
     """Sums over all launches of one kernel on one chip.
 
     Instructions are wave-instructions by class (matrix, valu, salu, lds_read, ...). A line is
-    128 bytes, counted once an instruction. `fetched_lines` are those read that the L1 of the
-    workgroup's CU did not hold. `read_lines` are the distinct ones a launch reads, and
+    128 bytes, counted once an instruction. `fetched_lines` are those read that the
+    workgroup's share of L1 did not hold. `read_lines` are the distinct ones a launch reads, and
     `die_read_lines` those each die of the chip reads, summed over its dies. LDS cycles follow the
     bank model of docs/vgpu.md. `seconds` is the host's time. `executions` has the wave-instructions
     and `lines` the lines of memory by instruction, at the bytes behind the kernel's first one.

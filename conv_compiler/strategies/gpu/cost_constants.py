@@ -60,6 +60,8 @@ class LoopInstructions:
     # On RDNA, for each row of an image that lies along gemm_k, where its rows have several places.
     # By hand: the code of 3x3 layers, `fwd`, 16 tiles on gfx1100 and gfx1201; the tool fits none.
     place_row_instructions: float = 10
+    # The same on CDNA. By hand: the code of 3x3 layers, `bwd_data`, 5 tiles on gfx950, has 5 to 11.
+    cdna_place_row_instructions: float = 6
     # Of an iteration besides.
     iteration_valu_instructions: float = 8
     iteration_salu_instructions: float = 30

@@ -184,7 +184,9 @@ class Copy(NamedTuple):
     rows: int  # of gemm_k, or of m or n where it is read along gemm_k
     dwords: float  # registers that hold the share
     packed: float  # of which their elements come from different loads
-    line_bytes: float  # of the cache lines it reads
+    line_bytes: float  # of the cache lines it reads, each once where loads of a row share it
+    again_bytes: float  # of these, where L1 loses them between two loads of the thread
+    spread_bytes: float  # of the cache lines that one load touches, a lane's share
     writes: int
     write_bytes: int  # a write's width, as LDS has it
     write_conflicts: float  # cycles lost
@@ -208,6 +210,8 @@ def copy_of(tile: Pair, piece: Pair, memory: Memory, threads: Pair, row: LdsRow)
         dwords=dwords,
         packed=0.0 if axis else dwords,
         line_bytes=lines * LINE_BYTES,
+        again_bytes=lines * LINE_BYTES,
+        spread_bytes=lines * LINE_BYTES / max(1, loads),
         writes=rows * row_writes(piece[1], row.item),
         write_bytes=width_class(piece[1] * row.item.bytes),
         write_conflicts=rows * row_write_cycles(piece, row).conflicts / LDS_LANES,

@@ -24,12 +24,17 @@ from conv_compiler.strategies.gpu.lds_copies import (
     WIDEST_READ_BYTES,
     Copy,
     tile_line_bytes,
+    tiling_lds_bytes,
     width_class,
 )
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, runs_ahead
 from conv_compiler.strategies.gpu.operand_copies import operand_copies
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
-from conv_compiler.strategies.gpu.tilings import transposed_sides, writes_single_elements
+from conv_compiler.strategies.gpu.tilings import (
+    item_of,
+    transposed_sides,
+    writes_single_elements,
+)
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
@@ -111,18 +116,28 @@ class LoopTerms:
         """Bytes of the cache lines that a wave reads.
 
         On RDNA, where an operand lies along gemm_k, an L1 that holds the tiles of two iterations
-        reads each line once. Of groups it keeps the parts that the next taps read.
+        reads each line once. Of groups it keeps the parts that the next taps read. On CDNA loads to
+        LDS do so where L1 holds the tiles of all workgroups that LDS has room for. A line that
+        several loads of a thread read stays there if L1 holds what one load of all waves touches.
         """
-        lines = (self.a.line_bytes + self.b.line_bytes) * self.lanes
+        chip, held, lines = rank_facts(self.target), 2, self.a.line_bytes + self.b.line_bytes
         along_a, along_b = along_gemm_k(self.problem, self.target)
+        waves, counts = math.prod(self.tiling.subgroups), max(along_a, along_b) > 1
+        if is_cdna(self.target):
+            item, counts = item_of(self.problem, self.target), self.tiling.loads_to_lds
+            held = max(1, chip.lds_bytes // tiling_lds_bytes(self.mma, self.tiling, item))
+            room = chip.l1_bytes / (waves * held * self.lanes)
+            lines = sum(
+                one.again_bytes if one.spread_bytes > room else one.line_bytes
+                for one in (self.a, self.b)
+            )
         m, n, k = self.tiling.workgroup
         sides = (((m, k), (1, along_a)), ((n, k), (1, along_b)))
         line = LINE_BYTES if self.problem.g == 1 else 1
         tiles = sum(tile_line_bytes(*one, self.size, line) for one in sides)
-        fits = 2 * tiles <= rank_facts(self.target).l1_bytes
-        if max(along_a, along_b) == 1 or is_cdna(self.target) or not fits:
-            return lines
-        return min(lines, tiles / math.prod(self.tiling.subgroups))
+        if not counts or held * tiles > chip.l1_bytes:
+            return lines * self.lanes
+        return min(lines * self.lanes, tiles / waves)
 
     def fragment_reads(self) -> dict[str, float]:
         """LDS reads: bytes of all fragments of a lane over those of one instruction's smaller."""
@@ -209,8 +224,12 @@ class LoopTerms:
         """Rows of an image that lies along gemm_k x the tests of their places."""
         problem = self.problem
         leaves = any((*problem.pad_low, *problem.pad_high))
-        tested = leaves and self._has_rows_of_pixels and not self._has_one_place
-        return self.image.rows * costs.place_row_instructions if tested else 0.0
+        if not leaves or not self._lies_along_gemm_k or self._has_one_place:
+            return 0.0
+        if not is_cdna(self.target):
+            return self.image.rows * costs.place_row_instructions
+        own = not self.tiling.loads_to_lds  # of those the loads have their tests
+        return self.image.rows * costs.cdna_place_row_instructions * own
 
     @property
     def _has_one_place(self) -> bool:
@@ -222,9 +241,13 @@ class LoopTerms:
     @property
     def _has_rows_of_pixels(self) -> bool:
         """Whether rows of the image's tile are a pixel each, on RDNA: it lies along gemm_k."""
+        return self._lies_along_gemm_k and not is_cdna(self.target)
+
+    @property
+    def _lies_along_gemm_k(self) -> bool:
+        """Whether the image lies along gemm_k in whole rows of its tile."""
         along = along_gemm_k(self.problem, self.target)[1]
-        is_filled = along >= self.tiling.workgroup[2]
-        return is_filled and not self.tiling.taps_in_rows and not is_cdna(self.target)
+        return along >= self.tiling.workgroup[2] and not self.tiling.taps_in_rows
 
     def _zeros(self, copy: Copy) -> float:
         """Vector instructions that put zeros where there are no pixels."""

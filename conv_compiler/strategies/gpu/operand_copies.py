@@ -65,6 +65,12 @@ def _memories(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[
     )
 
 
+def _again(found: Copy, whole: Copy) -> Copy:
+    """A copy by the step, whose lines the copy of `whole` rows reads at once."""
+    again = min(found.line_bytes, found.loads * whole.line_bytes)
+    return found._replace(line_bytes=whole.line_bytes, again_bytes=again)
+
+
 @dataclass(frozen=True)
 class _Ways:
     """The ways of a tile to LDS; `threads` are those of a workgroup, and of a wave."""
@@ -78,6 +84,7 @@ class _Ways:
         """The copy of an operand that lanes read as it is.
 
         A load that writes to LDS reads one k step of rows, as a transposed one does of rows.
+        The thread's next loads read the steps beside it.
         """
         in_row = self.mma.unit(self.mma.k)
         row = LdsRow.of(in_row, self.item, tile, memory.adjacent)
@@ -85,14 +92,13 @@ class _Ways:
         if not self.loads_to_lds:
             return whole
         row = LdsRow(in_row, self.item, padding=0)
-        found = copy_of(tile, piece, memory, self.threads, row)
-        return found._replace(line_bytes=whole.line_bytes)
+        return _again(copy_of(tile, piece, memory, self.threads, row), whole)
 
     def transposed(self, unit: int, piece: Pair, memory: Memory, tile: Pair) -> Copy:
         """The copy of an operand that lanes read transposed: rows and gemm_k change places.
 
-        A load reads a step of rows. The next loads of the wave read the rest of its cache lines,
-        which are then in L1.
+        A load reads a step of rows, and the thread's next loads the steps beside it. Between two of
+        them L1 loses their lines: other waves read other lines.
         """
         turned = tile[::-1]
         swapped = Memory(memory.adjacent[::-1], memory.run[::-1], memory.pitch)
@@ -101,4 +107,5 @@ class _Ways:
             copy_of(turned, piece[::-1], swapped, self.threads, one)
             for one in (row, LdsRow.of(unit, self.item, turned, swapped.adjacent))
         )
-        return found._replace(line_bytes=whole.line_bytes)
+        again = _again(found, whole).again_bytes
+        return found._replace(line_bytes=again, again_bytes=again)

@@ -9,6 +9,7 @@
 #include "counter_fields.h"
 #include "isa/tables.h"
 #include "launch.h"
+#include "line_cache.h"
 #include "program.h"
 #include "wave.h"
 
@@ -46,7 +47,7 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     kernel.name = "program";
     Counters counters;
     LineCache l1;
-    l1.reset(info->l1_lines);
+    l1.reset(info->l1_lines, 1);
     Group g;
     g.program = &code;
     g.kernel = &kernel;
@@ -79,6 +80,7 @@ VGPU_EXPORT int vgpu_run_program(const uint8_t* program, size_t size, const char
     *state->scc = w.scc;
     if (uint64_t* to = state->counts) {
       counters.matrix_flops += w.flops;
+      counters.fetched_lines += l1.settle();
       for (uint64_t n : w.counts) *to++ += n;
       for (const CounterField& row : kCounterFields) *to++ += counters.*row.field;
     }

@@ -20,10 +20,24 @@ LINE_BYTES = 128
 
 
 def row(target: Target) -> str:
-    """A chip in the order of ChipInfo's fields. Raises ValueError where a fact is missing."""
+    """A chip in the order of the fields of ChipInfo and UnitInfo.
+
+    Raises ValueError where a fact is missing.
+    """
     isa, pipes = target.isa, target.pipes
     if isa is None or pipes is None:
         raise ValueError(f"target {target.name}: isa or pipes are missing")
+    unit = (
+        target.compute_units // pipes.cus_per_unit,
+        pipes.cus_per_unit,
+        target.simds_per_unit * pipes.cus_per_unit,
+        target.lds_bytes * pipes.cus_per_unit,
+        pipes.workgroups,
+        pipes.waves_per_simd,
+        pipes.vgprs_per_simd,
+        pipes.vgpr_granule,
+        isa.vgpr_encoding,
+    )
     fields = (
         f'"{target.chip}"',
         target.subgroup_size,
@@ -36,6 +50,7 @@ def row(target: Target) -> str:
         pipes.l2_parts,
         pipes.l1_bytes // LINE_BYTES,
         str(isa.packed_ids).lower(),
+        f"{{{', '.join(map(str, unit))}}}",
         f'"{isa.encoding}:"',
     )
     return f"{{{', '.join(map(str, fields))}}},"

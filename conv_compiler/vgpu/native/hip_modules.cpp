@@ -12,6 +12,7 @@
 #include "hip_programs.h"
 #include "hip_report.h"
 #include "kernarg.h"
+#include "occupancy.h"
 
 namespace vgpu::hip {
 
@@ -158,6 +159,29 @@ VGPU_API hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attrib
   });
 }
 
+// Of a unit that workgroups occupy: a CU, on RDNA a WGP of two.
+VGPU_API hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const Function* function,
+                                                                       int block_size, size_t dynamic_lds) {
+  return guarded(__func__, [&] {
+    const Function& of = required(function, "function");
+    const auto most = static_cast<int>(of.kernel->max_workgroup_size);
+    if (block_size < 1 || block_size > most)
+      throw Failure(hipErrorInvalidValue, "workgroup of " + std::to_string(block_size) + " work-items: the kernel takes 1 to " +
+                                              std::to_string(most));
+    const auto waves = (static_cast<uint32_t>(block_size) + of.kernel->wave_size - 1) / of.kernel->wave_size;
+    const size_t lds = of.kernel->lds_size + dynamic_lds;
+    const vgpu::ChipInfo& chip = *of.device->chip;
+    required(blocks, "blocks") = lds > chip.lds_bytes ? 0 : static_cast<int>(vgpu::resident_workgroups(
+                                                             chip, *of.kernel, {waves, static_cast<uint32_t>(lds)}));
+  });
+}
+
+VGPU_API hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const Function* function,
+                                                                                int block_size, size_t dynamic_lds,
+                                                                                unsigned) {
+  return hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_lds);
+}
+
 // The launch itself checks LDS, so a raised or lowered limit changes nothing here.
 VGPU_API hipError_t hipFuncSetAttribute(const Function*, hipFunction_attribute, int) { return hipSuccess; }
 
@@ -169,6 +193,13 @@ VGPU_API hipError_t hipModuleLaunchKernel(const Function* function, unsigned gri
                  params, extra)
         .run();
   });
+}
+
+VGPU_API hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* stub, int block_size,
+                                                                 size_t dynamic_lds) {
+  const Function* function = nullptr;
+  const hipError_t error = guarded(__func__, [&] { function = registered_function(stub); });
+  return error ? error : hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_lds);
 }
 
 // `function` is a handle, or the address of a stub that host code has registered.

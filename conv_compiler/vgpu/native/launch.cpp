@@ -19,7 +19,9 @@
 #include "counter_fields.h"
 #include "debug.h"
 #include "isa/tables.h"
+#include "line_cache.h"
 #include "observe.h"
+#include "occupancy.h"
 #include "pool.h"
 #include "setup.h"
 
@@ -133,6 +135,7 @@ class Run {
     lds_size_ = kernel.lds_size + config.dynamic_lds;
     check_resources();
     waves_ = (static_cast<uint32_t>(block_size()) + lanes_ - 1) / lanes_;
+    l1_lines_ = l1_share(*chip_info(code.chip()), kernel, {waves_, lds_size_}, volume(config.grid));
     entry_ = code.program().index_of(kernel.entry);
   }
 
@@ -225,7 +228,7 @@ class Run {
     g.memory = config_.memory;
     g.counters = counting ? &worker.counters : nullptr;
     g.lines_read = counting ? &worker.lines_read[n % worker.lines_read.size()] : nullptr;
-    if (counting) worker.l1.reset(chip_info(code_.chip())->l1_lines);
+    if (counting) worker.l1.reset(l1_lines_, waves_);
     g.l1 = counting ? &worker.l1 : nullptr;
     g.executions = counting ? worker.executions.data() : nullptr;
     g.checker = worker.checker.get();
@@ -327,6 +330,7 @@ class Run {
           }
         }
       }
+      if (g.l1) g.counters->fetched_lines += g.l1->settle();
       if (!progress && g.live) {
         const Wave* waiting = nullptr;
         for (uint32_t i = 0; i < waves_ && !waiting; ++i)
@@ -354,7 +358,7 @@ class Run {
   const SignalWatch watch_;
   const uint64_t budget_ = instruction_budget();
   uint32_t unit_ = 4;
-  uint32_t lanes_ = 0, waves_ = 0, lds_size_ = 0, entry_ = 0;
+  uint32_t lanes_ = 0, waves_ = 0, lds_size_ = 0, l1_lines_ = 0, entry_ = 0;
 };
 
 }  // namespace

@@ -171,6 +171,14 @@ struct LaunchConfig {
 void launch(const CodeObject& code, const KernelInfo& kernel, const uint8_t* kernarg, const LaunchConfig& config,
             Counters* counters);
 
+// The unit that a workgroup occupies: a CU, on RDNA a WGP of two.
+struct UnitInfo {
+  uint32_t count, cus, simds;  // of the chip; of one unit
+  uint32_t lds_bytes, workgroups, waves_per_simd;  // most that it holds
+  uint32_t vgprs_per_simd, vgpr_granule;  // of a lane's registers: those of a SIMD, and as many as a wave gets at a time
+  uint32_t vgpr_encoding;      // how many a kernel descriptor counts in
+};
+
 // Facts of a chip the stand-in has to report, from the executor's table.
 struct ChipInfo {
   const char* name;            // "gfx942"
@@ -184,6 +192,7 @@ struct ChipInfo {
   uint32_t dies;               // parts with an L2 of their own, to which workgroups go in turn
   uint32_t l1_lines;           // of 128 bytes, that the vector L1 of a CU holds
   bool packed_ids;             // x, y and z of a work-item start in v0, ten bits each; else in v0, v1 and v2
+  UnitInfo unit;
   const char* rows;            // "cdna:", "rdna3:" or "rdna4:": which rows of instructions are for it alone
 };
 const ChipInfo* chip_info(const std::string& name);        // nullptr: not a chip we execute

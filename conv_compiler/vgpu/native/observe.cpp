@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "checks.h"
+#include "line_cache.h"
 
 namespace vgpu {
 namespace {
@@ -78,8 +79,7 @@ void observe_global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active,
     (write ? c->global_write_lines : c->global_read_lines) += lines.count;
     c->lines[i.record->offset] += lines.count;
     if (!write && w.group->lines_read) w.group->lines_read->insert(lines.seen, lines.seen + lines.count);
-    if (!write && w.group->l1)
-      for (int n = 0; n < lines.count; ++n) c->fetched_lines += w.group->l1->fetch(lines.seen[n]);
+    if (!write && w.group->l1) w.group->l1->read(w.index, lines.seen, lines.count);
   }
   if (w.group->checker) w.group->checker->global(w, i, at, active, bytes, op, owner);
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "program.h"
@@ -63,26 +62,7 @@ struct Span {
   bool writable;
 };
 
-// The vector L1 of a workgroup's CU, for the counters: as many lines as the chip's holds, the one fetched first goes first.
-class LineCache {
- public:
-  void reset(uint32_t lines) {
-    lines_ = lines;
-    fetched_ = 0;
-    fetched_as_.clear();
-  }
-  // Whether `line` had to be fetched. It stays until `lines_` others have been fetched.
-  bool fetch(uint64_t line) {
-    const auto [at, added] = fetched_as_.try_emplace(line, fetched_);
-    if (!added && fetched_ - at->second <= lines_) return false;
-    at->second = fetched_++;
-    return true;
-  }
-
- private:
-  uint64_t lines_ = 0, fetched_ = 0;
-  std::unordered_map<uint64_t, uint64_t> fetched_as_;  // by line: how many had been fetched before
-};
+class LineCache;
 
 struct Group {
   const Program* program = nullptr;

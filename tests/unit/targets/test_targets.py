@@ -203,7 +203,10 @@ def test_rows_need_nothing_but_python():
     isolated = [sys.executable, "-B", "-I", "-S", "-c", text]
     lines = subprocess.run(isolated, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[-1] == "set()"
-    assert '{"gfx942", 64, 65536, 1024, 0x4c, 9, 3, true, 8, 256, true, "cdna:"},' in lines
+    unit = "{304, 1, 4, 65536, 16, 8, 512, 8, 8}"
+    assert (
+        f'{{"gfx942", 64, 65536, 1024, 0x4c, 9, 3, true, 8, 256, true, {unit}, "cdna:"}},' in lines
+    )
 
 
 def test_backends_name_the_chip_they_compile_for():

@@ -31,6 +31,7 @@ int hipModuleGetFunction(void**, void*, const char*);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                           void**);
 int hipLaunchKernel(const void*, dim3, dim3, void**, size_t, void*);
+int hipOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int, size_t);
 void** __hipRegisterFatBinary(const void*);
 void __hipUnregisterFatBinary(void**);
 void __hipRegisterFunction(void**, const void*, char*, const char*, unsigned, void*, void*, void*, void*, int*);
@@ -97,6 +98,9 @@ int main(int argc, char** argv) {
                                                                                         read_file(file), NULL};
     void** registered = __hipRegisterFatBinary(&wrapper);
     __hipRegisterFunction(registered, (const void*)stub, NULL, name, ~0u, NULL, NULL, NULL, NULL, NULL);
+    int resident = 0;
+    check(hipOccupancyMaxActiveBlocksPerMultiprocessor(&resident, (const void*)stub, (int)block, 0), "launch");
+    if (resident < 1) return 4;
     check(__hipPushCallConfiguration((dim3){grid, 1, 1}, (dim3){block, 1, 1}, 0, NULL), "push");
     check(stub(arrays[0], arrays[1], arrays[2]), "launch");
     check(hipPeekAtLastError(), "peek");

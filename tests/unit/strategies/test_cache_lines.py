@@ -1,0 +1,54 @@
+"""Cache lines that loads to LDS read, where a line is of use to several loads of a thread."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from conv_compiler import ConvProblem
+from conv_compiler.strategies.gpu.instruction_counts import mma_of
+from conv_compiler.strategies.gpu.loop_terms import LoopTerms
+from conv_compiler.strategies.select import decide
+from conv_compiler.strategies.strategy import GpuTiling
+from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
+
+CHIP = find_target("gfx950")
+HALF, QUARTER = "MFMA_F32_16x16x32_F16", "MFMA_F32_32x32x16_F16"
+
+
+def lines(tile: tuple[int, int, int], mma: str, stages: int, subgroups: tuple[int, int]) -> float:
+    """Lines of 128 bytes that a workgroup reads in an iteration of a 1x1 layer, `fwd`."""
+    problem = ConvProblem(
+        n=32, c=1024, k=1024, image=(50, 50), filter=(1, 1), dtype="f16", direction="fwd"
+    )
+    choice = decide(resolve(problem, CHIP))
+    first = choice.strategies[0].tiling
+    assert isinstance(first, GpuTiling)
+    assert first.loads_to_lds
+    tiling = replace(first, workgroup=tile, mma=mma, stages=stages, subgroups=subgroups)
+    terms = LoopTerms(choice.problem.wgrad, CHIP, tiling, mma_of(CHIP, tiling))
+    return terms.loads()["line_bytes"] * math.prod(subgroups) / 128
+
+
+@pytest.mark.parametrize(
+    ("tile", "mma", "stages", "subgroups", "want"),
+    [
+        # Rows of 64 bytes, read whole by one load.
+        ((128, 128, 32), HALF, 3, (2, 2), 256),
+        # Rows of 64 bytes, read in halves, for which L1 has no room among three workgroups.
+        ((128, 128, 32), QUARTER, 3, (2, 2), 512),
+        # Rows of 128 bytes, read in quarters: one workgroup has the whole L1.
+        ((256, 128, 64), QUARTER, 3, (4, 2), 384),
+    ],
+)
+def test_lines_are_read_again_where_l1_has_lost_them(
+    tile: tuple[int, int, int],
+    mma: str,
+    stages: int,
+    subgroups: tuple[int, int],
+    want: float,
+) -> None:
+    assert lines(tile, mma, stages, subgroups) == pytest.approx(want)
