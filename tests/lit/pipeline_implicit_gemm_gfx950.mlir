@@ -4,7 +4,7 @@
 
 // RUN: %conv_compiler inspect --stage isa \
 // RUN:   --target gfx950 --strategy implicit_gemm \
-// RUN:   -n 16 -k 64 -c 64 --image 14x14 --filter 3x3 --pad 1 > %t
+// RUN:   -n 32 -k 256 -c 256 --image 14x14 --filter 3x3 --pad 1 > %t
 // RUN: %filecheck --input-file %t --check-prefix=CHOSEN
 // RUN: %filecheck --input-file %t --check-prefix=NONE
 // RUN: %conv_compiler inspect --stage isa \
