@@ -178,15 +178,19 @@ def tiling_lds_bytes(mma: Mma, tiling: GpuTiling, item: Item) -> int:
 
 
 class Copy(NamedTuple):
-    """How a thread brings its share of one operand's tile to LDS, in one iteration."""
+    """How a thread brings its share of one operand's tile to LDS, in one iteration.
+
+    `line_bytes` are those of the cache lines that it reads, each line once. In `again_bytes` each
+    load reads its lines anew. One load of a wave touches `spread_bytes` of lines for each lane.
+    """
 
     loads: int
     rows: int  # of gemm_k, or of m or n where it is read along gemm_k
     dwords: float  # registers that hold the share
     packed: float  # of which their elements come from different loads
-    line_bytes: float  # of the cache lines it reads, each once where loads of a row share it
-    again_bytes: float  # of these, where L1 loses them between two loads of the thread
-    spread_bytes: float  # of the cache lines that one load touches, a lane's share
+    line_bytes: float
+    again_bytes: float
+    spread_bytes: float
     writes: int
     write_bytes: int  # a write's width, as LDS has it
     write_conflicts: float  # cycles lost

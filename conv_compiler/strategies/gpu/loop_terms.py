@@ -30,11 +30,7 @@ from conv_compiler.strategies.gpu.lds_copies import (
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, runs_ahead
 from conv_compiler.strategies.gpu.operand_copies import operand_copies
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
-from conv_compiler.strategies.gpu.tilings import (
-    item_of,
-    transposed_sides,
-    writes_single_elements,
-)
+from conv_compiler.strategies.gpu.tilings import item_of, transposed_sides, writes_single_elements
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
@@ -113,31 +109,44 @@ class LoopTerms:
         }
 
     def _line_bytes(self) -> float:
-        """Bytes of the cache lines that a wave reads.
+        """Bytes of the cache lines that a wave reads: each once, where L1 holds the tiles in use.
 
-        On RDNA, where an operand lies along gemm_k, an L1 that holds the tiles of two iterations
-        reads each line once. Of groups it keeps the parts that the next taps read. On CDNA loads to
-        LDS do so where L1 holds the tiles of all workgroups that LDS has room for. A line that
-        several loads of a thread read stays there if L1 holds what one load of all waves touches.
+        On RDNA these are the tiles of two iterations, where an operand lies along gemm_k; of groups
+        L1 keeps the parts that the next taps read. On CDNA they are, of loads to LDS, the tiles of
+        all workgroups that LDS has room for.
         """
-        chip, held, lines = rank_facts(self.target), 2, self.a.line_bytes + self.b.line_bytes
         along_a, along_b = along_gemm_k(self.problem, self.target)
-        waves, counts = math.prod(self.tiling.subgroups), max(along_a, along_b) > 1
-        if is_cdna(self.target):
-            item, counts = item_of(self.problem, self.target), self.tiling.loads_to_lds
-            held = max(1, chip.lds_bytes // tiling_lds_bytes(self.mma, self.tiling, item))
-            room = chip.l1_bytes / (waves * held * self.lanes)
-            lines = sum(
-                one.again_bytes if one.spread_bytes > room else one.line_bytes
-                for one in (self.a, self.b)
-            )
         m, n, k = self.tiling.workgroup
         sides = (((m, k), (1, along_a)), ((n, k), (1, along_b)))
         line = LINE_BYTES if self.problem.g == 1 else 1
         tiles = sum(tile_line_bytes(*one, self.size, line) for one in sides)
-        if not counts or held * tiles > chip.l1_bytes:
-            return lines * self.lanes
-        return min(lines * self.lanes, tiles / waves)
+        if is_cdna(self.target):
+            is_kept, held = self.tiling.loads_to_lds, self._lds_residents
+        else:
+            is_kept, held = max(along_a, along_b) > 1, 2
+        lines = (self._lines_of(self.a) + self._lines_of(self.b)) * self.lanes
+        if not is_kept or held * tiles > rank_facts(self.target).l1_bytes:
+            return lines
+        return min(lines, tiles / self._waves)
+
+    def _lines_of(self, copy: Copy) -> float:
+        """A lane's share of the lines of a copy.
+
+        L1 keeps a line for the thread's next loads if it holds what one load of all waves touches.
+        """
+        touched = self._lds_residents * self._waves * self.lanes * copy.spread_bytes
+        is_lost = touched > rank_facts(self.target).l1_bytes
+        return copy.again_bytes if is_lost else copy.line_bytes
+
+    @property
+    def _waves(self) -> int:
+        return math.prod(self.tiling.subgroups)
+
+    @property
+    def _lds_residents(self) -> int:
+        """Workgroups of a unit that LDS has room for."""
+        used = tiling_lds_bytes(self.mma, self.tiling, item_of(self.problem, self.target))
+        return max(1, rank_facts(self.target).lds_bytes // used)
 
     def fragment_reads(self) -> dict[str, float]:
         """LDS reads: bytes of all fragments of a lane over those of one instruction's smaller."""
@@ -226,10 +235,11 @@ class LoopTerms:
         leaves = any((*problem.pad_low, *problem.pad_high))
         if not leaves or not self._lies_along_gemm_k or self._has_one_place:
             return 0.0
-        if not is_cdna(self.target):
-            return self.image.rows * costs.place_row_instructions
-        own = not self.tiling.loads_to_lds  # of those the loads have their tests
-        return self.image.rows * costs.cdna_place_row_instructions * own
+        if self.tiling.loads_to_lds:  # the loads have their tests, which `window_zeros` counts
+            return 0.0
+        cdna = is_cdna(self.target)
+        row = costs.cdna_place_row_instructions if cdna else costs.place_row_instructions
+        return self.image.rows * row
 
     @property
     def _has_one_place(self) -> bool:

@@ -66,7 +66,7 @@ def _memories(problem: ConvProblem, target: Target, tiling: GpuTiling) -> tuple[
 
 
 def _again(found: Copy, whole: Copy) -> Copy:
-    """A copy by the step, whose lines the copy of `whole` rows reads at once."""
+    """A copy whose loads read a step of rows each; that of `whole` rows reads each line once."""
     again = min(found.line_bytes, found.loads * whole.line_bytes)
     return found._replace(line_bytes=whole.line_bytes, again_bytes=again)
 
@@ -98,7 +98,7 @@ class _Ways:
         """The copy of an operand that lanes read transposed: rows and gemm_k change places.
 
         A load reads a step of rows, and the thread's next loads the steps beside it. Between two of
-        them L1 loses their lines: other waves read other lines.
+        them come loads of the other operand, by which L1 loses the lines.
         """
         turned = tile[::-1]
         swapped = Memory(memory.adjacent[::-1], memory.run[::-1], memory.pitch)

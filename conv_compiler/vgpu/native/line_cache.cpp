@@ -8,7 +8,8 @@ namespace vgpu {
 
 namespace {
 
-// Lines kept at most, 64 MiB of them: a workgroup without barriers may read any number.
+// Lines kept at most, 64 MiB of them: a workgroup without barriers may read any number. Beyond that the waves are no
+// longer in step.
 constexpr size_t kMostKept = size_t{1} << 23;
 
 }  // namespace

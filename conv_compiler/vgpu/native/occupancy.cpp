@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "occupancy.h"
 
+#include <algorithm>
+
 namespace vgpu {
 
 namespace {

@@ -7,7 +7,7 @@ from ctypes import byref, c_int, c_size_t, c_void_p
 
 import pytest
 
-from conv_compiler import ConvProblem, StrategyRequest, compile
+from conv_compiler import ConvProblem, Strategy, StrategyRequest, compile
 from conv_compiler.binary.code_objects import code_objects
 from conv_compiler.commands.model_table import count_on_virtual_gpu
 from conv_compiler.model.facts import CHIPS, chip_facts
@@ -17,28 +17,10 @@ from conv_compiler.targets import find_target
 from tests.vgpu.support.bare_kernels import Hip, HipError
 
 ASKED = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"
+PADDED = {"filter": (3, 3), "pad_low": (1, 1), "pad_high": (1, 1), "dtype": "f16"}
 PROBLEMS = (
-    ConvProblem(
-        n=4,
-        c=256,
-        k=256,
-        image=(14, 14),
-        filter=(3, 3),
-        pad_low=(1, 1),
-        pad_high=(1, 1),
-        dtype="f16",
-    ),
-    ConvProblem(
-        n=2,
-        c=64,
-        k=64,
-        g=64,
-        image=(28, 28),
-        filter=(3, 3),
-        pad_low=(1, 1),
-        pad_high=(1, 1),
-        dtype="f16",
-    ),
+    ConvProblem(n=4, c=256, k=256, image=(14, 14), **PADDED),
+    ConvProblem(n=2, c=64, k=64, g=64, image=(28, 28), **PADDED),
     ConvProblem(n=4, c=7, k=5, image=(9, 9), filter=(3, 3), dtype="f32"),
 )
 
@@ -75,15 +57,18 @@ def test_hip_answers_what_the_model_counts_with(hip: Hip, chip: str, problem: Co
 def test_residents_share_the_l1() -> None:
     """Rows of 64 bytes: the next iteration reads the other half of each line, where L1 keeps it.
 
-    One workgroup of a unit has the whole L1 of gfx950, two a half each, which is too small.
+    A line is looked up by two loads in each of two iterations. Fetched once it counts 1/4, and 1/2
+    where it is fetched in each iteration. One workgroup of a unit has the whole L1 of gfx950, two
+    have a half each, which is too small.
     """
+    asked: StrategyRequest | Strategy = StrategyRequest(name="implicit_gemm", tile=(128, 128, 32))
     shares = []
     for n in (1, 192):  # images, each of two workgroups; the chip has 256 units
         problem = ConvProblem(
             n=n, c=256, k=128, image=(16, 16), filter=(1, 1), dtype="f16", direction="fwd"
         )
-        asked = StrategyRequest(name="implicit_gemm", tile=(128, 128, 32))
         artifact = compile(problem, "gfx950", asked, 1)
+        asked = artifact.strategy
         (row,) = count_on_virtual_gpu(artifact.vmfb)
         shares.append(row.fetched_lines / row.global_read_lines)
     assert shares[0] < 0.35 < 0.45 < shares[1]
