@@ -19,7 +19,7 @@ from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.search import Rough, full_splits, rough_cycles
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand, unmasked_rows
-from conv_compiler.strategies.gpu.tie_break import prefer_low_valu
+from conv_compiler.strategies.gpu.tie_break import prefer_low_valu, prefer_under_load
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
     other_copies,
@@ -130,8 +130,8 @@ class ImplicitGemm(GemmKind):
     def prefer(
         self, wgrad: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
     ) -> tuple[Strategy, ...]:
-        """Among about equally fast ones, those with the fewest vector instructions first."""
-        return prefer_low_valu(wgrad, target, ranked)
+        """Among about equally fast ones, those with few vector instructions or reads first."""
+        return prefer_under_load(wgrad, target, prefer_low_valu(wgrad, target, ranked))
 
 
 IMPLICIT_GEMM = ImplicitGemm(
