@@ -37,6 +37,7 @@ PASSES = MappingProxyType(
         "interleave": ("interleave", "Interleave"),
         "join-products": ("join_products", "JoinProducts"),
         "join-stores": ("join_stores", "JoinStores"),
+        "keep-weight": ("keep_weight", "KeepWeight"),
         "load-to-lds": ("load_to_lds", "LoadToLds"),
         "mma-sync-windows": ("mma_sync_windows", "MmaSyncWindows"),
         "order-loops": ("order_loops", "OrderLoops"),

@@ -70,6 +70,7 @@ FEATURES: Mapping[str, Sequence[Any]] = MappingProxyType(
         "dynamic": (False, False, True),
         "result operand": (False, True),
         "amax": (False, True, True),
+        "kept weight": (False, True, False),
         "slice": ("", "*", "channel"),
         "result slice": ("*", "channel", ""),
     }
@@ -152,6 +153,8 @@ def _problem(draw: st.DrawFn, ndim: int, arithmetic: Arithmetic, chosen: Mapping
         problem = _sliced(problem, problem.tensors[0], axis)
     if problem.result_operand and (axis := chosen["result slice"]):
         problem = _sliced(problem, problem.tensors[-1], axis)
+    if "weight" in problem.tensors[:-1] and not problem.dynamic_batch:
+        problem = replace(problem, kept_weight=chosen["kept weight"])
     if chosen["amax"]:
         problem = _with_amax(problem)
     most = min(summed_products(problem), MOST_PARTS)
@@ -200,6 +203,7 @@ def features_of(target: str, draw: Draw) -> set[tuple[str, Any]]:
         ("any batch", problem.dynamic_batch),
         ("result operand", problem.result_operand),
         ("amax", problem.amax),
+        ("kept weight", problem.kept_weight),
         ("slices", is_sliced(problem, problem.tensors[0])),
         ("result slices", is_sliced(problem, problem.tensors[-1])),
         ("amax into memory", problem.amax and problem.result_operand),

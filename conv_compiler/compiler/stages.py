@@ -129,6 +129,7 @@ def lowered(
 
     from conv_compiler.build import build
     from conv_compiler.compiler.normalise import normalise
+    from conv_compiler.passes.keep_weight import KeepWeight
     from conv_compiler.passes.read_slices import ReadSlices
     from conv_compiler.passes.store_slice import StoreSlice
 
@@ -150,6 +151,8 @@ def lowered(
     alignment = BACKENDS[problem.target.backend].alignment
     if alignment != ALIGNMENT:
         _state(module, STATED_ALIGNMENT, str(alignment))
+    if problem.asked.kept_weight:
+        KeepWeight(operand=problem.asked.tensors.index("weight")).apply(module)
     module.operation.verify()
     texts["normalised"] = str(module)
     if last == "normalised":

@@ -137,6 +137,12 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
         const=True,
         help="take memory for the result, and write it there",
     )
+    group.add_argument(
+        "--kept-weight",
+        action="store_const",
+        const=True,
+        help="rearrange the weight in a function of its own, @keep_weight",
+    )
     words = "bwd_weight, bwd_data, fwd or bwd_bias, or some: a,b (bwd_weight)"
     completed(add("--direction", metavar="WORD", help=words), lambda: tuple(COMPUTED))
     group.add_argument(
@@ -170,7 +176,7 @@ _FIELDS = (
     *("pad_mode", "layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
-    *("dynamic_batch", "amax", "result_operand"),
+    *("dynamic_batch", "amax", "result_operand", "kept_weight"),
     *(f"{name}_within" for name in TENSORS),
 )
 

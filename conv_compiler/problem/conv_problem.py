@@ -64,6 +64,8 @@ class ConvProblem(Shapes):
         dynamic_batch: Compile for a batch of any size, in chunks of `n` images. Shapes and counts
             are those of `n` images. The batch must be the outermost axis of the layout.
         result_operand: Take memory for the result as a last operand, and write the result there.
+        kept_weight: Rearrange the weight in a function of its own, so that many calls share the
+            work (`Kernel.keep`). Of `fwd` and `bwd_data`.
         pad_mode: What pads are: `zeros`, the default, or the image's own pixels: `circular`,
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
         amax: Give the largest absolute value of the result beside it, from before it is rounded:

@@ -29,6 +29,9 @@ STATED_FUNCTIONS = "conv_compiler.functions"
 STATED_SLICES = "conv_compiler.slices"
 # The same of results, which are slices of the memory that a call gives.
 STATED_RESULT_SLICES = "conv_compiler.result_slices"
+# The function that rearranges a weight once for many calls, and under what the module's function
+# states the number of the operand in whose place it takes what that returns.
+KEEP_WEIGHT, STATED_KEPT = "keep_weight", "conv_compiler.kept"
 # The attribute of an argument in whose memory the result goes.
 RESULT_MEMORY = "iree.abi.output"
 # What the addresses of operands are multiples of, in bytes: as a compiled module states it, and

@@ -32,6 +32,7 @@ class Fields:
     output_op: str = ""
     dynamic_batch: bool = False
     result_operand: bool = False
+    kept_weight: bool = False
     pad_mode: str = ""
     amax: bool = False
     input_within: tuple[int, ...] = ()

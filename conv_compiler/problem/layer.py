@@ -51,6 +51,11 @@ class Layer:
     def __post_init__(self) -> None:
         if not self.problems:
             raise UnsupportedProblem("layer: of no result; give a problem for each")
+        if any(one.kept_weight for one in self.problems):
+            raise UnsupportedProblem(
+                "layer with a kept weight: one function keeps the weight of one problem; compile "
+                "that apart"
+            )
         first = self.problems[0]
         for one in self.problems[1:]:
             for name in ALIKE:

@@ -52,6 +52,11 @@ class Sizes:
                 "sizes of slices: sizes are told apart by shapes, and a slice may have that of "
                 "another's larger tensor; compile them apart"
             )
+        if any(one.kept_weight for one in self.problems):
+            raise UnsupportedProblem(
+                "sizes with a kept weight: each size has a rearrangement of its own; compile them "
+                "apart"
+            )
         first = self.problems[0]
         for one in self.problems[1:]:
             for name in sorted(set(first.__dataclass_fields__) - set(FREE)):

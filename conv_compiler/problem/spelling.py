@@ -57,6 +57,8 @@ def name_of(problem: Shapes) -> str:
             parts.append(f"{name}-in-{_times(within)}")
     if problem.result_operand:
         parts.append("into")
+    if problem.kept_weight:
+        parts.append("kept")
     if problem.amax:
         parts.append("amax")
     return "_".join(parts)

@@ -63,6 +63,7 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
     }
     settings["dynamic_batch"] = dynamic
     settings["result_operand"] = _truth("result operand", problem.result_operand)
+    settings["kept_weight"] = _truth("kept weight", problem.kept_weight)
     settings["amax"] = _truth("amax", problem.amax)
     settings["dtype"] = dtype = name_of_dtype(problem.dtype)
     weight_dtype = name_of_dtype(problem.weight_dtype)
@@ -164,6 +165,8 @@ def check(problem: Shapes) -> None:
         _check_sums(problem)
     if problem.amax:
         _check_amax(problem)
+    if problem.kept_weight:
+        _check_kept(problem)
     if problem.pad_mode and (spare := SPARE[problem.pad_mode]) is not None:
         for size, *pads in zip(problem.image, problem.pad_low, problem.pad_high, strict=True):
             if max(pads) > size + spare:
@@ -249,6 +252,15 @@ def _check_amax(problem: Shapes) -> None:
     for rule, is_wrong in wrong.items():
         if is_wrong:
             raise UnsupportedProblem(f"amax {rule}; leave one out")
+
+
+def _check_kept(problem: Shapes) -> None:
+    """Refuse what has no weight to keep, by UnsupportedProblem."""
+    if "weight" not in problem.tensors[:-1]:
+        raise UnsupportedProblem(f"kept weight of {problem.direction}: it reads none; leave it out")
+    if problem.dynamic_batch or problem.weight_within:
+        what = "a slice" if problem.weight_within else "a dynamic batch"
+        raise UnsupportedProblem(f"kept weight of {what}: not built; leave one out")
 
 
 def _size(name: str, value: Any, least: int) -> int:

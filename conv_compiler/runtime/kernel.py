@@ -19,11 +19,13 @@ from conv_compiler.errors import (
     DeviceUnavailable,
     InvalidArtifact,
 )
+from conv_compiler.problem.directions import STATED_KEPT
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.amx_permission import ask_for_tiles
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.devices import DEVICES, find_device, open_device, targets_of
 from conv_compiler.runtime.failed_launch import AFTER_FAILURE
+from conv_compiler.runtime.kept_weight import KeepingKernel
 from conv_compiler.runtime.loaded_kernel import Kernel as Kernel
 from conv_compiler.targets.cpu_features import TILES, check_needs
 from conv_compiler.targets.host import host_architecture, host_flags
@@ -68,7 +70,8 @@ def _load(file: str, data: bytes, device: str | None) -> Kernel:
         check_needs(path.name, needs, host_architecture(), host_flags())
         if TILES in needs.extensions:
             ask_for_tiles(path.name)
-    return Kernel(path, module.data, name, chip)
+    kind = KeepingKernel if STATED_KEPT.encode() in data else Kernel
+    return kind(path, module.data, name, chip)
 
 
 AFTER_FAILURE.append(_load.cache_clear)

@@ -6,30 +6,26 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import iree.runtime as iree
 import numpy as np
 
 from conv_compiler.errors import InvalidArray, InvalidArtifact, LaunchFailed
 from conv_compiler.runtime import forks
-from conv_compiler.runtime.arrays import Tensor, check_device, check_operands, keeping, place
+from conv_compiler.runtime.arrays import Tensor, check_operands, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import LONG_SECONDS, batch_wait, may_wait_as_batch
 from conv_compiler.runtime.devices import find_device, number_of, open_device, reason, targets_of
 from conv_compiler.runtime.dlpack import (
     Memory,
-    check_memory,
-    exported,
-    fresh_like,
-    imported,
     is_foreign,
 )
+from conv_compiler.runtime.exchange import Exchange
 from conv_compiler.runtime.failed_launch import drop_devices, launch_reason
-from conv_compiler.runtime.host_memory import as_array, in_larger, placed, written_in_place
+from conv_compiler.runtime.host_memory import in_larger
 from conv_compiler.runtime.invocation import invocation
 from conv_compiler.runtime.lent_memory import LentMemory
 from conv_compiler.runtime.signature import Signature, one_for_each, size_of_call, sizes_of
@@ -37,10 +33,12 @@ from conv_compiler.runtime.times import Times
 
 # What IREE's bindings raise for a module they do not take, and what a module without a function of
 # ours comes out as.
-_REFUSALS = (RuntimeError, ValueError, LookupError, AttributeError, TypeError)
+REFUSALS = (RuntimeError, ValueError, LookupError, AttributeError, TypeError)
+
+K = TypeVar("K", bound="Kernel")
 
 
-class Kernel:
+class Kernel(Exchange):
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
     Operands and result are those of the problem's direction (`problem/directions.py`). A kernel
@@ -59,31 +57,27 @@ class Kernel:
     """
 
     __slots__ = (
-        "_alignment",
-        "_config",
         "_enter",
         "_generation",
         "_invoke",
         "_lent",
+        "_loaded",
         "_made_of",
-        "_number",
-        "_on_host",
         "_only",
-        "_row",
         "_seconds",
         "_sizes",
         "_takes_number",
         "_waiting",
-        "device",
         "operands",
         "path",
         "results",
-        "takes_result",
     )
 
-    def __init__(self, path: Path, data: bytes, device: str, built_for: str) -> None:
+    def __init__(
+        self, path: Path, data: bytes, device: str, built_for: str, name: str = "main"
+    ) -> None:
         self.path, self.device = path, device
-        self._made_of, self._generation = (path, data, device, built_for), forks.generation()
+        self._made_of, self._generation = (path, data, device, built_for, name), forks.generation()
         self._config = config = open_device(device, built_for)
         self._row = row = find_device(device)
         self._on_host = row.memory is Memory.HOST and not row.virtual
@@ -96,30 +90,45 @@ class Kernel:
             context = iree.VmContext(
                 instance=config.vm_instance, modules=[*config.default_vm_modules, module]
             )
-            function = module.lookup_function("main")
-            stated, self._sizes = Signature.of(function), sizes_of(module, function)
-            self._only = None if self._sizes[1:] else self._sizes[0]
-        except _REFUSALS as error:
+            self._loaded = module, context
+            self._use(name)
+        except REFUSALS as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: built for {built_for}, and device {device} refuses it "
                 f"({reason(error)}); compile it for {targets_of(device)}"
             ) from error
+        self._lent = LentMemory(config.device, (int(row.memory), self._number))
+        self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
+
+    def _use(self, name: str) -> None:
+        """Be the kernel of a function of the loaded module; raises what the bindings raise."""
+        module, context = self._loaded
+        function = module.lookup_function(name)
+        stated, self._sizes = Signature.of(function), sizes_of(module, function)
+        self._only = None if self._sizes[1:] else self._sizes[0]
         self.operands, self.results = stated.operands, stated.results
         self.takes_result, self._alignment = stated.takes_result, stated.alignment
         self._takes_number = any(not tensor.shape for tensor in self.operands)
         self._invoke, self._seconds = invocation(context, function, len(self.results)), 0.0
-        self._lent = LentMemory(config.device, (int(row.memory), self._number))
-        self._waiting = batch_wait if row.has_workers and may_wait_as_batch() else nullcontext
+
+    def _sibling(self, name: str) -> Kernel:
+        """The kernel of another function of the same loaded module."""
+        made = self._copy(Kernel)
+        made._made_of = (*self._made_of[:-1], name)
+        made._use(name)
+        return made
+
+    def _copy(self, kind: type[K]) -> K:
+        """The same loaded kernel as one of a class, whose own slots are empty."""
+        made = object.__new__(kind)
+        for slot in (*Exchange.__slots__, *Kernel.__slots__):
+            setattr(made, slot, getattr(self, slot))
+        return made
 
     @property
     def result(self) -> Tensor:
         """The first result, which is the only one but of a layer."""
         return self.results[0]
-
-    @property
-    def virtual(self) -> bool:
-        """Whether the device executes the chip's code on the host."""
-        return self._row.virtual
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Run once, into `out` where that is given; of a layer a tuple of arrays, as its results.
@@ -132,17 +141,27 @@ class Kernel:
         """
         self._ready()
         if len(operands) != len(self.operands):
-            names = ", ".join(tensor.name for tensor in self.operands)
-            raise InvalidArray(
-                f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
-            )
+            raise self._miscounted(operands)
+        return self._call(operands, out, operands)
+
+    def _miscounted(self, operands: Sequence[Any]) -> InvalidArray:
+        names = ", ".join(tensor.name for tensor in self.operands)
+        return InvalidArray(
+            f"operands {len(operands)}: the kernel takes {len(self.operands)}; give {names}"
+        )
+
+    def _call(self, operands: Sequence[Any], out: Any, like_these: Sequence[Any]) -> Any:
+        """The same of as many operands; results are of the kind of some arrays of the caller's."""
+        called = operands
         if self._takes_number:
             operands = tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in operands)
-        foreign = [array for array in operands if is_foreign(array)]
+        foreign = [array for array in like_these if is_foreign(array)]
         like = foreign[0] if foreign else None
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]
         size = self._only or size_of_call(self._sizes, taken)
         on_device = check_operands(size.operands, taken, self._config.device, self.device)
+        if like_these is not called:
+            on_device = any(isinstance(array, iree.DeviceArray) for array in like_these)
         if size.has_slices:
             alignment = self._alignment if self._on_host else None
             taken = [*map(partial(in_larger, alignment), size.operands, taken)]
@@ -168,54 +187,6 @@ class Kernel:
             for tensor, view, one in zip(results, views, outs, strict=True)
         )
         return given if len(given) > 1 else given[0]
-
-    def _taken(self, tensor: Tensor, array: Any) -> Any:
-        """An operand of any library as one of numpy or of the device."""
-        if not is_foreign(array):
-            return array
-        array = imported(tensor.name, array, self._config.device, self._row.memory, self._number)
-        return array if isinstance(array, np.ndarray) else keeping(array, self._config)
-
-    def _fresh(self, tensor: Tensor, like: Any, images: int | None, on_device: bool) -> Any:
-        """Memory for a result of the operands' kind; None where only a device array will do."""
-        if like is not None and not self.virtual:
-            return fresh_like(like, tensor)
-        return tensor.empty(images) if self._on_host and not on_device else None
-
-    def _memory(self, tensor: Tensor, out: Any) -> Any:
-        """The array to write into, as an operand; InvalidArray for one that cannot be."""
-        own, config = replace(tensor, name="out"), self._config
-        if isinstance(out, iree.DeviceArray):
-            check_device("out", out, config.device, self.device)
-        elif self.virtual:
-            raise InvalidArray(
-                f"out: device {self.device} has memory of its own; give an array of put"
-            )
-        check_memory(out, self.takes_result, self._on_host)
-        memory = out
-        if is_foreign(out):
-            memory = imported(
-                "out", out, config.device, self._row.memory, self._number, in_place=True
-            )
-        own.check(memory)
-        if isinstance(memory, np.ndarray):
-            return written_in_place(own, memory, self._alignment)
-        return memory
-
-    def _given(self, tensor: Tensor, view: Any, like: Any, on_device: bool) -> Any:
-        """A result, a buffer view, as an array of the operands' kind."""
-        config, dtype = self._config, tensor.dtype
-        if self._on_host and like is None and not on_device:
-            return as_array(view, config, tensor.shape, dtype)
-        found = iree.DeviceArray(
-            config.device, view, implicit_host_transfer=True, override_dtype=dtype
-        )
-        if like is not None:
-            if self.virtual:
-                host = open_device("cpu", "host").device
-                found = iree.asdevicearray(host, to_numpy(found))
-            return exported(found, like, self._row.memory, self._number)
-        return keeping(found, config) if on_device else to_numpy(found)
 
     def run_at(self, *addresses: int) -> None:
         """Run once on dense arrays of this device that begin at these addresses: the operands, then
@@ -261,18 +232,12 @@ class Kernel:
         self._seconds = time.perf_counter() - started
         return made
 
-    def _view(self, array: Any) -> Any:
-        """The buffer view of an operand."""
-        if self._on_host and isinstance(array, np.ndarray):
-            return placed(array, self._config.device, self._alignment)
-        return place(array, self._config, self.device)._buffer_view
-
     def _ready(self) -> None:
         """Ready the calling thread, and load the kernel again where this process was forked from
         the one that loaded it."""
         self._enter()
         if self._generation != forks.generation():
-            Kernel.__init__(self, *self._made_of)
+            type(self).__init__(self, *self._made_of)
 
     def put(self, array: Any) -> Any:
         """A device array holding a copy of a numpy array, or of an array of another device."""
