@@ -9,6 +9,7 @@ registers or memory is unknown; lanes are taken as active.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from conv_compiler.errors import ModelRefused
@@ -33,20 +34,24 @@ def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[in
 def _run_counts(
     parts: tuple[Block, ...], registers: tuple[tuple[str, int], ...]
 ) -> tuple[int, ...]:
-    try:
-        return _run(parts, dict(registers), vectors=False)
-    except _UnknownTrips:
+    for wave in (
+        Wave(dict(registers), vectors=False),
         # Some loops count in a vector register, the same in all lanes; slower to follow.
-        return _run(parts, dict(registers), vectors=True)
+        Wave(dict(registers), vectors=True),
+    ):
+        with suppress(_UnknownTrips):
+            return _run(parts, wave)
+    # Others are left lane by lane; the first one has as much to do as any.
+    return _run(parts, Wave(dict(registers), vectors=True, first_lane=True))
 
 
 class _UnknownTrips(ModelRefused):
     """A value that is not known decides whether a loop goes on."""
 
 
-def _run(parts: Sequence[Block], registers: Mapping[str, int], *, vectors: bool) -> tuple[int, ...]:
-    wave, counts = Wave(registers, vectors), [0] * len(parts)
-    effects = [tuple(i for i in block.instructions if matters(i, vectors)) for block in parts]
+def _run(parts: Sequence[Block], wave: Wave) -> tuple[int, ...]:
+    counts = [0] * len(parts)
+    effects = [tuple(i for i in block.instructions if matters(i, wave.vectors)) for block in parts]
     targets = [
         None if block.last.target is None else index_at(parts, block.last.target) for block in parts
     ]
@@ -60,6 +65,9 @@ def _run(parts: Sequence[Block], registers: Mapping[str, int], *, vectors: bool)
         if last.name.startswith("s_endpgm"):
             return tuple(counts)
         taken = target is not None and (wave.taken(last) if last.conditional else True)
+        if taken and target is not None and target <= at and last.name == "s_cbranch_execnz":
+            # Lanes that stay active never leave.
+            taken = taken if wave.first_lane else None
         if taken is None:
             assert target is not None
             if target <= at or any(at in loop and target not in loop for loop in nests):

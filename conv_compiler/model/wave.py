@@ -59,14 +59,18 @@ _TAKEN: Mapping[str, tuple[str, bool]] = {
 class Wave:
     """The scalar state of a wave; registers that are not there are unknown.
 
-    With `vectors`, vector registers too, where all lanes hold the same value.
+    With `vectors`, vector registers too, where all lanes hold the same value; with `first_lane`,
+    what the first lane holds, which EXEC may end.
     """
 
-    def __init__(self, registers: Mapping[str, int], vectors: bool) -> None:
-        self.vectors = vectors
+    def __init__(
+        self, registers: Mapping[str, int], vectors: bool, first_lane: bool = False
+    ) -> None:
+        self.vectors, self.first_lane = vectors, first_lane
         self.registers: dict[str, Value] = {
             "exec_lo": MASK[32],
-            "exec_hi": MASK[32],
+            "exec_hi": 0 if first_lane else MASK[32],
+            **({"v0": 0} if first_lane else {}),  # its number
             **registers,
         }
 
@@ -90,8 +94,10 @@ class Wave:
     def write(self, operand: str, value: Value) -> None:
         """Give a register a value, or None for unknown."""
         for i, name in enumerate(_names(operand)):
-            # Lanes are taken as active.
-            if not name.startswith("exec") and (self.vectors or not _is_vector(name)):
+            # Lanes are taken as active where nothing is known of them.
+            if name.startswith("exec") and (not self.first_lane or value is None):
+                continue
+            if self.vectors or not _is_vector(name):
                 self.registers[name] = None if value is None else value >> 32 * i & MASK[32]
 
     def run(self, one: Instruction) -> None:
@@ -146,8 +152,12 @@ class Wave:
         self.registers["scc"] = None if value is None else int(value != 0)
 
     def save_exec(self, one: Instruction) -> None:
-        """A copy of EXEC, which itself stays: lanes are taken as active."""
-        self.write(one.operands[0], self.read("exec", 64))
+        """A copy of EXEC, which itself stays where lanes are taken as active."""
+        bits, row = _bits(one.name), one.name.replace("_saveexec", "")
+        old, mask = self.read("exec", 64), self.read(one.operands[1], bits)
+        if row in BINARY and old is not None and mask is not None:
+            self.write("exec", BINARY[row][1](mask, old, None)[0])
+        self.write(one.operands[0], old)
         self.registers["scc"] = None
 
     def unknown(self, one: Instruction) -> None:
@@ -181,6 +191,12 @@ class Wave:
             self.write(results[0], value)
             if carry:
                 self.write(results[1], MASK[64] if scc else 0)
+
+    def median(self, one: Instruction) -> None:
+        """The middle one of three signed operands that are alike in all lanes."""
+        read = [self.read(operand) for operand in one.operands[1:]]
+        known = sorted(signed(value, 32) for value in read if value is not None)
+        self.write(one.operands[0], known[1] & MASK[32] if len(known) == len(read) else None)
 
     def compare_vectors(self, one: Instruction) -> None:
         """A mask of all lanes or none, where both sides are alike in all lanes."""
@@ -268,7 +284,8 @@ RULES = (
     Rule(re.compile(r"s_cmp"), Wave.compare),
     Rule(re.compile(r"s_cselect"), Wave.select),
     Rule(re.compile(r"s_not_b(32|64)$"), Wave.invert),
-    Rule(re.compile(r"s_.*_saveexec_b64$"), Wave.save_exec),
+    Rule(re.compile(r"s_.*_saveexec_b(32|64)$"), Wave.save_exec, least_operands=2),
+    Rule(re.compile(r"v_med3_i32$"), Wave.median, least_operands=4),
     Rule(re.compile(rf"({'|'.join(_UNIFORM)})$"), Wave.vector, least_operands=2),
     Rule(re.compile(r"v_cmp_"), Wave.compare_vectors, least_operands=3, most_operands=3),
 )

@@ -249,16 +249,54 @@ def test_loops_that_count_in_a_vector_register(step):
     assert run_counts(blocks(from_text(text)), {}) == (1, 9, 1)
 
 
+# A lane has max(1, min(4, 10 - 4 * lane)) elements: the first has four.
+LANE_BY_LANE = """
+  v_lshlrev_b32_e32 v1, 2, v0
+  s_mov_b32 s8, 10
+  v_cmp_gt_u32_e32 {vcc}, s8, v1
+  s_and_saveexec_b{bits} {saved}, {vcc}
+  s_cbranch_execz .LBB0_2
+  v_sub_u32_e32 v0, s8, v1
+  v_med3_i32 v0, v0, 1, 4
+  s_mov_b32 s12, 0
+  s_mov_b{bits} {left}, 0
+.LBB0_1:
+  s_add_i32 s12, s12, 1
+  v_cmp_eq_u32_e32 {vcc}, s12, v0
+  s_or_b{bits} {left}, {vcc}, {left}
+  s_andn2_b{bits} {exec}, {exec}, {left}
+  s_cbranch_execnz .LBB0_1
+.LBB0_2:
+  s_endpgm
+"""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"bits": 64, "vcc": "vcc", "exec": "exec", "saved": "s[10:11]", "left": "s[14:15]"},
+        {"bits": 32, "vcc": "vcc_lo", "exec": "exec_lo", "saved": "s10", "left": "s14"},
+    ],
+)
+def test_a_loop_that_lanes_leave_one_by_one_is_counted_by_the_first(names):
+    assert run_counts(blocks(from_text(LANE_BY_LANE.format(**names))), {}) == (1, 1, 4, 1)
+    none = LANE_BY_LANE.replace("s_mov_b32 s8, 10", "s_mov_b32 s8, 0")
+    # Only a loop that is followed lane by lane tells that the first has nothing to do.
+    assert run_counts(blocks(from_text(none.format(**names))), {}) == (1, 0, 0, 1)
+
+
 def test_what_does_not_end_is_refused_at_once(monkeypatch):
     """Vector registers are followed where they decide, and not because a kernel takes long."""
     runs = []
     real = scalar._run
     monkeypatch.setattr(scalar, "MOST_BLOCKS", 100)
-    monkeypatch.setattr(scalar, "_run", lambda *args, **how: runs.append(how) or real(*args, **how))
+    monkeypatch.setattr(
+        scalar, "_run", lambda parts, wave: runs.append(wave.vectors) or real(parts, wave)
+    )
     endless = blocks(from_text(".LBB0_1:\n v_nop\n s_branch .LBB0_1\n s_endpgm"))
     with pytest.raises(ModelRefused, match="still running after 100 blocks"):
         run_counts(endless, {})
-    assert runs == [{"vectors": False}]
+    assert runs == [False]
 
 
 def test_workgroups_that_differ_count_with_their_mean():
