@@ -13,8 +13,9 @@ from iree.compiler.dialects import flow, tensor
 
 from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.slices import COLLAPSE, EXPAND, put, room_of, stores_without_barriers
+from conv_compiler.passes.implicit_gemm_parts.direct_store import MAP_STORE
 
-_OP, _EMPTY = "linalg.generic", "tensor.empty"
+_OP, _EMPTY, _PLACES = "linalg.generic", "tensor.empty", "iree_linalg_ext.yield"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,10 @@ def _take_in(store: ir.Operation) -> None:
         region = dispatches.retyped(made, larger.type)
     (end,) = (one.operation for one in region.regions[0].blocks[0] if one.name == "flow.return")
     with ir.InsertionPoint(end), region.location:
-        end.operands[0] = put(_without_units(end.operands[0]), larger)
+        result = end.operands[0]
+        end.operands[0] = put(_without_units(result), larger)
+    if not list(result.uses):  # another op makes it with fewer axes
+        result.owner.operation.erase()
     with ir.InsertionPoint(store), store.location:
         store.results[0].replace_all_uses_with(_viewed(region.results[0], whole))
     for op in (store, *reshapes, made):
@@ -78,7 +82,32 @@ def _without_units(value: ir.Value) -> ir.Value:
             groups[-1].append(at)
         else:
             groups.append([at])
-    return ops.reshape(value, [math.prod(shape[at] for at in one) for one in groups], groups)
+    sizes = [math.prod(shape[at] for at in one) for one in groups]
+    made = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if made is not None and made.name == MAP_STORE and len(sizes) < len(shape):
+        return _stored_as(made, [max(one, key=shape.__getitem__) for one in groups])
+    return ops.reshape(value, sizes, groups)
+
+
+def _stored_as(store: ir.Operation, axes: Sequence[int]) -> ir.Value:
+    """What a store of values into their places makes with these of its axes, the others of one.
+
+    Of a reshape behind it IREE 3.13 makes another store, from a copy of the first one's result.
+    """
+    shape = [ops.shape_of(store.results[0])[axis] for axis in axes]
+    type = ir.RankedTensorType.get(shape, ops.element_of(store.results[0]))
+    empty = tensor.EmptyOp(shape, type.element_type).result
+    made = ir.Operation.create(
+        MAP_STORE, results=[type], operands=[store.operands[0], empty], regions=1
+    )
+    store.regions[0].blocks[0].append_to(made.regions[0])
+    (end,) = (one.operation for one in made.regions[0].blocks[0] if one.name == _PLACES)
+    *places, mask = end.operands
+    with ir.InsertionPoint(end):
+        ir.Operation.create(_PLACES, operands=[*(places[axis] for axis in axes), mask])
+    end.erase()
+    result: ir.Value = made.results[0]
+    return result
 
 
 def _behind(value: ir.Value) -> tuple[list[ir.Operation], ir.Operation | None]:

@@ -73,3 +73,31 @@ func.func @rounded(%sums: tensor<2x4x8xf32>, %larger: tensor<2x6x8xf16>) -> tens
   %stored = tensor.insert_slice %result into %larger[0, 0, 0] [2, 4, 8] [1, 1, 1] : tensor<2x4x8xf16> into tensor<2x6x8xf16>
   return %stored : tensor<2x6x8xf16>
 }
+
+// A masked store makes the rows of the slice itself: no reshape comes between the two.
+// CHECK-LABEL: @masked
+// CHECK:      %[[ROOM:.+]] = flow.tensor.reshape %arg1 : tensor<1x9x8xf32> -> tensor<9x8xf32>
+// CHECK:      flow.dispatch.region -> (tensor<9x8xf32>)
+// CHECK:        %[[ROWS:.+]] = iree_linalg_ext.map_store {{.*}} into
+// CHECK:        ^bb0(%[[ROW:.+]]: index, %[[COLUMN:.+]]: index):
+// CHECK:          iree_linalg_ext.yield %[[ROW]], %[[COLUMN]], %{{.+}} : index, index, i1
+// CHECK:        } : tensor<16x8xf32> into tensor<7x8xf32> -> tensor<7x8xf32>
+// CHECK-NOT:    tensor.collapse_shape
+// CHECK:        tensor.insert_slice %[[ROWS]] into %[[ROOM]][0, 0] [7, 8] [1, 1]
+func.func @masked(%image: tensor<16x8xf32>, %larger: tensor<1x9x8xf32>) -> tensor<1x9x8xf32> {
+  %made = flow.dispatch.region -> (tensor<1x7x8xf32>) {
+    %empty = tensor.empty() : tensor<1x7x8xf32>
+    %stored = iree_linalg_ext.map_store %image into %empty {
+    ^bb0(%row: index, %column: index):
+      %zero = arith.constant 0 : index
+      %end = arith.constant 7 : index
+      %inside = arith.cmpi ult, %row, %end : index
+      iree_linalg_ext.yield %zero, %row, %column, %inside : index, index, index, i1
+    } : tensor<16x8xf32> into tensor<1x7x8xf32> -> tensor<1x7x8xf32>
+    flow.return %stored : tensor<1x7x8xf32>
+  }
+  %result = util.optimization_barrier %made : tensor<1x7x8xf32>
+  %slice = tensor.insert_slice %result into %larger[0, 0, 0] [1, 7, 8] [1, 1, 1]
+      : tensor<1x7x8xf32> into tensor<1x9x8xf32>
+  return %slice : tensor<1x9x8xf32>
+}
