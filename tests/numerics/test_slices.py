@@ -112,7 +112,7 @@ def test_views_of_numpy_are_read_where_they_lie(direction, pitch, monkeypatch):
         return inner(array, *others)
 
     inner = host_memory.placed
-    monkeypatch.setattr("conv_compiler.runtime.loaded_kernel.placed", placed)
+    monkeypatch.setattr("conv_compiler.runtime.exchange.placed", placed)
     views = views_of(problem, operands)
     assert kernel(*views).tobytes() == want.tobytes()
     assert seen == [view.ctypes.data for view in views]  # no byte was moved
