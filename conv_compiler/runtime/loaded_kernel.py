@@ -188,6 +188,16 @@ class Kernel(Exchange):
         )
         return given if len(given) > 1 else given[0]
 
+    def keep(self, weight: Any) -> Kernel:
+        """The kernel of the other operands, with a weight that is rearranged now and not in calls.
+
+        Of problems with `kept_weight`; InvalidArray for others.
+        """
+        raise InvalidArray(
+            f"kernel {self.path.name}: has no function that keeps a weight; compile it with "
+            "kept_weight"
+        )
+
     def run_at(self, *addresses: int) -> None:
         """Run once on dense arrays of this device that begin at these addresses: the operands, then
         the results, of the kernel's shapes and types. No work on them is under way.

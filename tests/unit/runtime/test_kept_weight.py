@@ -122,6 +122,9 @@ def test_what_does_not_fit_is_refused():
         kept(d_output, weight)
     with pytest.raises(InvalidArray, match="d_output"):
         kept(d_output[1:])
+    for one in (cc.load(cc.compile(replace(PROBLEM, kept_weight=False), "cpu")), kept):
+        with pytest.raises(InvalidArray, match="compile it with kept_weight"):
+            one.keep(weight)
     for one in (kernel, kept):
         with pytest.raises(InvalidArray, match="takes no addresses"):
             one.run_at(0, 0, 0)
