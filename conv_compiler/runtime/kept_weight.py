@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from conv_compiler.errors import InvalidArray, InvalidArtifact
 from conv_compiler.problem.directions import KEEP_WEIGHT
+from conv_compiler.runtime import forks
 from conv_compiler.runtime.arrays import check_operands
 from conv_compiler.runtime.loaded_kernel import REFUSALS, Kernel
 
@@ -54,6 +55,7 @@ class KeepingKernel(Kernel):
         """
         keeper = self._keeper
         keeper._ready()
+        self._main._ready()
         (tensor,) = keeper.operands
         taken = keeper._taken(tensor, weight)
         check_operands((tensor,), (taken,), keeper._config.device, self.device)
@@ -95,12 +97,21 @@ class KeptWeight(Kernel):
 
     def _on(self, others: Sequence[Any], out: Any, like_these: Sequence[Any]) -> Any:
         place = self._place
-        self._main._ready()
+        self._ready()
         return self._main._call((*others[:place], *self._kept, *others[place:]), out, like_these)
 
     def run_at(self, *addresses: int) -> NoReturn:
         """Refused by InvalidArray: what is kept has addresses of its own."""
         raise _no_addresses(self)
+
+    def _ready(self) -> None:
+        """InvalidArray in a child made by fork, whose devices do not hold what its parent kept."""
+        self._enter()
+        if self._generation != forks.generation():
+            raise InvalidArray(
+                f"kernel {self.path.name}: its weight was kept before this process was forked; "
+                "keep it again"
+            )
 
 
 def _no_addresses(kernel: Kernel) -> InvalidArray:

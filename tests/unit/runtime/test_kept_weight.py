@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A weight that is rearranged once for many calls (`ConvProblem.kept_weight`)."""
 
+import os
 import shutil
 from dataclasses import replace
 
@@ -108,6 +109,26 @@ def test_arrays_of_torch():
     assert isinstance(found, torch.Tensor)
     assert np.array_equal(found.numpy(), want)
     assert isinstance(kernel(d_output, torch.from_numpy(weight)), torch.Tensor)
+
+
+def test_a_child_made_by_fork_keeps_its_weight_again():
+    kernel = cc.load(cc.compile(PROBLEM, "cpu"))
+    d_output, weight = inputs(PROBLEM)
+    want, kept = kernel(d_output, weight), kernel.keep(weight)
+    assert np.array_equal(kept(d_output), want)
+
+    def child():
+        with pytest.raises(InvalidArray, match="keep it again"):
+            kept(d_output)
+        return np.array_equal(kernel.keep(weight)(d_output), want)
+
+    if not (pid := os.fork()):
+        status = 1
+        try:
+            status = int(not child())
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_what_does_not_fit_is_refused():
