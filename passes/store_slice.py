@@ -12,8 +12,14 @@ from iree.compiler import ir
 from iree.compiler.dialects import flow, tensor
 
 from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.slices import COLLAPSE, EXPAND, put, room_of, stores_without_barriers
-from conv_compiler.passes.implicit_gemm_parts.direct_store import MAP_STORE
+from conv_compiler.ir.slices import (
+    COLLAPSE,
+    EXPAND,
+    MAP_STORE,
+    put,
+    room_of,
+    stores_without_barriers,
+)
 
 _OP, _EMPTY, _PLACES = "linalg.generic", "tensor.empty", "iree_linalg_ext.yield"
 

@@ -15,6 +15,8 @@ from conv_compiler.ir import ops
 
 SLICE, BARRIER, STORE = "tensor.extract_slice", "util.optimization_barrier", "tensor.insert_slice"
 EXPAND, COLLAPSE = "tensor.expand_shape", "tensor.collapse_shape"
+# Stores each value of a tensor in a place of its own, or nowhere.
+MAP_STORE = "iree_linalg_ext.map_store"
 
 
 def _behind_barrier(value: ir.Value) -> ir.Value:

@@ -122,7 +122,7 @@ def sustained_rates(operands: tuple[str, str], target: Target) -> tuple[float, f
     rates = target.sustained
     if rates is None:
         return None
-    a, b = (_rate_type(one) for one in operands)
+    a, b = (rate_type(one) for one in operands)
     matrix = rates.matrix_of(a) if a == b else None
     flops = matrix.tflops * 1e12 if matrix else peak_flops(operands, target)
     return flops, rates.memory_best_gb_per_s
@@ -146,9 +146,10 @@ def sustained_least(work: Work, target: Target, resident: bool = False) -> float
     return max(work.flops / flops, _seconds(work.bytes, rate)) + chip.launch_seconds
 
 
-def _rate_type(dtype: str) -> str:
+def rate_type(dtype: str) -> str:
     """The row of sustained rates that a type belongs to."""
-    return "f8" if DTYPES[dtype].is_f8 else dtype
+    row = DTYPES.get(dtype)  # xf32 is a way to multiply f32, and no type of data
+    return "f8" if row and row.is_f8 else dtype
 
 
 def least_seconds(problem: ConvProblem, target: Target) -> float:

@@ -3,7 +3,8 @@
 
 Iteration counts of compiled kernels are decided by scalar registers that hold constants, so
 executing the scalar unit alone gives them exactly, nested loops included. What comes from vector
-registers or memory is unknown; lanes are taken as active.
+registers or memory is unknown; lanes are taken as active. Where that decides nothing, the first
+lane alone is followed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def run_counts(parts: Sequence[Block], registers: Mapping[str, int]) -> tuple[in
     """How often each block runs, from the first block to the end of the program.
 
     `registers` are known from the start (workgroup ids). A forward branch on an unknown value falls
-    through, that is to say its lanes have work.
+    through, that is to say its lanes have work. A loop that lanes leave one by one runs as often as
+    for the first lane.
 
     Raises ModelRefused when an unknown value decides whether a loop goes on, or nothing ends.
     """
@@ -41,7 +43,8 @@ def _run_counts(
     ):
         with suppress(_UnknownTrips):
             return _run(parts, wave)
-    # Others are left lane by lane; the first one has as much to do as any.
+    # Others are left lane by lane. The first lane has as much to do as any in loops over what is
+    # left of a row.
     return _run(parts, Wave(dict(registers), vectors=True, first_lane=True))
 
 
@@ -65,9 +68,9 @@ def _run(parts: Sequence[Block], wave: Wave) -> tuple[int, ...]:
         if last.name.startswith("s_endpgm"):
             return tuple(counts)
         taken = target is not None and (wave.taken(last) if last.conditional else True)
-        if taken and target is not None and target <= at and last.name == "s_cbranch_execnz":
-            # Lanes that stay active never leave.
-            taken = taken if wave.first_lane else None
+        if taken and not wave.first_lane and last.name == "s_cbranch_execnz":
+            assert target is not None
+            taken = None if target <= at else taken  # lanes that stay active never leave
         if taken is None:
             assert target is not None
             if target <= at or any(at in loop and target not in loop for loop in nests):

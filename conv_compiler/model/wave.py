@@ -64,7 +64,7 @@ class Wave:
     """
 
     def __init__(
-        self, registers: Mapping[str, int], vectors: bool, first_lane: bool = False
+        self, registers: Mapping[str, int], vectors: bool, *, first_lane: bool = False
     ) -> None:
         self.vectors, self.first_lane = vectors, first_lane
         self.registers: dict[str, Value] = {

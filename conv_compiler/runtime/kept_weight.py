@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from conv_compiler.errors import InvalidArray, InvalidArtifact
-from conv_compiler.problem.directions import KEEP_WEIGHT
+from conv_compiler.problem.directions import KEEP_WEIGHT, STATED_KEPT
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.arrays import check_operands
 from conv_compiler.runtime.loaded_kernel import REFUSALS, Kernel
@@ -28,8 +28,10 @@ class KeepingKernel(Kernel):
         super().__init__(path, data, device, built_for, name)
         try:
             self._main, self._keeper = self._sibling(name), self._sibling(KEEP_WEIGHT)
+            self._place = int(self._loaded[0].lookup_function(name).reflection[STATED_KEPT])
             taken, kept = self._main.operands, self._keeper.results
-            self._place = [one.name for one in taken].index(kept[0].name)
+            if taken[self._place :][: len(kept)] != kept:
+                raise ValueError("what is kept is not what is taken")
         except REFUSALS as error:
             raise InvalidArtifact(
                 f"artifact {path.name}: keeps a weight, and its functions do not fit one another; "

@@ -151,7 +151,8 @@ class Kernel(Exchange):
         )
 
     def _call(self, operands: Sequence[Any], out: Any, like_these: Sequence[Any]) -> Any:
-        """The same of as many operands; results are of the kind of some arrays of the caller's."""
+        """The same of as many operands. Results are of the kind of `like_these`: what the caller
+        gave, where operands are among them that he did not."""
         called = operands
         if self._takes_number:
             operands = tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in operands)
@@ -194,8 +195,8 @@ class Kernel(Exchange):
         Of problems with `kept_weight`; InvalidArray for others.
         """
         raise InvalidArray(
-            f"kernel {self.path.name}: has no function that keeps a weight; compile it with "
-            "kept_weight"
+            f"kernel {self.path.name}: takes no weight to keep; compile it with kept_weight, and "
+            "keep by the kernel that takes the weight"
         )
 
     def run_at(self, *addresses: int) -> None:

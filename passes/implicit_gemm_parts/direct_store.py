@@ -21,6 +21,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.reads import read_per
+from conv_compiler.ir.slices import MAP_STORE
 from conv_compiler.ir.views import reshaped
 
 
@@ -42,7 +43,6 @@ class StoredAxes(NamedTuple):
         return [shape[names.index(name)] for name in ("s", *self.names)]
 
 
-MAP_STORE = "iree_linalg_ext.map_store"
 _AXES = ("s", "g", "m", "t", "n")
 _AXES_WITHOUT_TAPS = ("s", "g", "m", "n")
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Results whose rows leave a rest of their tiles, into a larger tensor with more of the outermost
-axis: of the reshape between the masked store and that of the slice IREE 3.13 made a store of its
-own, for which the schedule has no place, and `implicit_gemm` was refused.
+axis.
+
+`implicit_gemm` was refused there. Between the masked store and that of the slice was a reshape.
+IREE 3.13 made a store of its own of it, and the schedule has no place for one.
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ class TieBreak:
 
     source: ClassVar[Source] = Source(
         kind=Kind.FITTED,
-        text="44 layers with windows, f16, gfx90a, gfx942 and gfx950: predicted against modelled "
-        "from code (docs/gpu.md)",
+        text="44 layers with windows, and 31 whose loop has no order, f16, gfx90a, gfx942 and "
+        "gfx950: predicted against modelled from code (docs/gpu.md, docs/benchmarks.md)",
         tool=CHOICES,
     )
 

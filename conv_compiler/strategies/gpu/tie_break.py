@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conv_compiler.model.roofline import rate_type
 from conv_compiler.model.under_load import under_load
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
@@ -63,7 +64,8 @@ def prefer_under_load(
     tiling = first.tiling
     if not first.mma or not isinstance(tiling, GpuTiling) or tiling.outside:
         return ranked
-    if not is_cdna(target) or (loaded := under_load(target, mma_of(target, tiling).dtype)) is None:
+    loaded = under_load(target, rate_type(mma_of(target, tiling).dtype))
+    if not is_cdna(target) or loaded is None:
         return ranked
     limit = (1 + TIE_BREAK.equal_share) * _seconds(problem, target, first)
     same = [one for one in ranked if one.name == first.name and _loops(one) == _loops(first)]
