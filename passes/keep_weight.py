@@ -18,6 +18,7 @@ from conv_compiler.problem.directions import (
     STATED_DIRECTION,
     STATED_KEPT,
     STATED_OPERANDS,
+    STATED_RESULT_SLICES,
     STATED_RESULTS,
     STATED_SLICES,
 )
@@ -146,7 +147,9 @@ def _return_kept(keeper: ir.Operation, operand: int, kept: list[_Place]) -> None
         if name in keeper.attributes:
             del keeper.attributes[name]
     stated |= {STATED_OPERANDS: names[operand], STATED_RESULTS: _numbered(kept)}
-    stated.pop(STATED_SLICES, None)
+    # Slices are of other operands and of the module's results.
+    for name in (STATED_SLICES, STATED_RESULT_SLICES):
+        stated.pop(name, None)
     _state(keeper, stated)
 
 
