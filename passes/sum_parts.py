@@ -16,6 +16,7 @@ in whole lines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,6 +38,7 @@ from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import (
     reduce_extracted,
     reduce_parts,
 )
+from conv_compiler.passes.implicit_gemm_parts.stored_phases import moves_behind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +48,14 @@ class SumParts:
     `stores_result`: the result, for one part; of a rest of the tiles nothing is stored.
     `parts_as_stored`: P in the order of the result. Both need columns that are side by side in the
     result, and exclude each other. `channels_outside` tells that P's axis t are channels, not taps.
+    `stores_phases`: the result with the phases of a strided data gradient in their places.
     """
 
     name: ClassVar[str] = "sum-parts"
     stores_result: bool = False
     parts_as_stored: bool = False
     channels_outside: bool = False
+    stores_phases: bool = False
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the sum; UnsupportedStrategy if no sum of parts is placed in a weight."""
@@ -59,14 +63,18 @@ class SumParts:
             found = find_placed_sum(module)
             epilogue = find_epilogue(found.placement)
             last = epilogue or found.placement
+            moves = moves_behind(last.results[0]) if self.stores_phases else []
+            if self.stores_phases and not moves:
+                raise unfit()
             with ir.InsertionPoint(last):
                 if self.stores_result:
-                    weight = _stored(found, epilogue, self.channels_outside)
+                    weight = _stored(found, epilogue, self.channels_outside, moves)
                 else:
                     axes = _axes(found, self.channels_outside) if self.parts_as_stored else None
                     weight = _summed(found, epilogue, axes)
-            last.results[0].replace_all_uses_with(weight)
-            erase_if_dead(last)
+            end = (moves or [last])[-1]
+            end.results[0].replace_all_uses_with(weight)
+            erase_if_dead(end)
             found.erase_sum()
 
 
@@ -120,8 +128,13 @@ def _in_order(found: PlacedSum, axes: StoredAxes, parts: ir.Value) -> ir.Value:
     return reduce_parts(value, range(len(found.shape)), found.shape)
 
 
-def _stored(found: PlacedSum, epilogue: ir.Operation | None, channels_outside: bool) -> ir.Value:
-    """The weight of the contraction's own kernel.
+def _stored(
+    found: PlacedSum,
+    epilogue: ir.Operation | None,
+    channels_outside: bool,
+    moves: Sequence[ir.Operation],
+) -> ir.Value:
+    """The weight of the contraction's own kernel, or what the ops `moves` make of it.
 
     Where it leaves a rest out, an op that keeps the sums' type is a kernel behind it, so that what
     the scripts find follows from the types.
@@ -130,9 +143,11 @@ def _stored(found: PlacedSum, epilogue: ir.Operation | None, channels_outside: b
     if found.extracts or ops.shape_of(partials)[0] > 1:
         raise unfit()
     axes = _axes(found, channels_outside)
-    store = _store_of(found, epilogue, axes)
+    store = _store_of(found, epilogue, axes, moves)
     apart = None
-    if epilogue and store.has_rest(partials) and _keeps_type(found, epilogue):
+    if epilogue and store.is_masked(partials) and _keeps_type(found, epilogue):
+        if moves:
+            raise unfit()
         apart, store = epilogue, _store_of(found, None, axes)
     operands = store.operands(partials)
     region = dispatches.retyped(partials.owner, store.type)
@@ -143,9 +158,15 @@ def _stored(found: PlacedSum, epilogue: ir.Operation | None, channels_outside: b
     return apply_epilogue(apart, weight) if apart else weight
 
 
-def _store_of(found: PlacedSum, epilogue: ir.Operation | None, axes: StoredAxes) -> Store:
-    last = epilogue or found.placement
-    return Store(epilogue=epilogue, result=ir.RankedTensorType(last.results[0].type), axes=axes)
+def _store_of(
+    found: PlacedSum,
+    epilogue: ir.Operation | None,
+    axes: StoredAxes,
+    moves: Sequence[ir.Operation] = (),
+) -> Store:
+    last = moves[-1] if moves else epilogue or found.placement
+    type = ir.RankedTensorType(last.results[0].type)
+    return Store(epilogue=epilogue, result=type, axes=axes, moves=moves)
 
 
 def _keeps_type(found: PlacedSum, epilogue: ir.Operation) -> bool:

@@ -152,6 +152,7 @@ def _all_phases(
     from iree.compiler.dialects import arith, linalg, tensor
 
     from conv_compiler.ir import ops
+    from conv_compiler.ir.attributes import FIRST_PHASES
 
     channel = names.index("C")
     there = [axis for axis, one in enumerate(cut) if one.count > 1]
@@ -180,4 +181,6 @@ def _all_phases(
 
     empty = tensor.EmptyOp(shape, ops.element_of(found)).result
     maps = [[dims[name] for name in source], list(dims.values())]
-    return ops.generic([found], empty, maps, len(order), 0, body)
+    firsts: dict[int | str, int] = {_phase(axis): one.first for axis, one in enumerate(cut)}
+    attribute = ir.DenseI64ArrayAttr.get([firsts.get(name, 0) for name in order])
+    return ops.generic([found], empty, maps, len(order), 0, body, {FIRST_PHASES: attribute})

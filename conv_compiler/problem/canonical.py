@@ -40,17 +40,19 @@ from conv_compiler.problem.directions import BIAS
 from conv_compiler.problem.extended import most_places, over_extended
 from conv_compiler.problem.layouts import Layout
 from conv_compiler.problem.phases import Line, Met
-from conv_compiler.problem.slices import whole
+from conv_compiler.problem.slices import is_sliced, whole
 
 
 @dataclass(frozen=True, kw_only=True)
 class EquivalentWgrad(ConvProblem):
     """A weight gradient that stands for another direction: axes in any order, and no more output
-    pixels than `outs`, whatever the image has room for. `of` is the problem that it computes."""
+    pixels than `outs`, whatever the image has room for. `of` is the problem that it computes, of
+    whole tensors. `stored_in_slice` tells of a data gradient that its result is a slice."""
 
     row: Layout
     outs: tuple[int, ...]
     of: ConvProblem
+    stored_in_slice: bool = False
 
     __hash__ = ConvProblem.__hash__
 
@@ -220,11 +222,12 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
 
     Raises UnsupportedProblem where one of its sizes is too large.
     """
+    in_slice = problem.direction == "bwd_data" and is_sliced(problem, "input")
     problem = over_extended(in_front(whole(problem)))
     if problem.direction not in _ROLES:
         return problem
     try:
-        return _ROLES[problem.direction](problem)
+        return replace(_ROLES[problem.direction](problem), stored_in_slice=in_slice)
     except UnsupportedProblem as error:
         raise UnsupportedProblem(
             f"problem {problem.name}: too large as the weight gradient that computes it ({error}); "
@@ -236,6 +239,13 @@ def sums_of(wgrad: ConvProblem) -> ConvProblem | None:
     """The problem of a bias's gradient that an equivalent weight gradient stands for, if it is."""
     of = wgrad.of if isinstance(wgrad, EquivalentWgrad) else wgrad
     return of if of.sums_alone else None
+
+
+def data_gradient_of(wgrad: ConvProblem) -> ConvProblem | None:
+    """The data gradient that roles stand for; None where they stand for something else."""
+    if not isinstance(wgrad, EquivalentWgrad) or wgrad.of.direction != "bwd_data":
+        return None
+    return wgrad.of
 
 
 def in_terms(problem: ConvProblem) -> ConvProblem:

@@ -23,17 +23,20 @@ from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.reads import read_per
 from conv_compiler.ir.slices import MAP_STORE
 from conv_compiler.ir.views import reshaped
+from conv_compiler.passes.implicit_gemm_parts.stored_phases import Place, in_weight, moved
 
 
 class StoredAxes(NamedTuple):
     """Axes of P (g, m, t, n) in the order in which the result has them, with their extents.
 
-    `loops` are the result's loops on each axis, in their order; loops of one element are on the
-    axis before. `channels_first` tells whether the columns n are (channels, taps).
+    `sizes` are the result's loops and their extents, in its order. `loops` are those on each axis;
+    loops of one element are on the axis before. `channels_first` tells whether the columns n are
+    (channels, taps).
     """
 
     names: tuple[str, ...]
     extents: tuple[int, ...]
+    sizes: Mapping[str, int]
     loops: tuple[tuple[str, ...], ...]
     channels_first: bool
 
@@ -71,6 +74,7 @@ def stored_axes(
     return StoredAxes(
         names=names,
         extents=tuple(math.prod(sizes[loop] for loop in loops) for _, loops in runs),
+        sizes=sizes,
         loops=tuple(tuple(sizes)[first:end] for first, end in cuts),
         channels_first=channels_outside or (len(columns) > 1 and columns[0] == "c"),
     )
@@ -86,15 +90,19 @@ def unfit() -> UnsupportedStrategy:
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """What becomes of P: the epilogue's result, of this type, where the result has P's `axes`."""
+    """What becomes of P: the epilogue's result, where the result has P's `axes`, and behind it what
+    the ops `moves` put elsewhere. `result` is the type of all that."""
 
     epilogue: ir.Operation | None
     result: ir.RankedTensorType
     axes: StoredAxes
+    moves: Sequence[ir.Operation] = ()
 
     @property
     def type(self) -> ir.RankedTensorType:
-        """Of the region's result: s, then `axes`."""
+        """Of the region's result: s, then `axes`; the result's own where elements are moved."""
+        if self.moves:
+            return self.result
         return ir.RankedTensorType.get([1, *self.axes.extents], self.result.element_type)
 
     def operands(self, sums: ir.Value) -> list[ir.Value]:
@@ -127,24 +135,28 @@ class Store:
     def apply(self, sums: ir.Value, operands: Sequence[ir.Value]) -> ir.Value:
         """The region's result from P.
 
-        Where P is larger, what the epilogue makes of it stays in P's axes: a masked store of its
-        elements is what the scripts tile then.
+        Where P is larger, or elements are moved, what the epilogue makes of it stays in P's axes: a
+        masked store of its elements is what the scripts tile then.
         """
-        has_rest = self.has_rest(sums)
+        is_masked = self.is_masked(sums)
         if self.epilogue is None:
-            return masked(sums, self.axes) if has_rest else in_stored_order(sums, self.axes)
+            return self._masked(sums) if is_masked else in_stored_order(sums, self.axes)
         maps, empty = _stored_maps(sums, self.axes, self.type.element_type)
         maps[1:1] = [[maps[-1][axis] for axis in axes] for axes in self.operand_axes]
-        if has_rest:
+        if is_masked:
             maps[-1] = maps[0]
             empty = tensor.EmptyOp(ops.shape_of(sums), self.type.element_type).result
         role = {ROLE: ir.StringAttr.get("epilogue")}
         made = ops.generic_like(self.epilogue, [sums, *operands], empty, maps, len(maps[0]), role)
-        return masked(made, self.axes) if has_rest else made
+        return self._masked(made) if is_masked else made
 
-    def has_rest(self, sums: ir.Value) -> bool:
-        """Whether P has elements that the result has not."""
-        return self.axes.by_name(ops.shape_of(sums)) != list(self.type.shape)
+    def is_masked(self, sums: ir.Value) -> bool:
+        """Whether P has elements that the result has not, or has elsewhere."""
+        has_rest = self.axes.by_name(ops.shape_of(sums)) != [1, *self.axes.extents]
+        return has_rest or bool(self.moves)
+
+    def _masked(self, values: ir.Value) -> ir.Value:
+        return masked(values, self.axes, self.type, self.moves)
 
     def whole(self, value: ir.Value) -> ir.Value:
         """The region's result in the result's axes."""
@@ -158,28 +170,34 @@ def in_stored_order(sums: ir.Value, axes: StoredAxes) -> ir.Value:
     return ops.generic([sums], empty, maps, len(maps[0]), 0, lambda x, _: x, role)
 
 
-def masked(values: ir.Value, axes: StoredAxes) -> ir.Value:
-    """The result, in its `axes`, of values [s, g, m, t, n] that may be more than it has elements.
+def masked(
+    values: ir.Value, axes: StoredAxes, type: ir.RankedTensorType, moves: Sequence[ir.Operation]
+) -> ir.Value:
+    """The result, of this type, of values [s, g, m, t, n] that may be more than it has elements.
 
-    One `iree_linalg_ext.map_store`: the place of each value, and whether there is such a place.
+    One `iree_linalg_ext.map_store`: the place of each value, and whether there is such a place. The
+    type has s and the `axes`, or what the ops `moves` make of the result.
     """
     shape, index = ops.shape_of(values), ir.IndexType.get()
     names = _AXES if len(shape) == len(_AXES) else _AXES_WITHOUT_TAPS
     sizes = {"s": 1, **dict(zip(axes.names, axes.extents, strict=True))}
-    type = ir.RankedTensorType.get(list(sizes.values()), ops.element_of(values))
     empty = tensor.EmptyOp(type.shape, type.element_type).result
     made = ir.Operation.create(MAP_STORE, results=[type], operands=[values, empty], regions=1)
     block = made.regions[0].blocks.append(*(index for _ in shape))
     at = dict(zip(names, block.arguments, strict=True))
     with ir.InsertionPoint(block):
-        mask = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
+        inside: list[ir.Value] = []
         for name, size in zip(names, shape, strict=True):
             if sizes[name] < size:
                 end = arith.ConstantOp(index, sizes[name]).result
-                inside = arith.CmpIOp(arith.CmpIPredicate.ult, at[name], end).result
-                mask = arith.AndIOp(mask, inside).result
-        places = [at[name] for name in sizes]
-        ir.Operation.create("iree_linalg_ext.yield", operands=[*places, mask])
+                inside.append(arith.CmpIOp(arith.CmpIPredicate.ult, at[name], end).result)
+        place = Place([at[name] for name in sizes], inside)
+        if moves:
+            place = moved(Place(in_weight(axes.sizes, axes.channels_first, at), inside), moves)
+        mask = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
+        for one in place.inside:
+            mask = arith.AndIOp(mask, one).result
+        ir.Operation.create("iree_linalg_ext.yield", operands=[*place.indices, mask])
     result: ir.Value = made.results[0]
     return result
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Vectors of indices as numbers: what is the same for all elements, and a known number for each.
 
-    index[e] = sum of factor x scalar value + offset[e]
+    index[e] = sum of factor x scalar value + offset[e] + sum of factor x (index'[e] / number)
 
-Read back from the operations that make a vector. One that is not of this kind has no such form.
+where index' is of the same kind. Read back from the operations that make a vector. One that is not
+of this kind has no such form.
 """
 
 from __future__ import annotations
@@ -23,39 +24,76 @@ _SAME = ("iree_codegen.index_hint", "arith.index_cast", "arith.index_castui")
 _Offsets = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
+class Quotient(NamedTuple):
+    """A term of indices: `factor` times the whole number of times that `by` is in other ones."""
+
+    indices: LaneIndices
+    by: int
+    factor: int
+
+
 @dataclass(frozen=True)
 class LaneIndices:
-    """A lane's indices: `scalars` with their factors, and `offsets` in the vector's shape."""
+    """A lane's indices: `scalars` with their factors, `offsets` in the vector's shape, and what of
+    each element is the quotient of an index of its own."""
 
     scalars: tuple[tuple[ir.Value, int], ...]
     offsets: _Offsets
+    quotients: tuple[Quotient, ...] = ()
 
     def plus(self, other: LaneIndices) -> LaneIndices:
         """The sums, element by element."""
         found = dict(self.scalars)
         for value, factor in other.scalars:
             found[value] = found.get(value, 0) + factor
-        return LaneIndices(tuple(found.items()), self.offsets + other.offsets)
+        quotients = (*self.quotients, *other.quotients)
+        return LaneIndices(tuple(found.items()), self.offsets + other.offsets, quotients)
 
     def times(self, factor: int) -> LaneIndices:
         """The products with a number."""
         scalars = tuple((value, one * factor) for value, one in self.scalars)
-        return LaneIndices(scalars, self.offsets * factor)
+        quotients = tuple(one._replace(factor=one.factor * factor) for one in self.quotients)
+        return LaneIndices(scalars, self.offsets * factor, quotients)
+
+    def over(self, number: int) -> LaneIndices:
+        """The quotients by a number, rounded down."""
+        none = np.zeros(self.offsets.shape, np.int64)
+        return LaneIndices((), none, (Quotient(self, number, 1),))
 
     def shaped(self, change: Callable[[_Offsets], _Offsets]) -> LaneIndices:
         """The same elements in a vector of another shape."""
-        return replace(self, offsets=change(self.offsets))
+        quotients = tuple(
+            one._replace(indices=one.indices.shaped(change)) for one in self.quotients
+        )
+        return replace(self, offsets=change(self.offsets), quotients=quotients)
+
+    def key(self, element: int) -> tuple[int, ...]:
+        """Numbers of an element. All quotients of two with the same numbers are the same."""
+        return tuple(n for one in self.quotients for n in one.indices.step(element, one.by))
+
+    def step(self, element: int, size: int) -> tuple[int, ...]:
+        """Numbers of an element. Two with the same numbers lie between two multiples of a size.
+
+        They do between two multiples of what divides the size and the part that all share.
+        """
+        return self.offset(element) // math.gcd(self.divisor, size), *self.key(element)
+
+    def offset(self, element: int) -> int:
+        """That of an element."""
+        return int(self.offsets.ravel()[element])
 
     @property
     def number(self) -> int | None:
         """The number that all elements are, if they are one that is known."""
-        known = not self.scalars and self.offsets.min() == self.offsets.max()
+        is_plain = not self.scalars and not self.quotients
+        known = is_plain and self.offsets.min() == self.offsets.max()
         return int(self.offsets.flat[0]) if known else None
 
     @property
     def divisor(self) -> int:
         """What the part that all elements share is known to be a multiple of; 0 if it is 0."""
-        return math.gcd(0, *(factor * divisor(value) for value, factor in self.scalars))
+        scalars = (factor * divisor(value) for value, factor in self.scalars)
+        return math.gcd(*scalars, *(one.factor for one in self.quotients))
 
 
 class Bound(NamedTuple):
@@ -81,6 +119,8 @@ def lane_indices(value: ir.Value) -> LaneIndices | None:
             for one, other in ((left, right), (right, left)):
                 if other.number is not None:
                     return one.times(other.number)
+    if op is not None and op.name in ("arith.divui", "arith.remui"):
+        return _divided(op)
     if not shape:
         return LaneIndices(((value, 1),), np.zeros((), np.int64))
     change = _change(op, shape)
@@ -88,6 +128,16 @@ def lane_indices(value: ir.Value) -> LaneIndices | None:
         return None
     source = lane_indices(op.operands[0])
     return None if source is None else source.shaped(change)
+
+
+def _divided(op: ir.Operation) -> LaneIndices | None:
+    """A quotient, or what is left of an index less the multiples in it."""
+    left, right = map(lane_indices, op.operands)
+    if left is None or right is None or not right.number:
+        return None
+    quotient = left.over(right.number)
+    is_quotient = op.name == "arith.divui"
+    return quotient if is_quotient else left.plus(quotient.times(-right.number))
 
 
 def bounds_of(mask: ir.Value) -> list[Bound] | None:

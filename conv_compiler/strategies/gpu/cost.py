@@ -12,7 +12,9 @@ from conv_compiler.model.counts import KernelCounts
 from conv_compiler.model.estimate import estimate
 from conv_compiler.model.facts import ChipFacts, rank_facts
 from conv_compiler.model.launch import Launch
+from conv_compiler.problem.canonical import data_gradient_of
 from conv_compiler.strategies.gpu.cost_constants import REGISTERS, SLACK
+from conv_compiler.strategies.gpu.data_gradient_kernels import placing_seconds
 from conv_compiler.strategies.gpu.die_reads import dies_reading
 from conv_compiler.strategies.gpu.grid import tiles
 from conv_compiler.strategies.gpu.instruction_counts import (
@@ -25,6 +27,7 @@ from conv_compiler.strategies.gpu.instruction_counts import (
 from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.lds_copies import tiling_lds_bytes
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k
+from conv_compiler.strategies.gpu.phases_in_place import stores_phases
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_seconds, sums_of_tiling
 from conv_compiler.strategies.gpu.tilings import item_of, vector_threads
 from conv_compiler.targets.f8 import operand_bytes
@@ -48,7 +51,9 @@ class _Kernel(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a tiling is met again where its splits are ranked
 def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> float:
-    """Modelled seconds of a problem with a tiling and a split-K factor, the reduction included.
+    """Modelled seconds of a problem with a tiling and a split-K factor.
+
+    The kernels behind are included, which add parts and put phases of a data gradient in place.
 
     A ranking of what could be compiled; what was compiled is modelled from its code. The units'
     seconds are counted again in part (`cost_constants.RankSlack`).
@@ -62,20 +67,25 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     )
     direct = bool(tiling.mma) and saves_a_kernel(problem, target, tiling, split_k)
     partials_bytes = split_k * weights * tiling.merged_groups * DWORD
+    places = stores_phases(problem, target, tiling, split_k)
+    of = data_gradient_of(problem) if places else None
+    stored = math.prod(of.result_shape) if of else weights
     launch = Launch(
         workgroups=kernel.workgroups,
         waves=kernel.waves,
         vgprs=kernel.vgprs,
         lds_bytes=kernel.lds_bytes,
         read_bytes=(math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size,
-        written_bytes=weights * problem.result_type.bytes if direct else partials_bytes,
+        written_bytes=stored * problem.result_type.bytes if direct else partials_bytes,
         dies=kernel.dies,
     )
     main = estimate(kernel.counts, launch, target, chip)
     sums = sums_of_tiling(problem, target, tiling, split_k)
-    reduction = 0.0 if direct else reduction_seconds(problem, target, split_k, sums)
+    behind = 0.0 if direct else reduction_seconds(problem, target, split_k, sums)
+    if not places:
+        behind += placing_seconds(problem, target)
     slack = SLACK.interleaved_share if kernel.counts.interleaved else SLACK.serial_share
-    return main.seconds + slack * main.unit_seconds + reduction
+    return main.seconds + slack * main.unit_seconds + behind
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from conv_compiler.strategies.gpu import grid, loop_order, ranking
 from conv_compiler.strategies.gpu.channels_last import copied
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import SLACK
-from conv_compiler.strategies.gpu.data_gradient_kernels import beside_seconds
+from conv_compiler.strategies.gpu.data_gradient_kernels import arranging_seconds
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -43,7 +43,7 @@ class GemmKind(StrategyKind):
         return loop_order.filled_parts(wgrad, gpu_tiling(one), split_k)
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
-        """Seconds by the performance model, with those of a data gradient's other kernels.
+        """Seconds by the performance model, with those of the kernel that arranges a weight.
 
         The factors beside wave groups were fitted to times of all kernels.
         """
@@ -55,7 +55,7 @@ class GemmKind(StrategyKind):
             seconds *= (
                 SLACK.cdna_single_element_reads_share if cdna else SLACK.single_element_reads_share
             )
-        return seconds + beside_seconds(wgrad, target)
+        return seconds + arranging_seconds(wgrad, target)
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""

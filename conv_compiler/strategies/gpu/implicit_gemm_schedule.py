@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.model.facts import rank_facts
+from conv_compiler.problem.canonical import data_gradient_of
 from conv_compiler.strategies.gpu.instruction_counts import mma_of
 from conv_compiler.strategies.gpu.lds_banks import LDS_ROW_PADDING, WHOLE_ROW_PADDING
 from conv_compiler.strategies.gpu.lds_copies import transposed_padding
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, is_interleaved
 from conv_compiler.strategies.gpu.phase_taps import tap_table
+from conv_compiler.strategies.gpu.phases_in_place import stores_phases, zero_offsets
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import (
     has_lines,
@@ -139,7 +141,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
     tiling = strategy.tiling
     assert isinstance(tiling, GpuTiling)
     direct = stores_result(problem, target, tiling, strategy.split_k)
-    masks = direct and has_rest(problem, tiling)
+    places = stores_phases(problem, target, tiling, strategy.split_k)
+    masks = places or (direct and has_rest(problem, tiling))
     is_sum = problem.result_type == problem.accumulator_type
     columns = tiling.channels_outside and not has_rows_innermost(problem)
     entries = Entries(
@@ -204,6 +207,8 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "whole_row_padding": WHOLE_ROW_PADDING * item_of(problem, target).whole_rows
         },
     }
+    if places and (of := data_gradient_of(problem)):
+        options["join-stores"] = {"zeros": zero_offsets(of)}
     options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     return Schedule(
         roles=roles_of(problem, target, strategy, info),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.gpu.loop_order import k_multiple
+from conv_compiler.strategies.gpu.phases_in_place import stores_phases
 from conv_compiler.strategies.gpu.stored_sums import stores_parts_in_order, stores_result
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -47,5 +48,6 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             stores_result=stores,
             parts_as_stored=in_order,
             channels_outside=tiling.channels_outside,
+            stores_phases=stores_phases(problem, target, tiling, strategy.split_k),
         ),
     )

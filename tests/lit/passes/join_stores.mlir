@@ -36,6 +36,22 @@
 // CHECK-LABEL: func.func @other_test
 // CHECK: vector.scatter
 
+// Two runs of four whose places hold a quotient: the same for all of a run, another one for each.
+// CHECK-LABEL: func.func @quotients
+// CHECK-NOT: vector.scatter
+// CHECK: %[[SHORT:.+]] = arith.index_castui %{{.+}} : index to i32
+// CHECK: %[[DIV:.+]] = arith.divui %[[SHORT]], %c24_i32 : i32
+// CHECK: arith.index_castui %[[DIV]] : i32 to index
+// CHECK: vector.store %{{.+}}, %arg0[%{{.+}}] : {{.*}}, vector<4xf16>
+// CHECK: arith.divui
+// CHECK: vector.store %{{.+}}, %arg0[%{{.+}}] : {{.*}}, vector<4xf16>
+// CHECK-NOT: vector.store
+
+// Of 26 to a quotient, a run of four may have two.
+// CHECK-LABEL: func.func @quotient_of_two
+// CHECK-COUNT-4: vector.store %{{.+}} : {{.*}}, vector<2xf16>
+// CHECK-NOT: vector.store
+
 !buffer = memref<1024xf16, #amdgpu.address_space<fat_raw_buffer>>
 module {
   func.func @whole(%b: !buffer, %pixel: index, %v: vector<8xf16>) {
@@ -102,6 +118,42 @@ module {
     %c0 = arith.constant 0 : index
     %step = vector.step : vector<4xindex>
     vector.scatter %b[%c0] [%step], %in, %v : !buffer, vector<4xindex>, vector<4xi1>, vector<4xf16>
+    return
+  }
+
+  func.func @quotients(%b: !buffer, %lane: index, %v: vector<8xf16>) {
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %all = arith.constant dense<true> : vector<8xi1>
+    %rows = arith.constant dense<[0, 1, 2, 3, 16, 17, 18, 19]> : vector<8xindex>
+    %size = arith.constant dense<24> : vector<8xindex>
+    %far = arith.constant dense<100> : vector<8xindex>
+    %first = arith.muli %lane, %c4 : index
+    %firsts = vector.broadcast %first : index to vector<8xindex>
+    %row = arith.addi %rows, %firsts : vector<8xindex>
+    %phase = arith.divui %row, %size : vector<8xindex>
+    %channel = arith.remui %row, %size : vector<8xindex>
+    %offset = arith.muli %phase, %far : vector<8xindex>
+    %places = arith.addi %offset, %channel : vector<8xindex>
+    vector.scatter %b[%c0] [%places], %all, %v : !buffer, vector<8xindex>, vector<8xi1>, vector<8xf16>
+    return
+  }
+
+  func.func @quotient_of_two(%b: !buffer, %lane: index, %v: vector<8xf16>) {
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %all = arith.constant dense<true> : vector<8xi1>
+    %rows = arith.constant dense<[0, 1, 2, 3, 16, 17, 18, 19]> : vector<8xindex>
+    %size = arith.constant dense<26> : vector<8xindex>
+    %far = arith.constant dense<100> : vector<8xindex>
+    %first = arith.muli %lane, %c4 : index
+    %firsts = vector.broadcast %first : index to vector<8xindex>
+    %row = arith.addi %rows, %firsts : vector<8xindex>
+    %phase = arith.divui %row, %size : vector<8xindex>
+    %channel = arith.remui %row, %size : vector<8xindex>
+    %offset = arith.muli %phase, %far : vector<8xindex>
+    %places = arith.addi %offset, %channel : vector<8xindex>
+    vector.scatter %b[%c0] [%places], %all, %v : !buffer, vector<8xindex>, vector<8xi1>, vector<8xf16>
     return
   }
 }

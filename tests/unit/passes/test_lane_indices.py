@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree.compiler import ir
 
-from conv_compiler.passes.implicit_gemm_parts.lane_indices import bounds_of, divisor, lane_indices
+from conv_compiler.passes.implicit_gemm_parts.lane_indices import (
+    LaneIndices,
+    bounds_of,
+    divisor,
+    lane_indices,
+)
 
 CONTEXT = ir.Context()  # one takes as long as fifty examples
 EXAMPLES = settings(max_examples=50, deadline=None)
@@ -89,3 +94,40 @@ def test_offsets_and_bounds_of_a_vector(order, shape, factor, start, lane):
     expected = np.arange(count).reshape(shape).transpose(order).ravel() * factor + start + lane
     np.testing.assert_array_equal(found.offsets + shared, expected)
     np.testing.assert_array_equal(bound.indices.offsets + shared < bound.below, expected < 17)
+
+
+@EXAMPLES
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(1, 20), NUMBERS, NUMBERS)
+def test_quotients_and_remainders(offsets, size, step, lane):
+    count = len(offsets)
+    with CONTEXT, ir.Location.unknown():
+        module = function(
+            f"""%own = arith.constant dense<{offsets}> : vector<{count}xindex>
+            %size = arith.constant dense<{size}> : vector<{count}xindex>
+            %far = arith.constant dense<1000> : vector<{count}xindex>
+            %step = arith.constant {step} : index
+            %first = arith.muli %lane, %step : index
+            %firsts = vector.broadcast %first : index to vector<{count}xindex>
+            %row = arith.addi %own, %firsts : vector<{count}xindex>
+            %phase = arith.divui %row, %size : vector<{count}xindex>
+            %channel = arith.remui %row, %size : vector<{count}xindex>
+            %offset = arith.muli %phase, %far : vector<{count}xindex>
+            %places = arith.addi %offset, %channel : vector<{count}xindex>
+            %last = arith.addi %places, %places : vector<{count}xindex>""",
+            "%lane: index",
+        )
+        found = lane_indices(used(module)[0])
+        numbers = evaluated(found, lane)
+        keys = [found.key(element) for element in range(count)]
+    rows = np.array(offsets) + step * lane
+    np.testing.assert_array_equal(numbers, rows // size * 1000 + rows % size)
+    for one, phase in zip(keys, rows // size, strict=True):
+        same = [rows[i] // size for i in range(count) if keys[i] == one]
+        assert set(same) == {phase}
+
+
+def evaluated(indices: LaneIndices, lane: int) -> np.ndarray:
+    """The indices of the elements in a lane."""
+    shared = sum(factor * lane for _, factor in indices.scalars)
+    terms = (x.factor * (evaluated(x.indices, lane) // x.by) for x in indices.quotients)
+    return indices.offsets + shared + sum(terms)
