@@ -17,6 +17,8 @@
 //
 //   @normalise (normalise/implicit_gemm.mlir)
 //     0. @im2col of A and B: the convolution becomes this GEMM; @split_k into parts s; @sum_parts
+//   @entry_take_reversed
+//     passes/take_reversed.py, where the taps of an operand are read in reverse order
 //   @entry_workgroup
 //     1. @contraction or @contraction_and_store, @masked_store, @workgroups_*, @contraction_into_grid,
 //        @operands_into_grid
@@ -32,6 +34,8 @@
 //     6. @keep_last_pixel
 //        -- gpu_vectors.pipeline: masks; gpu_buffers.pipeline: buffers, LDS, matrix instructions,
 //           software pipeline
+//   @entry_read_reversed
+//     passes/read_reversed.py, for the same operand
 //   @entry_skip_taps
 //     passes/skip_taps.py, where tiles of rows meet different places of the window
 //   @entry_load_to_lds
@@ -336,6 +340,14 @@ transform.named_sequence @mark_source_b(%func: !transform.any_op {transform.read
   transform.annotate %source "conv_compiler.unmasked" : !transform.any_op
   transform.yield
 }
+transform.named_sequence @mark_reversed_a(%func: !transform.any_op {transform.readonly}) {
+  %operand = transform.structured.match ops{["iree_linalg_ext.im2col"]}
+      attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
+  %source = transform.get_producer_of_operand %operand[0]
+      : (!transform.any_op) -> !transform.any_op
+  transform.annotate %source "conv_compiler.reversed_reads" : !transform.any_op
+  transform.yield
+}
 transform.named_sequence @mark_rows_a(%func: !transform.any_op {transform.readonly}) {
   %operand = transform.structured.match ops{["iree_linalg_ext.im2col"]}
       attributes{conv_compiler.operand = "a"} in %func : (!transform.any_op) -> !transform.any_op
@@ -428,6 +440,12 @@ transform.named_sequence @entry_reads(%func: !transform.any_op {transform.readon
 }
 
 // Places in the pipeline, at which passes of ours run (compiler/kernel_passes.py).
+transform.named_sequence @entry_take_reversed(%func: !transform.any_op {transform.readonly}) {
+  transform.yield
+}
+transform.named_sequence @entry_read_reversed(%func: !transform.any_op {transform.readonly}) {
+  transform.yield
+}
 transform.named_sequence @entry_skip_taps(%func: !transform.any_op {transform.readonly}) {
   transform.yield
 }

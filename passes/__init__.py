@@ -44,6 +44,7 @@ PASSES = MappingProxyType(
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
+        "read-reversed": ("read_reversed", "ReadReversed"),
         "read-slices": ("read_slices", "ReadSlices"),
         "shorten-loop": ("shorten_loop", "ShortenLoop"),
         "skip-taps": ("skip_taps", "SkipTaps"),
@@ -54,6 +55,7 @@ PASSES = MappingProxyType(
         "wgmma-gemm": ("wgmma_gemm", "WgmmaGemm"),
         "wgmma-pixels": ("wgmma_pixels", "WgmmaPixels"),
         "wgmma-windows": ("wgmma_windows", "WgmmaWindows"),
+        "take-reversed": ("take_reversed", "TakeReversed"),
         "vector-kernel": ("vector_kernel", "VectorKernel"),
     }
 )

@@ -32,7 +32,7 @@ carries the last result dimension).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -59,6 +59,7 @@ from conv_compiler.passes.implicit_gemm_parts.placement import (
     mirrored,
     placed,
 )
+from conv_compiler.passes.implicit_gemm_parts.reversed_taps import reversed_weight
 from conv_compiler.passes.implicit_gemm_parts.split_k_reduction import find_epilogue
 
 
@@ -76,6 +77,8 @@ class Im2col:
     be a whole number. `tile_k` is what r is rounded up to. `merged_groups` divides the groups,
     whose axes lie next to the channels'; not with `taps_in_rows`. With `columns_as_stored` taps and
     channels have the order of the result, where they must be side by side; with neither of the two.
+    With `reversed_taps` the output gradient is read from what a region makes it of, which only
+    reverses the order of its pixels; with none of the three, and no chunks.
     """
 
     name: ClassVar[str] = "im2col"
@@ -89,6 +92,7 @@ class Im2col:
     taps_in_rows: bool = False
     merged_groups: int = 1
     columns_as_stored: bool = False
+    reversed_taps: bool = False
 
     def apply(self, module: ir.Module) -> None:
         """Rewrite the contraction; UnsupportedStrategy if there is none with these loops."""
@@ -149,6 +153,8 @@ class Im2col:
         type = ir.RankedTensorType.get([conv.groups, m, *columns], conv.accumulator)
         region = dispatches.dispatch_region(type)
         with ir.InsertionPoint(region.regions[0].blocks[0]):
+            if self.reversed_taps:
+                conv = replace(conv, gradient=reversed_weight(conv.gradient))
             of_gradient, of_image = (
                 (gradient_windows, image) if self.taps_in_rows else (gradient, image_windows)
             )

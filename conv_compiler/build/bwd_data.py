@@ -52,6 +52,7 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
     from iree.compiler.dialects import arith, linalg, tensor
 
     from conv_compiler.ir import dispatches, ops
+    from conv_compiler.ir.attributes import REVERSED
 
     index = ir.IndexType.get()
     letters, ndim = problem.layout_row.grouped.weight, problem.ndim
@@ -94,14 +95,31 @@ def _arranged(problem: ConvProblem, weight: ir.Value, cut: tuple[Phases, ...]) -
         return arith.SelectOp(is_tap, value, zero).result
 
     element = ir.RankedTensorType(weight.type).element_type
+    attributes: dict[str, ir.Attribute] = {}
+    if only_reverses_taps(problem):
+        attributes[REVERSED] = ir.UnitAttr.get()
     region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, element))
     with ir.InsertionPoint(region.regions[0].blocks[0]):
         dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
         empty = tensor.EmptyOp(shape, element).result
         zero = ops.zero(element)
-        arranged = ops.generic([], empty, [dims], len(shape), 0, lambda _: body(zero))
+        arranged = ops.generic([], empty, [dims], len(shape), 0, lambda _: body(zero), attributes)
         dispatches.dispatch_return(arranged)
     return ops.merge_axes(region.results[0], 2 + ndim, ndim + 1)
+
+
+def only_reverses_taps(problem: ConvProblem) -> bool:
+    """Whether the weight has its axes in the contraction's order but for that of its taps."""
+    cut = phases(problem)
+    reverses = (
+        (one.count, one.taps, pad - one.lowest) == (1, taps, (taps - 1) * dilation)
+        for one, taps, dilation, pad in zip(
+            cut, problem.filter, problem.dilation, problem.pad_low, strict=True
+        )
+    )
+    return (
+        set(problem.stride) == {1} and problem.layout_row.grouped.weight == "GK*C" and all(reverses)
+    )
 
 
 def is_read_as_it_lies(problem: ConvProblem, cut: tuple[Phases, ...]) -> bool:

@@ -19,6 +19,9 @@ EXTENSION = "extension"
 # Of the op that puts the phases of a strided data gradient in place: the first phase of each axis
 # of its result. Where what the op reads has no axis of phases, that one alone was computed.
 FIRST_PHASES = "conv_compiler.first_phases"
+# Of an op that only reverses the order of taps of a data gradient's weight; of one whose result is
+# read so.
+REVERSED, REVERSED_READS = "conv_compiler.reversed_taps", "conv_compiler.reversed_reads"
 # The levels of the sums of a bias's gradient, in order (`passes/channel_sums.py`).
 SUM_ROLES = ("channel_sums", "channel_sums_2", "channel_sums_3", "channel_sums_4")
 # Steps that leave a kernel as it is where it has another form mark its function with what they did:

@@ -32,6 +32,7 @@ CONDITIONS = {
     "along-k",
     "joined",
     "phases",
+    "reversed",
     "rows-stored",
     *BACKENDS,
 }

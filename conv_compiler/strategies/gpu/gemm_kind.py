@@ -11,6 +11,7 @@ from conv_compiler.strategies.gpu.channels_last import copied
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import SLACK
 from conv_compiler.strategies.gpu.data_gradient_kernels import arranging_seconds
+from conv_compiler.strategies.gpu.reversed_taps import reads_reversed
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -55,6 +56,8 @@ class GemmKind(StrategyKind):
             seconds *= (
                 SLACK.cdna_single_element_reads_share if cdna else SLACK.single_element_reads_share
             )
+        if reads_reversed(wgrad, target, gpu_tiling(one)):
+            return seconds
         return seconds + arranging_seconds(wgrad, target)
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:

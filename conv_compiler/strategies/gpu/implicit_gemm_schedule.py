@@ -18,6 +18,7 @@ from conv_compiler.strategies.gpu.lds_copies import transposed_padding
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, is_interleaved
 from conv_compiler.strategies.gpu.phase_taps import tap_table
 from conv_compiler.strategies.gpu.phases_in_place import stores_phases, zero_offsets
+from conv_compiler.strategies.gpu.reversed_taps import reads_reversed
 from conv_compiler.strategies.gpu.split_k_reduction import roles_of
 from conv_compiler.strategies.gpu.stored_sums import (
     has_lines,
@@ -62,8 +63,9 @@ class Entries:
     `along_k` tells whether threads copy operands a and b along gemm_k, `transposed` whether lanes
     read them from LDS transposed. `unmasked` is the operand, "a" or "b", that needs no zeros behind
     the last pixel, or empty; `unmasked_rows` are those that need none behind the last row. With
-    `columns` a lane's sums are adjacent columns, not rows.
-    `moves_none` tells that a workgroup stores its sums as they are, so that IREE drops the op.
+    `reverses` the taps of operand a are read in reverse order. With `columns` a lane's sums are
+    adjacent columns, not rows. `moves_none` tells that a workgroup stores its sums as they are, so
+    that IREE drops the op.
     """
 
     mma: Mma
@@ -75,6 +77,7 @@ class Entries:
     transposed: tuple[bool, bool]
     unmasked: str
     unmasked_rows: str
+    reverses: bool
     columns: bool
     moves_none: bool
 
@@ -126,6 +129,8 @@ class Entries:
             s.include(f"mark_source_{self.unmasked}", may_fail=True)
         for operand in self.unmasked_rows:
             s.include(f"mark_rows_{operand}", may_fail=True)
+        if self.reverses:
+            s.include("mark_reversed_a")
 
     def _ops(self, s: Sequence, *, in_grid: bool = False) -> list[ir.Value]:
         """The contraction, and what stores its sums, if the kernel does."""
@@ -156,6 +161,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
         transposed=transposed_sides(problem, target, mma_of(target, tiling), tiling),
         unmasked=unmasked_operand(problem, target, tiling, strategy.split_k),
         unmasked_rows=unmasked_rows(problem, target, tiling, strategy.split_k),
+        reverses=not strategy.script and reads_reversed(problem, target, tiling),
         columns=columns and mma_of(target, tiling).has_adjacent_rows,
         moves_none=columns and (not direct or (is_sum and not problem.fused)),
     )
@@ -178,6 +184,7 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "along-k": any(entries.along_k),
             "joined": entries.mma.joined > 1,
             "phases": table is not None,
+            "reversed": entries.reverses,
             "lds-loads": to_lds,
             "through-registers": not to_lds,
         },
@@ -207,7 +214,10 @@ def mma_schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Sc
             "whole_row_padding": WHOLE_ROW_PADDING * item_of(problem, target).whole_rows
         },
     }
-    if places and (of := data_gradient_of(problem)):
+    of = data_gradient_of(problem)
+    if of and entries.reverses:
+        options["read-reversed"] = {"taps": math.prod(of.filter)}
+    if of and places:
         options["join-stores"] = {"zeros": zero_offsets(of)}
     options |= {name: asdict(table) for name in ("skip-taps", "shorten-loop") if table}
     return Schedule(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.gpu.loop_order import k_multiple
 from conv_compiler.strategies.gpu.phases_in_place import stores_phases
+from conv_compiler.strategies.gpu.reversed_taps import reads_reversed
 from conv_compiler.strategies.gpu.stored_sums import stores_parts_in_order, stores_result
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -42,6 +43,7 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
             taps_in_rows=tiling.taps_in_rows,
             merged_groups=tiling.merged_groups,
             columns_as_stored=stores or in_order,
+            reversed_taps=not strategy.script and reads_reversed(problem, target, tiling),
         ),
         SplitK(split_k=strategy.split_k, tile_k=tile_k),
         SumParts(
