@@ -140,16 +140,18 @@ def test_a_line_is_taken_where_its_conditions_hold():
     assert set(plain.steps) < set(whole.steps)
     assert "iree-llvmgpu-prefetch-shared-memory{num-stages=3}" in whole.steps
     ours = (
+        *("take-reversed", "read-reversed"),
         *("skip-taps", "load-to-lds", "join-products", "join-stores", "pad-k-steps"),
         *("interleave", "shorten-loop"),
     )
     assert whole.ours == ours
     before, behind = whole.steps.index("@entry_skip_taps"), whole.steps.index("@entry_iterations")
     assert any("prefetch" in step for step in whole.steps[before:behind])
-    assert whole.entries[2:] == (
+    assert whole.entries[3:] == (
         "entry_loop_check",
         "entry_threads",
         "entry_reads",
+        "entry_read_reversed",
         "entry_skip_taps",
         "entry_load_to_lds",
         "entry_iterations",
