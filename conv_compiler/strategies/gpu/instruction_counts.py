@@ -29,7 +29,7 @@ from conv_compiler.strategies.gpu.loop_order import (
 from conv_compiler.strategies.gpu.loop_terms import Iteration, main_loop
 from conv_compiler.strategies.gpu.phase_taps import mean_iterations
 from conv_compiler.strategies.gpu.stored_sums import stores_result
-from conv_compiler.strategies.gpu.tail_masking import is_cdna, tail_of
+from conv_compiler.strategies.gpu.tail_masking import has_rest_inside, is_cdna, tail_of
 from conv_compiler.strategies.gpu.tilings import transposed_sides
 from conv_compiler.targets.f8 import operand_bytes
 
@@ -123,7 +123,8 @@ def load_distance(body: tuple[Counts, ...], stages: int) -> float:
 def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma) -> int:
     """Registers of a lane: sums, fragments of one step or two, loads in flight, and others.
 
-    An interleaved loop holds all fragments of an iteration, and the loads of two iterations.
+    An interleaved loop holds all fragments of an iteration, and the loads of two iterations. On
+    CDNA those that are masked are held twice.
     """
     (m, n, k), (subgroups_m, subgroups_n) = tiling.workgroup, tiling.subgroups
     lanes, size = target.subgroup_size, operand_bytes(problem, target)
@@ -132,6 +133,8 @@ def mma_vgprs(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma)
     loads = (m + n) * k * size / threads / DWORD
     interleaved = runs_ahead(tiling)
     steps, held = (k // mma.k, 2) if interleaved else (2, 1)
+    if is_cdna(target) and has_rest_inside(problem, target, tiling):
+        held *= 2
     if tiling.loads_to_lds:  # fragments of two iterations, and no loads
         steps, held = 2 * steps, 0
     sums = m * n / threads

@@ -58,10 +58,23 @@ def has_tail(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: i
     """
     if outside := tiling.outside:
         chunk = chunk_of((outside, tiling.inside), tiling.workgroup[2])
-        return summed_length(problem, outside, tiling.taps_in_rows, chunk) % split_k > 0
+        parts = summed_length(problem, outside, tiling.taps_in_rows, chunk)
+        return parts % split_k > 0
     is_rdna = target.backend == "rocm" and not is_cdna(target)
     full = split_k * k_multiple(tiling.workgroup[2])
     return is_rdna and problem.is_pointwise and problem.gemm_k % full > 0
+
+
+def has_rest_inside(problem: ConvProblem, target: Target, tiling: GpuTiling) -> bool:
+    """Whether the last tile of each outside iteration has elements beyond the inside loops.
+
+    Along gemm_k, as in `fwd` and `bwd_data`, that is a number of channels that fills no tiles.
+    """
+    k = tiling.workgroup[2]
+    if not tiling.outside or max(along_gemm_k(problem, target)) <= 1:
+        return False
+    chunk = chunk_of((tiling.outside, tiling.inside), k)
+    return summed_length(problem, tiling.inside, tiling.taps_in_rows, chunk) % k > 0
 
 
 def is_cdna(target: Target) -> bool:
