@@ -33,6 +33,7 @@ from conv_compiler.passes.implicit_gemm_parts.lane_indices import (
     Quotient,
     bounds_of,
     lane_indices,
+    maker,
 )
 from conv_compiler.passes.main_loop.loop_ops import GLOBAL
 
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
 
 _ADDRESSED_BITS = 8 << 32  # by the offset of a buffer instruction
 _WIDEST_BYTES, _ALIGNED_BYTES = 16, 4  # of a store instruction
+# What shows a buffer, or a part of it, in another shape.
+_PARTS = (
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.subview",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +214,9 @@ def _read(scatter: ir.Operation, zeros: tuple[int, ...]) -> _Store | None:
         return None
     if places is None or bounds is None:
         return None
-    places, end = places.plus(start), math.prod(kind.shape)
+    places, end = places.plus(start), _end_of(buffer)
+    if end is None:
+        return None
     # Where a test fails, an offset is added to the end.
     farthest = (end + int(places.offsets.max()) + max(zeros, default=0)) * ops.bits_of(
         kind.element_type
@@ -213,6 +224,22 @@ def _read(scatter: ir.Operation, zeros: tuple[int, ...]) -> _Store | None:
     if bounds and (places.offsets.min() < 0 or farthest >= _ADDRESSED_BITS):
         return None
     return _Store(values=values, buffer=buffer, end=end, places=places, bounds=bounds, zeros=zeros)
+
+
+def _end_of(buffer: ir.Value) -> int | None:
+    """Elements of the whole buffer that a memref is of or shows a part of; None if not known.
+
+    What lies behind the part is the caller's.
+    """
+    end: int = 0
+    while True:
+        kind = ir.MemRefType(buffer.type)
+        if not kind.has_static_shape:
+            return None
+        end, op = max(end, int(math.prod(kind.shape))), maker(buffer)
+        if op is None or op.name not in _PARTS:
+            return end
+        buffer = op.operands[0]
 
 
 def _identity() -> ir.Attribute:

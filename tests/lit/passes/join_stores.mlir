@@ -52,6 +52,12 @@
 // CHECK-COUNT-4: vector.store %{{.+}} : {{.*}}, vector<2xf16>
 // CHECK-NOT: vector.store
 
+// The end is that of the whole buffer, not of the part that is shown: there are the caller's elements.
+// CHECK-LABEL: func.func @part
+// CHECK: arith.constant 1024 : index
+// CHECK: arith.select
+// CHECK: vector.store %{{.+}}, %{{.+}} : memref<60xf16, {{.*}}, vector<4xf16>
+
 !buffer = memref<1024xf16, #amdgpu.address_space<fat_raw_buffer>>
 module {
   func.func @whole(%b: !buffer, %pixel: index, %v: vector<8xf16>) {
@@ -154,6 +160,20 @@ module {
     %offset = arith.muli %phase, %far : vector<8xindex>
     %places = arith.addi %offset, %channel : vector<8xindex>
     vector.scatter %b[%c0] [%places], %all, %v : !buffer, vector<8xindex>, vector<8xi1>, vector<8xf16>
+    return
+  }
+
+  func.func @part(%b: !buffer, %lane: index, %v: vector<4xf16>) {
+    %c0 = arith.constant 0 : index
+    %front = memref.reinterpret_cast %b to offset: [0], sizes: [60], strides: [1] : !buffer to memref<60xf16, strided<[1]>, #amdgpu.address_space<fat_raw_buffer>>
+    %part = memref.cast %front : memref<60xf16, strided<[1]>, #amdgpu.address_space<fat_raw_buffer>> to memref<60xf16, #amdgpu.address_space<fat_raw_buffer>>
+    %first = affine.apply affine_map<(d0) -> (d0 * 4)>(%lane)
+    %end = arith.constant dense<60> : vector<4xindex>
+    %step = vector.step : vector<4xindex>
+    %firsts = vector.broadcast %first : index to vector<4xindex>
+    %places = arith.addi %step, %firsts : vector<4xindex>
+    %in = arith.cmpi ult, %places, %end : vector<4xindex>
+    vector.scatter %part[%c0] [%places], %in, %v : memref<60xf16, #amdgpu.address_space<fat_raw_buffer>>, vector<4xindex>, vector<4xi1>, vector<4xf16>
     return
   }
 }
