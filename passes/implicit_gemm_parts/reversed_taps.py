@@ -4,6 +4,9 @@
 A kernel in front of the GEMM arranges the weight (`build/bwd_data.py`). Where it only reverses the
 taps, one op in the GEMM's own kernel does so. `passes/take_reversed.py` and
 `passes/read_reversed.py` make reads of other places of it.
+
+It is no slice with a step of -1: IREE 3.13 loses that step
+(docs/upstream/iree-whole-slices-backwards.md).
 """
 
 from __future__ import annotations
