@@ -143,6 +143,8 @@ def _stored(
     if found.extracts or ops.shape_of(partials)[0] > 1:
         raise unfit()
     axes = _axes(found, channels_outside)
+    if moves and epilogue and len(epilogue.operands) > 2:
+        raise unfit()  # what it reads beside the sums is not moved
     store = _store_of(found, epilogue, axes, moves)
     apart = None
     if epilogue and store.is_masked(partials) and _keeps_type(found, epilogue):
