@@ -26,7 +26,7 @@
 // UNKNOWN: conv-opt: error: pass nope: not in the table
 // MISSING: conv-opt: error: pass im2col: tile_n is missing
 // PIPELINE: conv-opt: error: pipeline builtin.module(nope)
-// LIST: im2col{tile_m tile_n tile_k outside=() inside=() taps_outside=False channels_outside=False taps_in_rows=False merged_groups=1 columns_as_stored=False}
+// LIST: im2col{tile_m tile_n tile_k outside=() inside=() taps_outside=False channels_outside=False taps_in_rows=False merged_groups=1 columns_as_stored=False reversed_taps=False}
 
 func.func @main(%a: f32) -> f32 {
   %one = arith.constant 1.0 : f32
