@@ -56,7 +56,7 @@ class ReadReversed:
             raise _refused()
         axis = len(ops.shape_of(source)) - 2
         along = ir.AffineMapAttr(read.attributes["permutation_map"]).value.results
-        if any(ir.AffineDimExpr(one).position != axis + 1 for one in along):
+        if any(one != ir.AffineDimExpr.get(axis + 1) for one in along):
             raise _refused()
         with ir.InsertionPoint(read):
             last = arith.ConstantOp(ir.IndexType.get(), self.taps - 1).result

@@ -17,7 +17,7 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.ir import ops
 from conv_compiler.ir.attributes import FIRST_PHASES
-from conv_compiler.ir.slices import COLLAPSE, EXPAND, SLICE
+from conv_compiler.ir.slices import COLLAPSE, EXPAND, SLICE, groups_of
 
 _VIEWS = (COLLAPSE, EXPAND, SLICE)
 
@@ -92,13 +92,13 @@ def split(index: ir.Value, sizes: Sequence[int]) -> list[ir.Value]:
 
 def _expanded(indices: Sequence[ir.Value], op: ir.Operation) -> Iterator[ir.Value]:
     shape = ops.shape_of(op.results[0])
-    for index, group in zip(indices, _groups(op), strict=True):
+    for index, group in zip(indices, groups_of(op), strict=True):
         yield from split(index, [shape[axis] for axis in group])
 
 
 def _collapsed(indices: Sequence[ir.Value], op: ir.Operation) -> Iterator[ir.Value]:
     shape = ops.shape_of(op.operands[0])
-    for group in _groups(op):
+    for group in groups_of(op):
         total = indices[group[0]]
         for axis in group[1:]:
             scaled = arith.MulIOp(total, _number(shape[axis])).result
@@ -124,11 +124,6 @@ def _of_phases(indices: Sequence[ir.Value], op: ir.Operation) -> list[ir.Value]:
         indices[read.index(axis)] if axis in read else _number(first)
         for axis, first in enumerate(firsts)
     ]
-
-
-def _groups(op: ir.Operation) -> list[list[int]]:
-    groups = ir.ArrayAttr(op.attributes["reassociation"])
-    return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 
 
 def _number(value: int) -> ir.Value:
