@@ -17,6 +17,9 @@ After, a kernel written down to its addresses:
         copy a later tile to the stage that is free                zeros where there is no pixel
       result pixels of the phase = op(sums)                        by way of LDS, in whole lines
 
+With `row_workgroups` a workgroup goes through several pixel tiles. It copies the weight of all taps
+and channels first, and the copies of the next tile's source go on while it stores sums.
+
 Taps of a phase are known where the kernel is written (`problem/slides.py`), so no product is by a
 zero between strided pixels. The weight is read as the program has it. With several parts a second
 kernel adds them in a fixed order, and applies the op.
@@ -34,6 +37,7 @@ from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
 from conv_compiler.passes.wgmma_parts.rewriting import Replaced, rewrite
+from conv_compiler.passes.wgmma_parts.stationary_kernel import StationaryKernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,11 @@ class WgmmaPixels(PixelSizes):
         channels = 0 if apart else self.groups * self.results
         rewrite(module, self.name, channels, lambda found: self._result(module, found))
 
+    @property
+    def kernel(self) -> PixelKernel:
+        """The kernel that multiplies."""
+        return (StationaryKernel if self.row_workgroups else PixelKernel)(self)
+
     def _result(self, module: ir.Module, found: Replaced) -> ir.Value:
         self.check_operand(found.operands[0])
         whole = [
@@ -63,7 +72,7 @@ class WgmmaPixels(PixelSizes):
                 strict=True,
             )
         ]
-        kernel = PixelKernel(self)
+        kernel = self.kernel
         if self.split_k == 1:
             return kernel.result(module, whole, found.type, found.epilogue, found.extra)
         partials = ir.RankedTensorType.get([self.split_k, *found.type.shape], found.accumulator)

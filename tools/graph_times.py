@@ -26,7 +26,6 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
     which tensors each reads, which it writes, and how many elements of how many bytes that has."""
     from conv_compiler.passes.mma_sync_windows import MmaSyncWindows
     from conv_compiler.passes.wgmma_parts.kernel import lds_floats
-    from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
     from conv_compiler.passes.wgmma_parts.sizes import rounded_up
     from conv_compiler.passes.wgmma_parts.window_kernel import WindowKernel
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
@@ -59,10 +58,8 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         first, second, problem = "source", "weight", wgrad.of  # type: ignore[attr-defined]
         channels = step.sources, step.weight_channels
         shapes = problem.operand_shapes
-        kernel = PixelKernel(step)
-        grid, elements = kernel.grid, kernel.elements
-        tiles = step.k_tiles([0, 0, 0]) if max(step.phases) == 1 else step.stages * one.split_k
-        width = step.gemm_n
+        pixels = step.kernel
+        grid, elements, width = pixels.grid, pixels.elements, step.gemm_n
     else:
         (m, n, _), problem = one.tile, wgrad
         merged = one.tiling.merged_groups
@@ -87,7 +84,10 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
             )  # fmt: skip
             read[at] = f"whole {read[at]}"
     is_narrow = one.split_k == 1 and problem.result_type.bytes == 2 and width % 2 == 0
-    lds = 4 * lds_floats(step, -(-tiles // one.split_k), is_narrow)
+    if isinstance(step, WgmmaPixels):
+        lds = 4 * pixels.lds_floats(is_narrow=is_narrow)
+    else:
+        lds = 4 * lds_floats(step, -(-tiles // one.split_k), is_narrow)
     parts = one.split_k > 1
     bytes_ = 4 if parts else problem.result_type.bytes
     found.append(

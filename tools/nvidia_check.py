@@ -22,10 +22,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.strategy import Strategy
+from conv_compiler.targets import find_target
 
 P = ConvProblem
-# A problem, its split-K factor, and the strategy that it is compiled by, None for the chosen one.
-Job = tuple[ConvProblem, int | str, str | None]
+# A problem, its split-K factor, and the strategy that it is compiled by or its name, None for the
+# chosen one.
+Job = tuple[ConvProblem, int | str, Strategy | str | None]
 # Strategies whose kernels a pass writes down to their addresses.
 WRITTEN = ("wgmma_gemm", "wgmma_pixels", "wgmma_windows", "mma_sync_gemm", "mma_sync_pixels",
            "mma_sync_windows")  # fmt: skip
@@ -240,13 +243,49 @@ GRADIENTS: tuple[ConvProblem, ...] = tuple(
 )  # fmt: skip
 
 
+# Filters of one tap, whose weight workgroups keep: rests of rows and of columns, channels that fill
+# no piece, groups, results of 32 bits, ops with and without another tensor, one to three axes.
+POINTWISE: tuple[ConvProblem, ...] = tuple(
+    P(**{"filter": (1,) * len(image), "image": image, "weight_dtype": "", **changes})  # type: ignore[arg-type]
+    for image, changes in (
+        ((23, 19), {"n": 5, "k": 96, "c": 64, "layout": LAST}),
+        ((23, 19), {"n": 5, "k": 67, "c": 70, "layout": LAST, "dtype": "bf16"}),
+        ((31, 17), {"n": 4, "g": 3, "k": 136, "c": 72, "layout": GROUPED}),
+        ((31, 17), {"n": 4, "g": 2, "k": 128, "c": 200, "layout": "GNHWC_GKYXC_GNHWK"}),
+        ((21, 21), {"n": 6, "k": 256, "c": 128, "layout": LAST, "elementwise": "relu"}),
+        ((21, 21), {"n": 6, "k": 75, "c": 130, "layout": LAST, "dtype": "bf16",
+                    "elementwise": "bilinear(0.5,2):f32"}),
+        ((21, 21), {"n": 6, "k": 320, "c": 320, "layout": LAST, "weight_dtype": "f32"}),
+        ((999,), {"n": 3, "k": 40, "c": 33, "layout": "NWC_KXC_NWK", "weight_dtype": "f32"}),
+        ((5, 9, 33), {"n": 2, "k": 64, "c": 192, "layout": "NDHWC_KZYXC_NDHWK"}),
+        ((24, 24), {"n": 8, "k": 8, "c": 512, "layout": LAST, "elementwise": "bias>relu",
+                    "direction": "fwd"}),
+    )
+)  # fmt: skip
+
+
+def pointwise_jobs(chip: str) -> Iterator[Job]:
+    """Those problems in both directions by every tile, with as many workgroups as the chip runs
+    and with few, which have many tiles each."""
+    from conv_compiler.strategies.gpu.stationary_weight import tilings
+
+    target = find_target(chip)
+    for drawn in POINTWISE:
+        either = ("fwd", "bwd_data") if "bias" not in drawn.elementwise else (drawn.direction,)
+        for direction in either:
+            problem = replace(drawn, direction=direction)
+            for tiling in tilings(problem, target, problem.dtype):
+                for shares in dict.fromkeys((tiling.row_workgroups, 2)):
+                    one = replace(tiling, row_workgroups=shares)
+                    yield problem, 1, Strategy(name="wgmma_pixels", tiling=one, split_k=1)
+
+
 def drawn_jobs(chip: str, count: int) -> Iterator[Job]:
     """Drawn problems by the strategy that is chosen; and each with channels last, in a type of
     matrix instructions, by every strategy that has written kernels for it."""
     sys.path.append(str(Path(__file__).parent.parent))
     from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy
     from conv_compiler.strategies.select import choose
-    from conv_compiler.targets import find_target
     from tests.drawn import drawn
 
     target = find_target(chip)
@@ -274,7 +313,6 @@ def drawn_jobs(chip: str, count: int) -> Iterator[Job]:
 def compile_all(folder: Path, chip: str, random: int = 0) -> None:
     """Compile every problem into numbered artifacts."""
     from conv_compiler import StrategyRequest, compile
-    from conv_compiler.targets import find_target
 
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[Job] = [(problem, split_k, None) for problem, split_k in (*PROBLEMS, *TF32)]
@@ -283,9 +321,10 @@ def compile_all(folder: Path, chip: str, random: int = 0) -> None:
     ]
     if find_target(chip).wgmma:
         jobs += [(problem, "auto", "wgmma_windows") for problem in WINDOWS]
+        jobs += pointwise_jobs(chip)
     jobs += drawn_jobs(chip, random)
     for number, (problem, split_k, name) in enumerate(jobs):
-        request = StrategyRequest(name=name) if name else None
+        request = StrategyRequest(name=name) if isinstance(name, str) else name
         artifact = compile(problem, chip, strategy=request, split_k=split_k, tuned=False)
         artifact.save(folder / f"{number:03}.vmfb")
         print(f"{number:03} {problem.name} {artifact.strategy.text}")

@@ -42,6 +42,7 @@ UNITS = (
     "share",
     "sizes",
     "slices",
+    "stages",
     "subgroups",
     "sums",
     "taps",

@@ -63,6 +63,11 @@ class Slide:
         return len(self.window)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the axis of the result is that of the source."""
+        return self.window == (((0, 0),),) and self.step == 1 and self.units == self.size
+
+    @property
     def units(self) -> int:
         """Units that hold all result pixels."""
         return -(-self.outs // self.phases)

@@ -223,6 +223,8 @@ class Strategy:
             words.append("taps in rows")
         if (merged := getattr(self.tiling, "merged_groups", 1)) > 1:
             words.append(f"{merged} groups merged")
+        if getattr(self.tiling, "row_workgroups", 0):
+            words.append("weight in LDS")
         if getattr(self.tiling, "loads_to_lds", False):
             words.append("loads to LDS")
         if self.script:

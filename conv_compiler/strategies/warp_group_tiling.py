@@ -16,6 +16,10 @@ class WarpGroupTiling:
     holds `stages` tiles of both operands. `mma` is the instruction, named as IREE names others.
     `merged_groups` neighbouring groups are one to the GEMM, of which only the blocks on the
     diagonal are kept.
+
+    With `row_workgroups` the schedule is weight-stationary: as many workgroups share the row tiles
+    of each column tile, and LDS keeps the weight of those columns beside the stages, which are of
+    the other operand alone. 0 is a workgroup for each row tile.
     """
 
     workgroup: tuple[int, int, int]
@@ -23,6 +27,7 @@ class WarpGroupTiling:
     stages: int
     mma: str
     merged_groups: int = 1
+    row_workgroups: int = 0
 
     @property
     def by_wave_groups(self) -> bool:

@@ -58,11 +58,11 @@ def multiplied(
         later = linear(loop.induction_variable, 1, ahead)
         branch = scf.IfOp(is_below(later, count))
         with ir.InsertionPoint(branch.then_block):
-            copy(later, _turned(linear(stage, 1, ahead), tiles.stages))
+            copy(later, turned(linear(stage, 1, ahead), tiles.stages))
             scf.YieldOp([])
         ptx.close_copies()
         sums = products.done(sums, 1) if goes_on else products.start(sums, stage)
-        following = _turned(linear(stage, 1, 1), tiles.stages)
+        following = turned(linear(stage, 1, 1), tiles.stages)
         scf.YieldOp([following, *(one for own in sums for one in own)])
     _, *results = loop.results
     return products.done(_cut(results, len(zeros)), 0)
@@ -93,7 +93,7 @@ def _cut(values: list[ir.Value], parts: int) -> Sums:
     return [list(values[i * length : (i + 1) * length]) for i in range(parts)]
 
 
-def _turned(stage: ir.Value, stages: int) -> ir.Value:
+def turned(stage: ir.Value, stages: int) -> ir.Value:
     """A stage that may be one turn too far."""
     test = below(stage, stages)
     return arith.SelectOp(test, stage, linear(stage, 1, -stages)).result

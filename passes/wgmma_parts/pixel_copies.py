@@ -95,7 +95,7 @@ class Source:
         self.along, self.sizes = along, along.sizes
         sizes, lies = self.sizes, self.sizes.source_lies
         self.lines = range(0, sizes.tile_m, sizes.lines_at_once)
-        self.is_row = all(map(is_plain, sizes.slides))
+        self.is_row = sizes.is_plain
         total = math.prod(sizes.units)
         first = linear(row, 1, line)
         start = linear(group, lies.group)
@@ -225,11 +225,6 @@ def _same(a: ir.Value | None, b: ir.Value | None) -> ir.Value | None:
     if a is None or b is None:
         return None
     return arith.CmpIOp(arith.CmpIPredicate.eq, a, b).result
-
-
-def is_plain(slide: Slide) -> bool:
-    """Whether an axis of the result is that of the source."""
-    return slide.window == (((0, 0),),) and slide.step == 1 and slide.units == slide.size
 
 
 def leaves(slide: Slide) -> bool:

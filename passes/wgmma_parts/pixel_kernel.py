@@ -19,7 +19,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
 )
 from conv_compiler.passes.wgmma_parts.copies import lds_place, pointer
 from conv_compiler.passes.wgmma_parts.executable import dispatched, workgroup_id
-from conv_compiler.passes.wgmma_parts.kernel import lds_of
+from conv_compiler.passes.wgmma_parts.kernel import lds_floats, lds_of
 from conv_compiler.passes.wgmma_parts.main_loop import multiplied, products_of
 from conv_compiler.passes.wgmma_parts.pixel_copies import (
     PIECES,
@@ -29,7 +29,14 @@ from conv_compiler.passes.wgmma_parts.pixel_copies import (
     SourceRows,
 )
 from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
-from conv_compiler.passes.wgmma_parts.stores import Extra, Line, Store, in_memory, widest
+from conv_compiler.passes.wgmma_parts.stores import (
+    Extra,
+    Line,
+    Place,
+    Store,
+    in_memory,
+    widest,
+)
 from conv_compiler.passes.wgmma_parts.taps import Taps
 
 
@@ -106,6 +113,16 @@ class PixelKernel:
         self, line: Line, thread: ir.Value, phase: Sequence[ir.Value], place: Sequence[ir.Value]
     ) -> Store:
         """The store of a workgroup of a phase; of a part, a group, a first row and column."""
+        return Store(
+            tiles=self.sizes,
+            thread=thread,
+            width=self.width_of(line),
+            place=self.place_of(phase, place),
+            line=line,
+        )
+
+    def place_of(self, phase: Sequence[ir.Value], place: Sequence[ir.Value]) -> Place:
+        """Where sums of a phase lie in the result: of a part, a group, a first row and column."""
         sizes, (part, group, row, column) = self.sizes, place
         start = linear(group, sizes.result_lies.group, column)
         if sizes.split_k > 1:
@@ -118,8 +135,18 @@ class PixelKernel:
                 has = below(arith.AddIOp(column, across).result, sizes.gemm_n)
             return arith.AddIOp(linear(start, 1, across), found).result, both(exists, has)
 
-        width = math.gcd(widest(line.element), sizes.gemm_n)
-        return Store(tiles=sizes, thread=thread, width=width, place=at, line=line)
+        return at
+
+    def width_of(self, line: Line) -> int:
+        """Adjacent columns that a thread stores at a time."""
+        return math.gcd(widest(line.element), self.sizes.gemm_n)
+
+    def lds_floats(self, *, is_narrow: bool) -> int:
+        """LDS of a workgroup of one phase: stages of both operands, and then the sums."""
+        sizes = self.sizes
+        count = -(-sizes.k_tiles((0, 0, 0)) // sizes.split_k)
+        one_phase = max(sizes.phases) == 1
+        return lds_floats(sizes, count if one_phase else sizes.stages, is_narrow)
 
     @property
     def elements(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.passes.wgmma_parts.ptx import LINE
 from conv_compiler.passes.wgmma_parts.sizes import Tiles, rounded_up
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide, slides
@@ -31,11 +32,14 @@ class PixelSizes(ConvolutionSizes, Tiles):
     Rows are units of result pixels of one phase (`problem/slides.py`), columns are result channels,
     and gemm_k runs over the taps of that phase with the source channels inside. `groups_outside`
     tells that groups lie outside of images. `merged_groups` adjacent groups share tiles: each has
-    its own instructions, so that nothing of one is multiplied by anything of another.
+    its own instructions, so that nothing of one is multiplied by anything of another. With
+    `row_workgroups` as many workgroups share the row tiles of a column tile, and each keeps the
+    weight of its columns in LDS; 0 is a workgroup for each row tile.
     """
 
     groups_outside: bool
     merged_groups: int = 1
+    row_workgroups: int = 0
 
     def check(self) -> None:
         """UnsupportedStrategy where no kernel has such tiles."""
@@ -45,6 +49,13 @@ class PixelSizes(ConvolutionSizes, Tiles):
             "rows and columns are what the threads copy at once, or a multiple": self.tile_m
             % self.lines_at_once
             or self.tile_n % self.lines_at_once,
+            "a workgroup of several row tiles is one of wave groups, of one group and one part, "
+            "and reads the source as it lies": self.row_workgroups > 0
+            and not (
+                self.by.is_asynchronous
+                and self.split_k == self.merged_groups == 1
+                and self.is_plain
+            ),
             "merged groups are adjacent, and in a tile as whole instructions": self.merged_groups
             > 1
             and (
@@ -64,9 +75,26 @@ class PixelSizes(ConvolutionSizes, Tiles):
                 )
 
     @property
+    def stage_steps(self) -> tuple[int, int]:
+        """Bytes of LDS from a tile of A to that of the next stage, and the same of B."""
+        if self.row_workgroups:
+            return self.tile_m * LINE, self.tile_n * LINE
+        return super().stage_steps
+
+    @property
+    def b_shift(self) -> int:
+        """Bytes from a tile of A to that of B, or from the first one to a weight that is kept."""
+        return super().b_shift * (self.stages if self.row_workgroups else 1)
+
+    @property
     def slides(self) -> tuple[Slide, ...]:
         """How the result reads its source: depth, rows, columns."""
         return slides(self.dimensions, self.direction)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each row of the GEMM is a source pixel, in order."""
+        return all(slide.is_plain for slide in self.slides)
 
     @property
     def taps(self) -> tuple[int, ...]:

@@ -32,7 +32,8 @@ class Products:
         along_k: tuple[bool, bool] = (False, False),
         group: tuple[int, int] = (0, 0),
     ) -> None:
-        """`row` and `column` will be those of the wave's first sum.
+        """`row` and `column` will be those of the wave's first sum, `group_row` the first row of
+        its wave group.
 
         `along_k` tells of A and of B whether a line of LDS is 64 of gemm_k, of one row or column.
         Else it is 64 rows or columns, of one pixel of gemm_k. `group` has the extents along gemm_k
@@ -43,6 +44,7 @@ class Products:
         group = arith.DivUIOp(thread, number(WARP_GROUP)).result
         across = number(tiles.groups_n)
         row = linear(arith.DivUIOp(group, across).result, tiles.rows * ptx.ROWS)
+        self.group_row = row
         self.column = linear(arith.RemUIOp(group, across).result, tiles.columns)
         a, b = (
             linear(place, ptx.LINE, lds)
@@ -69,12 +71,17 @@ class Products:
         zero = ops.zero(ir.F32Type.get())
         return [[zero] * (self.tiles.columns // 2) for _ in range(self.tiles.rows)]
 
-    def start(self, sums: list[list[ir.Value]], stage: ir.Value) -> list[list[ir.Value]]:
-        """Start the products of the tile in a stage of LDS."""
-        i64 = ir.IntegerType.get_signless(64)
-        units = linear(stage, self.tiles.stage_bytes // _UNIT)
-        shift = arith.ExtUIOp(i64, units).result
-        a, b = (arith.AddIOp(one, shift).result for one in (self.a, self.b))
+    def start(
+        self, sums: list[list[ir.Value]], stage: ir.Value, of_b: ir.Value | None = None
+    ) -> list[list[ir.Value]]:
+        """Start the products of the tile in a stage of LDS, of which B may have another number."""
+        stages = stage, stage if of_b is None else of_b
+        a, b = (
+            arith.AddIOp(first, _units(number_, step)).result
+            for first, number_, step in zip(
+                (self.a, self.b), stages, self.tiles.stage_steps, strict=True
+            )
+        )
         steps = range(self.tiles.tile_k // ptx.DEPTH)
         a_step, b_step = (_step(is_along) for is_along in self.along_k)
         block = (ptx.ROWS * ptx.LINE if self.along_k[0] else self.tiles.block_bytes) // _UNIT
@@ -103,6 +110,12 @@ class Products:
         """From the first column of a wave group to another one of its first block, in units of a
         descriptor."""
         return column * (ptx.LINE if self.along_k[1] else _BYTES) // _UNIT
+
+
+def _units(stage: ir.Value, step: int) -> ir.Value:
+    """How far a stage is from the first one, in units of a descriptor."""
+    i64 = ir.IntegerType.get_signless(64)
+    return arith.ExtUIOp(i64, linear(stage, step // _UNIT)).result
 
 
 def _step(is_along_k: bool) -> int:

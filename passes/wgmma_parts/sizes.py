@@ -99,6 +99,11 @@ class Tiles:
         return (self.tile_m + self.tile_n) // self.block * self.block_bytes
 
     @property
+    def stage_steps(self) -> tuple[int, int]:
+        """Bytes of LDS from a tile of A to that of the next stage, and the same of B."""
+        return self.stage_bytes, self.stage_bytes
+
+    @property
     def block_bytes(self) -> int:
         """LDS of a tile of gemm_k of the channels of a line."""
         return self.tile_k * LINE
@@ -120,7 +125,6 @@ class Tiles:
             "a line's place in the swizzle is the same each time": self.lines_at_once
             % SWIZZLED_LINES,
             **(self._group_rules() if by.is_asynchronous else self._wave_rules()),
-            "threads store whole rows": self.threads % self.tile_n,
         }
         for rule, broken in rules.items():
             if broken:

@@ -88,18 +88,19 @@ class Store:
         self._lines(lds)
 
     def _lines(self, lds: ir.Value) -> None:
-        """Store the tile, a thread some columns of every so many rows."""
+        """Store the tile, a thread some columns of a row at a time."""
         tiles, width = self.tiles, self.width
         across = tiles.tile_n // width
-        at_once = tiles.threads // across
-        row, column = cut(self.thread, [at_once, across])
         words = width // PAIR if self.is_narrow else width
-        source = linear(row, self._pitch, linear(column, words))
-        column = linear(column, width)
-        for behind in range(0, tiles.tile_m, at_once):
-            at, exists = self.place(linear(row, 1, behind), column)
+        at_once, rest = divmod(tiles.threads, across)
+        row, column = cut(self.thread, [at_once, across])
+        for behind in range(0, tiles.tile_m * across, tiles.threads):
+            own = linear(row, 1, behind // across)
+            if rest:
+                own, column = cut(linear(self.thread, 1, behind), [tiles.tile_m, across])
+            from_lds = linear(own, self._pitch, linear(column, words))
+            at, exists = self.place(own, linear(column, width))
             with where(exists):
-                from_lds = linear(source, 1, behind * self._pitch)
                 if self.is_narrow:
                     self.line.copy(read_vector(lds, from_lds, words), at)
                 else:

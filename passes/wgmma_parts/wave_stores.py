@@ -65,8 +65,7 @@ class WaveStore:
         words = 1 if self.is_narrow else PAIR
         first = linear(row_of_lane, self._pitch, linear(pair, words, start))
         across = self.columns // self.width
-        at_once = WAVE // across
-        row, column = cut(lane, [at_once, across])
+        row, column = cut(lane, [max(1, WAVE // across), min(across, WAVE)])
         adjacent = self.width // PAIR if self.is_narrow else self.width
         source = linear(row, self._pitch, linear(column, adjacent, start))
         column = linear(column, self.width)
@@ -74,10 +73,13 @@ class WaveStore:
         for block, own in enumerate(sums):
             self._to_lds(lds, own, first)
             ptx.sync_wave()
-            for behind in range(0, OWN_ROWS, at_once):
-                at, exists = place(linear(row, 1, block * ptx.ROWS + behind), column)
+            for piece in range(0, OWN_ROWS * across, WAVE):
+                behind, right = divmod(piece, across)
+                of_piece = linear(column, 1, right * self.width)
+                at, exists = place(linear(row, 1, block * ptx.ROWS + behind), of_piece)
                 with where(exists):
-                    self._line(lds, linear(source, 1, behind * self._pitch), at)
+                    shift = behind * self._pitch + right * adjacent
+                    self._line(lds, linear(source, 1, shift), at)
             ptx.sync_wave()
 
     def _in_group(self, wave: ir.Value) -> ir.Value:

@@ -19,6 +19,11 @@
 // RUN:   -n 32 -g 32 -k 16 -c 16 --image 14x14 --filter 3x3 --pad 1 --layout NHWGC_GKYXC_NHWGK > %t
 // RUN: %filecheck --input-file %t --check-prefix=GROUPS
 // RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_90a --strategy wgmma_pixels --tile 64x128x64 --direction bwd_data \
+// RUN:   -n 32 -k 128 -c 256 --image 56x56 --filter 1x1 --layout NHWC_KYXC_NHWK > %t
+// RUN: %filecheck --input-file %t --check-prefix=STAYS
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
 
 // FWD:     .target sm_90a
 // FWD:     .visible .entry wgmma_pixels(
@@ -55,6 +60,25 @@
 // GROUPS-COUNT-4: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
 // GROUPS-NOT: wgmma.mma_async
 // GROUPS: wgmma.commit_group.sync.aligned;
+
+// The weight of both tiles of gemm_k is copied in front of the loop, in four times four and as many
+// pieces a thread. A step of the loop copies a later tile of the source alone. A wave stores its rows.
+// STAYS:    .visible .entry wgmma_pixels(
+// STAYS:    .maxntid 128
+// STAYS-COUNT-20: cp.async.cg.shared.global
+// STAYS:    cp.async.commit_group;
+// STAYS:    st.shared.b32
+// STAYS:    bar.warp.sync
+// STAYS:    st.global.v4.b32
+// STAYS:    bar.sync
+// STAYS-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, 1, 1, 1, 0, 1;
+// STAYS-COUNT-4: cp.async.cg.shared.global
+// STAYS-NOT: cp.async.cg
+// STAYS:    bar.sync
+// STAYS-COUNT-4: wgmma.mma_async
+// STAYS-COUNT-4: cp.async.cg.shared.global
+// STAYS-NOT: cp.async.cg
+// STAYS:    ret;
 
 // LOCAL-NOT: .local
 // LOCAL:     .visible .entry

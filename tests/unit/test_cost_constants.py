@@ -72,6 +72,9 @@ STRUCTURAL = {
         "MOST_STEP": "what an instruction's constant holds",
         "MOST_TAPS": "a bound on the time of a choice",
     },
+    "gpu/stationary_weight.py": {
+        **dict.fromkeys(("OWN_ROWS", "WAVE"), "what `passes/wgmma_parts/wave_stores.py` stores")
+    },
     "gpu/wgmma_gemm_cost.py": {
         **dict.fromkeys(("HALF", "FLOAT", "GIGA"), "units"),
         **dict.fromkeys(

@@ -12,7 +12,7 @@ from descent import descended
 
 def fit_table(name: str, fitted: Sequence[str], rows: list[Any], by: str) -> None:
     """Print the constants of a table beside fitted ones, and the errors of both."""
-    from warp_groups import CHIP, FACTORS, PROBLEMS, ROUNDS, key_of, module_of, strategies
+    from warp_groups import CHIP, FACTORS, PROBLEMS, ROUNDS, key_of, strategies
 
     from conv_compiler.targets import find_target
 
@@ -24,8 +24,8 @@ def fit_table(name: str, fitted: Sequence[str], rows: list[Any], by: str) -> Non
         for one in strategies(layer, direction, target, by)
     }
     errors = Errors(name, target, [row for row in rows if row.key in tilings], tilings)
-    _, cost = module_of(next(iter(directions)))
-    table = getattr(cost, name)
+    module = module_with(name, next(iter(directions)))
+    table = getattr(module, name)
     layers = {row.layer for row in errors.rows}
     held = {layer for layer in layers if layer % 3 == 2}
     seen = [row for row in errors.rows if row.layer not in held]
@@ -42,7 +42,16 @@ def fit_table(name: str, fitted: Sequence[str], rows: list[Any], by: str) -> Non
                 f"mean error {errors.mean(values, some):.1%}, rank correlation of the fastest "
                 f"{errors.order(values, some):.3f}"
             )
-    setattr(cost, name, table)
+    setattr(module, name, table)
+
+
+def module_with(name: str, direction: str) -> Any:
+    """The module whose costs read a table of that name."""
+    from warp_groups import module_of
+
+    from conv_compiler.strategies.gpu import stationary_weight
+
+    return stationary_weight if name == "STATIONARY" else module_of(direction)[1]
 
 
 class Errors:
@@ -57,7 +66,7 @@ class Errors:
         from warp_groups import module_of
 
         _, cost = module_of(row.direction)
-        setattr(cost, self.name, values)
+        setattr(module_with(self.name, row.direction), self.name, values)
         return cost, problem_of(row.layer, row.direction)
 
     def predicted(self, values: Any, row: Any) -> float:

@@ -50,6 +50,17 @@ LAYERS = (
     square_layer(32, 56, 4, 4, g=32),
     square_layer(32, 28, 8, 8, g=32),
     square_layer(32, 14, 16, 16, g=32),
+    # Weights that workgroups keep: detectors, odd sizes, few channels, groups, an MLP of ConvNeXt.
+    square_layer(8, 100, 512, 256, 1),
+    square_layer(8, 50, 1024, 256, 1),
+    square_layer(3, 71, 192, 320, 1),
+    square_layer(32, 56, 96, 384, 1),
+    square_layer(32, 28, 40, 240, 1),
+    square_layer(8, 56, 64, 128, 1, g=4),
+    square_layer(16, 13, 128, 1024, 1),
+    square_layer(64, 28, 192, 768, 1),
+    square_layer(4, 112, 32, 16, 1),
+    square_layer(8, 25, 2048, 256, 3, **TWO),
 )
 
 

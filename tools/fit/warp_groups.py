@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fit the cost of kernels of wave groups, or of waves, to times on a Hopper card.
 
-    tools/fit/warp_groups.py compile FOLDER   PTX of every layer, tile and some factors of split-K
+    tools/fit/warp_groups.py compile FOLDER   PTX of every layer, tile and some factors of split-K;
+                                              with --new of those without times alone
     tools/fit/warp_groups.py run FOLDER       on a machine with a card, PyTorch and CuPy
     tools/fit/warp_groups.py fit [TIMES]      constants of the tables of cost_constants.py, beside
                                               those that are there
@@ -23,7 +24,7 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,8 +51,13 @@ BOTH = (
 )
 GEMM = (*BOTH, "memory_latency_cycles", "joined_times")
 PIXELS = (*BOTH, "flat_times", "copy_latency_cycles", "apart_share")
+STATIONARY = (
+    *("start_cycles", "weight_cycle_bytes", "last_level_cycle_bytes", "plain_iteration_cycles"),
+    *("copy_latency_cycles", "lds_cycle_bytes", "store_cycle_bytes", "memory_share"),
+    "apart_share",
+)
 FITTED: dict[str, dict[str, tuple[str, ...]]] = {
-    "wave groups": {"WARP_GROUPS": GEMM, "PIXEL_WARP_GROUPS": PIXELS},
+    "wave groups": {"WARP_GROUPS": GEMM, "PIXEL_WARP_GROUPS": PIXELS, "STATIONARY": STATIONARY},
     "waves": {
         "WAVES": (*GEMM, "cycle_products"),
         "PIXEL_WAVES": (*PIXELS, "cycle_products"),
@@ -74,6 +80,7 @@ class Row(NamedTuple):
     executors: int
     stages: int
     merged: int
+    row_workgroups: int
     split_k: int
     kernel: float
     sum: float
@@ -82,7 +89,17 @@ class Row(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells the kernel from others."""
-        return self[:9]
+        return self[:TIMES_AT]
+
+    @property
+    def table(self) -> str:
+        """Which of the tables of wave groups in `FITTED` predicts it."""
+        of_pixels = "STATIONARY" if self.row_workgroups else "PIXEL_WARP_GROUPS"
+        return "WARP_GROUPS" if self.direction == "bwd_weight" else of_pixels
+
+
+# The column of the first time.
+TIMES_AT = Row._fields.index("kernel")
 
 
 def module_of(direction: str) -> tuple[Any, Any]:
@@ -127,7 +144,8 @@ def key_of(layer: int, direction: str, one: Any) -> tuple[Any, ...]:
     """The key of a row of a strategy."""
     tiling = one.tiling
     executors = math.prod(tiling.warp_groups)
-    return layer, direction, *one.tile, executors, tiling.stages, tiling.merged_groups, one.split_k
+    numbers = executors, tiling.stages, tiling.merged_groups, tiling.row_workgroups
+    return layer, direction, *one.tile, *numbers, one.split_k
 
 
 def _compiled(job: tuple[Path, int, str, Any]) -> dict[str, Any]:
@@ -146,8 +164,8 @@ def _compiled(job: tuple[Path, int, str, Any]) -> dict[str, Any]:
     return {"file": name, "key": key, "launch": launch_of(resolved.wgrad, one, target)}
 
 
-def compile_all(folder: Path, by: str) -> None:
-    """PTX of every kernel, and an index with how it is launched."""
+def compile_all(folder: Path, by: str, known: Collection[tuple[Any, ...]] = ()) -> None:
+    """PTX of every kernel that is not known, and an index with how it is launched."""
     from conv_compiler.targets import find_target
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -156,6 +174,7 @@ def compile_all(folder: Path, by: str) -> None:
         (folder, layer, direction, one)
         for layer, direction in PROBLEMS
         for one in _near(layer, direction, target, by)
+        if key_of(layer, direction, one) not in known
     ]
     with ProcessPoolExecutor() as pool:
         index = list(pool.map(_compiled, jobs, chunksize=4))
@@ -192,7 +211,7 @@ def run_all(folder: Path, by: str) -> None:
     with (folder / "times.csv").open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(Row._fields)
-        table.writerows((*row.key, *(f"{one:.2f}" for one in row[9:])) for row in rows)
+        table.writerows((*row.key, *(f"{one:.2f}" for one in row[TIMES_AT:])) for row in rows)
     if wrong:
         raise SystemExit(f"{len(wrong)} of {len(wrong) + len(rows)} kernels are wrong")
 
@@ -239,7 +258,10 @@ def read(path: Path) -> list[Row]:
     """The rows of a table of times."""
     with path.open(newline="") as file:
         _, *rows = csv.reader(file)
-    return [Row(int(row[0]), row[1], *map(int, row[2:9]), *map(float, row[9:])) for row in rows]
+    return [
+        Row(int(row[0]), row[1], *map(int, row[2:TIMES_AT]), *map(float, row[TIMES_AT:]))
+        for row in rows
+    ]
 
 
 def fit(path: Path, by: str) -> None:
@@ -247,8 +269,8 @@ def fit(path: Path, by: str) -> None:
     from warp_group_errors import fit_table
 
     rows = read(path)
-    for is_data, (name, names) in enumerate(FITTED[by].items()):
-        of = [row for row in rows if (row.direction != "bwd_weight") == is_data]
+    for name, names in FITTED[by].items():
+        of = [row for row in rows if row.table == name.replace("WAVES", "WARP_GROUPS")]
         fit_table(name, names, of, by)
 
 
@@ -257,11 +279,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("step", choices=("compile", "run", "fit"))
     parser.add_argument("place", type=Path, nargs="?", help="folder, or table")
+    parser.add_argument("--new", action="store_true", help="leave out kernels of the kept table")
     parser.add_argument("--waves", action="store_true", help="kernels of mma.sync")
     arguments = parser.parse_args()
     by = "waves" if arguments.waves else "wave groups"
-    step = {"compile": compile_all, "run": run_all, "fit": fit}[arguments.step]
-    step(arguments.place or TIMES[by], by)
+    place = arguments.place or TIMES[by]
+    if arguments.step == "compile":
+        known = {row.key for row in read(TIMES[by])} if arguments.new else ()
+        compile_all(place, by, known)
+    else:
+        {"run": run_all, "fit": fit}[arguments.step](place, by)
     return 0
 
 

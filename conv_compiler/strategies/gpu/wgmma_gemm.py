@@ -97,12 +97,15 @@ def tilings(
     problem: ConvProblem, target: Target, table: WarpGroups = WARP_GROUPS
 ) -> Iterator[WarpGroupTiling]:
     """The tiles of the table that LDS holds and that are no more than one block larger than the
-    problem."""
+    problem; such that are no power of two only where they fit its columns."""
     (dtype,) = set(problem.operand_dtypes)
     for merged in merges(problem):
         for tried in table.tried_tiles:
             m, n, _ = tried[0]
-            if m - 64 >= problem.k * merged or n - 64 >= columns_of(problem, merged):
+            columns = columns_of(problem, merged)
+            if m - 64 >= problem.k * merged or n - 64 >= columns:
+                continue
+            if n & (n - 1) and -(-columns // n) * n > (1 + table.most_added_share) * columns:
                 continue
             tiling = tiling_for(table.by_wave_groups, dtype, tried, merged)
             if has_kernel(target, tiling):

@@ -17,6 +17,7 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.weight_steps import channels
+from conv_compiler.strategies.gpu import stationary_weight
 from conv_compiler.strategies.gpu.cost_constants import (
     PHASE_TABLES,
     PIXEL_WARP_GROUPS,
@@ -24,6 +25,7 @@ from conv_compiler.strategies.gpu.cost_constants import (
     WARP_GROUPS,
     PixelWarpGroups,
 )
+from conv_compiler.strategies.gpu.pixel_shape import shape_of
 from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
@@ -50,7 +52,6 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
 from conv_compiler.strategies.gpu.wgmma_pixels_cost import (
     k_tiles,
     predict,
-    shape_of,
     table_of,
     workgroups,
 )
@@ -138,11 +139,15 @@ def tilings(
             tiling = tiling_for(table.by_wave_groups, dtype, tried, merged)
             if has_kernel(target, tiling):
                 yield tiling
+    if table.by_wave_groups:
+        yield from stationary_weight.tilings(problem, target, dtype)
 
 
 def _fits(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
     """Whether numbers of workgroups and of partial sums are within their bits and each part has
-    a tile of gemm_k."""
+    a tile of gemm_k; a workgroup that keeps the weight has all of gemm_k."""
+    if split_k > 1 and tiling.row_workgroups:
+        return False
     elements = math.prod(
         problem.shape(
             problem.layout_row.input
@@ -207,6 +212,7 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
             **sizes_of(problem),
             groups_outside=problem.layout_row.grouped.input.startswith("G"),
             merged_groups=tiling.merged_groups,
+            row_workgroups=tiling.row_workgroups,
             instruction=instruction_of(tiling),
         ),
     )

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from conv_compiler.problem.slides import Slide, slides, spaced
 from conv_compiler.problem.weight_steps import channels
+from conv_compiler.strategies.gpu import stationary_weight
 from conv_compiler.strategies.gpu.cost_constants import PIXEL_WARP_GROUPS, PIXEL_WAVES
+from conv_compiler.strategies.gpu.pixel_shape import shape_of
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     FLOAT,
     GIGA,
@@ -19,9 +18,7 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     copied_seconds,
     cycle_products,
     lds_traffic,
-    piece_of,
     resident,
-    whole_channels,
 )
 
 if TYPE_CHECKING:
@@ -36,46 +33,11 @@ def table_of(tiling: WarpGroupTiling) -> PixelWarpGroups:
     return PIXEL_WARP_GROUPS if tiling.by_wave_groups else PIXEL_WAVES
 
 
-class Shape(NamedTuple):
-    """A problem as its kernel sees it: rows of a phase, taps of each phase, channels that a tap
-    sums up, columns, groups, and whether the source is read as it lies, once."""
-
-    rows: int
-    taps: tuple[int, ...]
-    depth: int
-    columns: int
-    groups: int
-    is_plain: bool
-
-    def k_tiles(self, k: int) -> tuple[int, ...]:
-        """Tiles of gemm_k of each phase."""
-        return tuple(-(-taps * self.depth // k) for taps in self.taps)
-
-
-@lru_cache(maxsize=4096)
-def shape_of(problem: ConvProblem, merged: int = 1) -> Shape:
-    """The shape of a forward pass or data gradient."""
-    axes = slides(spaced(problem), problem.direction)
-    sources, results = channels(problem)
-    taps = itertools.product(*([len(reads) for reads in axis.window] for axis in axes))
-    return Shape(
-        rows=problem.n * math.prod(axis.units for axis in axes),
-        taps=tuple(map(math.prod, taps)),
-        depth=whole_channels(sources * merged, piece_of(problem)),
-        columns=results * merged,
-        groups=problem.g // merged,
-        is_plain=all(map(_is_plain, axes)),
-    )
-
-
-def _is_plain(axis: Slide) -> bool:
-    return axis.phases == axis.step == len(axis.window[0]) == 1 and axis.size == axis.outs
-
-
 def workgroups(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
     """Those of one part."""
     (m, n, _), shape = tiling.workgroup, shape_of(problem, tiling.merged_groups)
-    tiles = -(-shape.rows // m) * -(-shape.columns // n)
+    rows = tiling.row_workgroups or -(-shape.rows // m)
+    tiles = rows * -(-shape.columns // n)
     return tiles * len(shape.taps) * shape.groups
 
 
@@ -102,6 +64,8 @@ def kernel_seconds(
     problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int
 ) -> float:
     """Seconds of the matrix kernel, its launch among them."""
+    if tiling.row_workgroups:
+        return stationary_weight.kernel_seconds(problem, target, tiling)
     chip, table = target.clock_ghz * GIGA, table_of(tiling)
     shape = shape_of(problem, tiling.merged_groups)
     (m, n, k), several = tiling.workgroup, shape.k_tiles(tiling.workgroup[2])
@@ -117,8 +81,8 @@ def kernel_seconds(
     def cycles(together: int, iterations: float) -> float:
         """Of so many workgroups that share a unit, from their start to their end.
 
-        An iteration takes what LDS or the matrix unit need for all of them, or what one waits for:
-        its own instructions, or a tile that was asked for some iterations before.
+        An iteration takes what LDS or the matrix unit need for all of them, and what one waits
+        for: its own instructions, or a tile that was asked for some iterations before.
         """
         rate = cycle_products(target, tiling, table.cycle_products)
         busy = max(lds_traffic(tiling) / table.lds_cycle_bytes, m * n * k / rate)
@@ -131,7 +95,8 @@ def kernel_seconds(
             ahead = tiling.stages - table.stages_behind_tiles
             least = max(least, table.copy_latency_cycles / ahead)
         stored = m * n * width / table.store_cycle_bytes
-        return table.other_cycles + iterations * max(least, together * busy) + together * stored
+        one = overlapped(least, together * busy)
+        return table.other_cycles + iterations * one + together * stored
 
     mean = sum(parts) / len(parts)
     total = rounds * cycles(most, mean) + (cycles(rest, mean) if rest else 0.0)
@@ -142,6 +107,15 @@ def kernel_seconds(
     # Workgroups that share a unit load while another one stores.
     apart = table.apart_share * min(total / chip, memory) / most
     return table.launch_cycles / chip + max(total / chip, memory) + apart
+
+
+def overlapped(a: float, b: float) -> float:
+    """Cycles of two demands that overlap, the less the more alike they are.
+
+    That is the fourth root of their fourth powers' sum. Times on a card are off less by it than by
+    the longer demand.
+    """
+    return math.sqrt(math.hypot(a**2, b**2))
 
 
 def sum_seconds(problem: ConvProblem, target: Target, split_k: int) -> float:

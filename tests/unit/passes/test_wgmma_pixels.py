@@ -14,13 +14,14 @@ from conv_compiler.compiler.stages import stage_texts
 from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy
 from conv_compiler.passes.wgmma_parts import stores
 from conv_compiler.passes.wgmma_parts.kernel import lds_floats
-from conv_compiler.passes.wgmma_parts.pixel_copies import is_plain, leaves
-from conv_compiler.passes.wgmma_parts.pixel_kernel import PixelKernel
+from conv_compiler.passes.wgmma_parts.pixel_copies import leaves
 from conv_compiler.passes.wgmma_parts.sizes import rounded_up
 from conv_compiler.passes.wgmma_parts.taps import Evenly
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu import stationary_weight
 from conv_compiler.strategies.gpu import wgmma_gemm_cost as gemm_cost
 from conv_compiler.strategies.gpu import wgmma_pixels_cost as cost
+from conv_compiler.strategies.gpu.pixel_shape import shape_of
 from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, passes
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
@@ -57,7 +58,7 @@ def test_a_window_leaves_the_source_where_one_of_its_pixels_does(dimension, dire
         for read in reads
     ]
     assert leaves(slide) == (not all(0 <= at < slide.size for at in met))
-    if is_plain(slide):
+    if slide.is_plain:
         assert met == list(range(slide.size)) == list(range(slide.outs))
 
 
@@ -71,7 +72,7 @@ def _step(problem, one):
     [
         ({"tile_k": 32}, "a line of LDS is 64 of gemm_k"),
         ({"tile_m": 64}, "m is whole instructions of 64 rows a wave group"),
-        ({"tile_n": 192}, "threads store whole rows"),
+        ({"tile_n": 160}, "n is whole blocks of 64 channels a wave group"),
         ({"merged_groups": 2}, "merged groups are adjacent, and in a tile as whole instructions"),
     ],
 )
@@ -83,6 +84,30 @@ def test_a_tile_that_no_kernel_has_is_refused(changes, rule):
     step.check()
     with pytest.raises(UnsupportedStrategy, match=rule):
         replace(step, **changes).check()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"split_k": 2}, {"stride": (2, 2)}, {"filter": (3, 3)}],
+    ids=str,
+)
+def test_workgroups_of_several_row_tiles_read_the_source_as_it_lies(changes):
+    problem = replace(LAYER, image=(28, 28), filter=(1, 1), pad_low=(0, 0), pad_high=(0, 0))
+    one = next(
+        one for one in choose(problem, HOPPER, WGMMA_PIXELS.name) if one.tiling.row_workgroups
+    )
+    step = _step(problem, one)
+    step.check()
+    with pytest.raises(UnsupportedStrategy, match="a workgroup of several row tiles is one of"):
+        replace(step, **changes).check()
+
+
+def test_waves_have_no_kernel_of_several_row_tiles():
+    problem = replace(LAYER, image=(28, 28), filter=(1, 1), pad_low=(0, 0), pad_high=(0, 0))
+    step = _step(problem, choose(problem, HOPPER, "mma_sync_pixels")[0])
+    step.check()
+    with pytest.raises(UnsupportedStrategy, match="a workgroup of several row tiles is one of"):
+        replace(step, row_workgroups=3).check()
 
 
 @given(
@@ -113,13 +138,19 @@ def test_the_cost_counts_what_the_pass_writes(
     for one in WGMMA_PIXELS.candidates(wgrad, HOPPER, asked, ()):
         step, tiling = _step(problem, one), one.tiling
         step.check()
-        kernel = PixelKernel(step)
+        kernel = step.kernel
         assert step.columns == tiling.workgroup[1] // tiling.warp_groups[1]
         phases = list(product(*map(range, step.phases)))
         assert math.prod(kernel.grid) == cost.workgroups(problem, tiling) * one.split_k
         assert max(map(step.k_tiles, phases)) == cost.k_tiles(problem, tiling)
         assert kernel.elements == math.prod(problem.result_shape)
         assert one.split_k == WGMMA_PIXELS.filled_parts(wgrad, one, one.split_k)
+        if tiling.row_workgroups:
+            shape = shape_of(problem)
+            is_narrow = stationary_weight.rounds_in_pairs(problem, shape)
+            floats = kernel.lds_floats(is_narrow=is_narrow)
+            assert 4 * floats == stationary_weight.lds_bytes(problem, tiling) <= HOPPER.lds_bytes
+            continue
         for stages, is_narrow in product(range(1, tiling.stages + 1), (False, True)):
             floats = lds_floats(step, stages, is_narrow)
             assert 4 * floats == gemm_cost.lds_bytes(tiling, stages, is_narrow)

@@ -8,6 +8,7 @@ import pytest
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.stationary_weight import lds_bytes
 from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, merges, splits, tilings
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
@@ -120,3 +121,41 @@ def test_parts_are_tried_where_units_would_have_no_work():
 def test_a_tile_is_taken_by_name():
     wanted = StrategyRequest(name=NAME, tile=(128, 64, 64))
     assert {one.tile for one in choose(LAYER, HOPPER, wanted)} == {(128, 64, 64)}
+
+
+POINTWISE = replace(LAYER, image=(28, 28), filter=(1, 1), pad_low=(0, 0), pad_high=(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, True),
+        ({"direction": "bwd_data", "dtype": "bf16", "weight_dtype": ""}, True),
+        ({"g": 4, "k": 72, "c": 64, "layout": "NHWGC_GKYXC_NHWGK"}, True),
+        ({"elementwise": "bias>relu", "k": 75}, True),
+        ({"stride": (2, 2)}, False),  # rows are not source pixels
+        ({"pad_low": (1, 0)}, False),
+        ({"filter": (3, 1), "pad_low": (1, 0), "pad_high": (1, 0)}, False),
+        ({"c": 2048}, False),  # LDS has no room for the weight
+    ],
+)
+def test_weights_stay_in_lds_where_rows_are_source_pixels(changes, stays):
+    problem = replace(POINTWISE, **changes)
+    found = [one for one in tilings(problem, HOPPER) if one.row_workgroups]
+    assert bool(found) is stays
+    for one in found:
+        assert one.row_workgroups <= -(-problem.n * 28 * 28 // one.workgroup[0])
+        assert splits(problem, HOPPER, one) == [1]
+        assert lds_bytes(problem, one) <= HOPPER.lds_bytes
+
+
+def test_a_workgroup_that_keeps_the_weight_has_all_of_gemm_k():
+    for one in choose(POINTWISE, HOPPER, NAME, 2):
+        assert one.split_k == 2
+        assert not one.tiling.row_workgroups
+
+
+def test_waves_keep_no_weight():
+    ampere = find_target("sm_80")
+    for one in choose(POINTWISE, ampere, "mma_sync_pixels"):
+        assert not one.tiling.row_workgroups
