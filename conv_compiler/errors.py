@@ -99,7 +99,8 @@ class CacheRefused(ConvError):
 
 
 class TuningStoreRefused(ConvError):
-    """A tuning store, or an entry in it, that is damaged, foreign or not given by the system."""
+    """A tuning store, an entry in it or a file of costs that is damaged, foreign or not given by
+    the system."""
 
 
 class WorkersUnavailable(ConvError):

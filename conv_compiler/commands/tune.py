@@ -52,11 +52,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--local", type=size, metavar="N", help="compile by N Dask workers of this machine"
     )
+    parser.add_argument(
+        "--fit-cpu",
+        action="store_true",
+        help="no problem: time kernels on this machine, and fit to them how the compiler chooses",
+    )
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Tune every problem for every target, and print a line for each."""
+    if args.fit_cpu:
+        from conv_compiler.commands.fit_cpu import run as fit_cpu
+
+        return fit_cpu(args)
     from conv_compiler.storage.tuning_store import TuningStore
     from conv_compiler.tuning.tune import question, stored, tune
 

@@ -59,7 +59,12 @@ def run(args: argparse.Namespace) -> int:
         return _import(store, args)
     if args.action == "list":
         return _list(store, args)
-    count = store.prune() if args.action == "prune" else store.clear()
+    if args.action == "prune":
+        count = store.prune()
+    else:
+        from conv_compiler.storage.fitted_costs import forget_fitted_costs
+
+        count = store.clear() + forget_fitted_costs()
     return _say(args, {"removed": count}, "removed {removed} entries")
 
 

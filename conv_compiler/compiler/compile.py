@@ -19,12 +19,14 @@ from conv_compiler.errors import (
 )
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.cache import Cache, Entry, key_of, passing_cache
+from conv_compiler.storage.fitted_costs import fitted_costs
 from conv_compiler.storage.leftovers import WORK, scratch, work_folder
 from conv_compiler.storage.notices import warn_once
 from conv_compiler.strategies.split_k import split_asked
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
-from conv_compiler.targets.host import host_cores
+from conv_compiler.targets.host import host_cores, host_features
+from conv_compiler.targets.processors import host_kind
 from conv_compiler.targets.reproducible import settled
 from conv_compiler.targets.resolve import resolve
 
@@ -233,12 +235,6 @@ def compilation_key(
 
 
 def host_cpu() -> str:
-    """What `host` means here: cores and the processor's features, so that a cache may be shared."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        features = next(line for line in lines if line.startswith(("flags", "Features")))
-    except (OSError, StopIteration):
-        import platform
-
-        features = platform.processor() or platform.machine()
-    return f"{host_cores()} {features}"
+    """What `host` means here: cores, the processor's features and costs that were fitted on it, so
+    that a cache may be shared."""
+    return f"{host_cores()} {host_features()}{fitted_costs(host_kind()).digest}"

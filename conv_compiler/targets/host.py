@@ -178,6 +178,16 @@ def host_cores() -> int:
     return os.cpu_count() or 1
 
 
+@lru_cache(maxsize=1)
+def host_features() -> str:
+    """What tells this kind of processor from others: its extensions, as Linux lists them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
 def processor_name() -> str:
     """What this host's processor is called."""
     try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from conv_compiler.storage.fitted_costs import NOT_FITTED, FittedCosts, fitted_costs
 from conv_compiler.targets.host import (
     PAIR_INSTRUCTIONS,
     TILE_INSTRUCTIONS,
@@ -21,8 +22,10 @@ from conv_compiler.targets.host import (
     find_unit,
     host_architecture,
     host_cores,
+    host_features,
     host_flags,
     host_unit,
+    processor_name,
 )
 
 # Workgroups and parts of a named CPU are distributed to so many cores unless its target says
@@ -35,7 +38,8 @@ class Processor:
     """A CPU that kernels are made for; tiles, instructions of pairs and splits follow from it.
 
     `name` is LLVM's, `architecture` as a target triple begins, `extensions` those that its code may
-    use, as Linux names them, and `cores` how many workgroups and parts are dealt out for.
+    use, as Linux names them, and `cores` how many workgroups and parts are dealt out for. `costs`
+    are those that were fitted on this host; none are of a CPU by name.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Processor:
     unit: VectorUnit
     extensions: tuple[str, ...]
     cores: int = DEFAULT_CORES
+    costs: FittedCosts = NOT_FITTED
 
     def __post_init__(self) -> None:
         if len(set(self.extensions)) != len(self.extensions):
@@ -121,4 +126,10 @@ def host_processor() -> Processor:
         unit=host_unit(),
         extensions=tuple(sorted(host_flags())),
         cores=host_cores(),
+        costs=fitted_costs(host_kind()),
     )
+
+
+def host_kind() -> str:
+    """What a fit of this host holds for: processors of that name with those extensions."""
+    return f"{processor_name()} {host_features()}"

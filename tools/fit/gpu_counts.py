@@ -25,8 +25,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from least_squares import Fit, fit, slopes
-
 from conv_compiler import ConvError, ConvProblem, compile
 from conv_compiler.model.constants import INTERLEAVED
 from conv_compiler.model.estimate import interleaved_cycles, unit_cycles
@@ -48,6 +46,7 @@ from conv_compiler.strategies.gpu.tail_masking import is_cdna, tail_of
 from conv_compiler.strategies.select import candidates, choose
 from conv_compiler.strategies.strategy import DepthwiseTiling, GpuTiling
 from conv_compiler.targets import Target, find_target
+from conv_compiler.tuning.least_squares import Fit, fit, slopes
 
 # The model ranks tilings; the tie-break takes predictions as alike that differ by half of this.
 CHECKED_ERROR = 0.35

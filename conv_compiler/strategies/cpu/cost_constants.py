@@ -8,10 +8,12 @@ needed. What the ISA fixes is in `targets/host.py`, and what a pass and a cost m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from conv_compiler.model.provenance import CHOICES, CPU_COSTS, Kind, Source
+from conv_compiler.storage.fitted_costs import NOT_FITTED, FittedCosts
 from conv_compiler.targets.host import TILE_INSTRUCTIONS
 
 
@@ -43,6 +45,10 @@ class KernelCosts:
     # from beyond the second cache. Both chunks of a workgroup take a share of that cache.
     write_cycles: float
     read_cycles: float
+
+    def with_cycles(self, cycles: Mapping[str, float]) -> KernelCosts:
+        """The same with other cycles, by the name of the constant."""
+        return replace(self, **cycles)  # type: ignore[arg-type]
 
 
 VECTOR_KERNELS = KernelCosts(
@@ -370,6 +376,9 @@ GROUPS = (
 )
 
 
-def costs_of(instruction: str) -> KernelCosts:
-    """The costs of a kernel that multiplies by an instruction: of AMX tiles, or of vectors."""
-    return AMX_KERNELS if instruction in TILE_INSTRUCTIONS else VECTOR_KERNELS
+def costs_of(instruction: str, fitted: FittedCosts = NOT_FITTED) -> KernelCosts:
+    """The costs of a kernel that multiplies by an instruction, of AMX tiles or of vectors, with
+    what was fitted on the host."""
+    if instruction in TILE_INSTRUCTIONS:
+        return AMX_KERNELS.with_cycles(dict(fitted.tiles))
+    return VECTOR_KERNELS.with_cycles(dict(fitted.vectors))

@@ -80,7 +80,7 @@ class DistributionCost:
         self.lengths = part_lengths(problem, tiling, split_k)
         self.has_amx = tiling.instruction in TILE_INSTRUCTIONS
         self.deep = deep_loop(self.lengths) if self.has_amx else NO_DEEP_LOOP
-        self.costs = costs or costs_of(tiling.instruction)
+        self.costs = costs or costs_of(tiling.instruction, processor.costs)
         self.factors = factors_of(tiling.instruction)
         self.lanes, self.bytes = lanes_of(self.unit, problem), problem.accumulator_type.bytes
         self.multiplying = problem.flops / 2 / self.lanes * self.costs.multiply_cycles

@@ -56,17 +56,25 @@ def fit(
     rows: Sequence[Sequence[float]],
     predicted: Sequence[float],
     observed: Sequence[float],
+    pull: float = 0.0,
 ) -> Fit:
-    """Constants that bring the predictions nearest to what was observed, relative to that."""
+    """Constants that bring the predictions nearest to what was observed, relative to that.
+
+    With `pull` they stay near the table (ridge regression): that a constant is changed by its own
+    size weighs as much as that one prediction is off by that share of what was observed.
+    """
     seen = np.asarray(observed, float)
     scale = np.array([abs(value) or 1.0 for value in table.values()])
     matrix = np.asarray(rows, float) * scale / seen[:, None]
     missing = 1 - np.asarray(predicted, float) / seen
     values = np.array(list(table.values()))
+    held = pull * np.eye(len(values))
     free, change = np.ones(len(values), bool), np.zeros(len(values))
     while True:
         left = missing - matrix[:, ~free] @ change[~free]
-        change[free], _, rank, _ = np.linalg.lstsq(matrix[:, free], left, rcond=SMALLEST_SHARE)
+        rows_ = np.vstack([matrix[:, free], held[:, free]])
+        wanted = np.concatenate([left, np.zeros(len(values))])
+        change[free], _, rank, _ = np.linalg.lstsq(rows_, wanted, rcond=SMALLEST_SHARE)
         negative = free & (values + change * scale < 0)
         if not negative.any():
             break
