@@ -17,6 +17,7 @@ from conv_compiler.errors import UnsupportedTarget
 from conv_compiler.targets import executed_isa
 from conv_compiler.vgpu import disasm, formats, program
 from conv_compiler.vgpu.fields import clean_name
+from conv_compiler.vgpu.index_mode import with_index_mode
 from conv_compiler.vgpu.lower import lower
 from conv_compiler.vgpu.program import Program, Record
 from conv_compiler.vgpu.programs import Programs, sealed
@@ -57,6 +58,7 @@ def decode_text(chip: str, base: int, code: bytes, *, wave_size: int) -> Program
         records = seen[key]
         out.records += [dataclasses.replace(r, offset=offset) for r in records]
         offset += records[0].size
+    out.records = with_index_mode(out.records)
     return out
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-VERSION = "4"
+VERSION = "5"
 MAGIC = b"VGPUPRG" + VERSION.encode()
 
 _HEADER = struct.Struct("<8sQIIII")  # magic, text address, records, names bytes, texts bytes, 0

@@ -13,7 +13,7 @@
 namespace vgpu {
 namespace {
 
-constexpr char kMagic[] = "VGPUPRG4";
+constexpr char kMagic[] = "VGPUPRG5";
 struct Header {
   char magic[8];
   uint64_t base;

@@ -144,6 +144,32 @@ def test_swap_and_relative_moves() -> None:
         wave.run(instruction("v_movrels_b32", d=vgpr(3), a=vgpr(2)))
 
 
+def test_moves_in_the_index_mode_of_gfx9() -> None:
+    """M0[7:0] is the index, M0[15:12] the mode; the rest of M0 stays."""
+    wave = Wave("gfx942")
+    lane = np.arange(64, dtype=np.uint32)
+    wave.put(11, lane + 7)
+    wave.put(2, lane + 70)
+    wave.s[M0], wave.s[4] = 0xABCD_EFFF, 0x1_0309
+    wave.run(
+        instruction("s_set_gpr_idx_on", d=sgpr(M0), a=sgpr(4), imm=1),
+        instruction("v_movrels_idx_b32", d=vgpr(3), a=vgpr(2)),
+        instruction("s_set_gpr_idx_mode", d=sgpr(M0), imm=8),
+        instruction("v_movreld_idx_b32", d=vgpr(20), a=vgpr(2)),
+        instruction("v_movrelsd_idx_b32", d=vgpr(30), a=vgpr(2)),
+        instruction("s_set_gpr_idx_off"),
+    )
+    np.testing.assert_array_equal(wave.get(3, np.uint32), lane + 7)
+    np.testing.assert_array_equal(wave.get(29, np.uint32), lane + 70)
+    np.testing.assert_array_equal(wave.get(39, np.uint32), lane + 7)
+    assert wave.s[M0] == 0xABCD_8F09
+    wave.s[4] = 254
+    wave.run(instruction("s_set_gpr_idx_idx", d=sgpr(M0), a=sgpr(4)))
+    assert wave.s[M0] == 0xABCD_8FFE
+    with pytest.raises(RuntimeError, match="out of range"):
+        wave.run(instruction("v_movrels_idx_b32", d=vgpr(3), a=vgpr(2)))
+
+
 def test_count_of_lower_lanes_in_a_mask() -> None:
     wave = Wave("gfx942")
     mask = 0x9F3C_0A51_F00D_BEEF

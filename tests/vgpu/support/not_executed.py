@@ -35,9 +35,7 @@ REASONS: dict[str, str] = {
     r"(global|scratch)_(load|store)_block": "block loads, in which M0 chooses registers: LLVM selects them for spills on request",
     r"(ds|global)_(load|store|read|write)_(dword_)?addtid(_b32)?": "the address is the lane's number behind M0: LLVM never selects them",
     r"ds_bpermute_fi_b32": "inactive lanes as sources: what they hold is a matter of the compiler",
-    r"s_set_gpr_idx_(on|mode|idx)|v_movrelsd.*|s_movrelsd.*|v_swaprel_b32": (
-        "relative registers by a mode of the wave, or of source and destination at once"
-    ),
+    r"v_movrelsd.*|s_movrelsd.*|v_swaprel_b32": "relative registers of source and destination at once",
     r"s_setvskip|s_cbranch_(g|i)_fork|s_cbranch_join|s_subvector_loop_.*": "control flow that LLVM does not use",
     r"s_rfe_.*|s_cbranch_cdbg.*": "the trap handler's and the debugger's instructions",
     r"v_clrexcp|v_pipeflush|v_illegal": "exceptions and the pipe itself are not modelled",

@@ -202,6 +202,15 @@ void movrels64(Wave& w, const Inst& i) {
 }
 void movreld64(Wave& w, const Inst& i) { set64(w, relative_sgpr(w, i, i.d, 2), scalar64(w, i.a)); }
 
+// The index mode of GFX9: the decoder has found the moves that it shifts (vgpu/index_mode.py).
+template <bool kIndex, bool kMode>
+void index_mode(Wave& w, const Inst& i) {
+  u32 m0 = w.s[kM0];
+  if (kIndex) m0 = (m0 & ~0xffu) | (scalar32(w, i.a) & 0xff);
+  if (kMode) m0 = (m0 & ~0xf000u) | static_cast<u32>(i.imm) << 12;
+  set32(w, kM0, m0);
+}
+
 void cselect32(Wave& w, const Inst& i) { set32(w, i.d, scalar32(w, w.scc ? i.a : i.b)); }
 void cselect64(Wave& w, const Inst& i) { set64(w, i.d, scalar64(w, w.scc ? i.a : i.b)); }
 void cmov32(Wave& w, const Inst& i) { if (w.scc) set32(w, i.d, scalar32(w, i.a)); }
@@ -361,6 +370,9 @@ void salu(const Table& add) {
   ENTRY("s_movrels_b64", &movrels64, Type::kU64, Type::kU64, Type::kNone)
   ENTRY("s_movreld_b32", &movreld32, Type::kU32, Type::kU32, Type::kNone)
   ENTRY("s_movreld_b64", &movreld64, Type::kU64, Type::kU64, Type::kNone)
+  ENTRY("s_set_gpr_idx_on", (&index_mode<true, true>), Type::kU32, Type::kU32, Type::kNone)
+  ENTRY("s_set_gpr_idx_idx", (&index_mode<true, false>), Type::kU32, Type::kU32, Type::kNone)
+  ENTRY("s_set_gpr_idx_mode", (&index_mode<false, true>), Type::kU32, Type::kNone, Type::kNone)
   ENTRY("s_cselect_b32", &cselect32, Type::kU32, Type::kU32, Type::kU32)
   ENTRY("s_cselect_b64", &cselect64, Type::kU64, Type::kU64, Type::kU64)
   ENTRY("s_cmov_b32", &cmov32, Type::kU32, Type::kU32, Type::kNone)

@@ -85,6 +85,18 @@ void movreld(Wave& w, const Inst& i) {
   Fetched<U32> a(w, i, i.a);
   blend(w, relative(w, i, i.d), a.lo);
 }
+// The same by the index mode of GFX9 (vgpu/index_mode.py): the number's low byte.
+u32 indexed(const Wave& w, const Inst& i, u32 reg) {
+  const u32 index = reg + (w.s[kM0] & 0xff);
+  if (index >= 256) fail(w, i, "indexed VGPR out of range", -1, index);
+  return index;
+}
+void indexed_source(Wave& w, const Inst& i) { blend(w, i.d, w.v[indexed(w, i, i.a.reg)]); }
+void indexed_target(Wave& w, const Inst& i) {
+  Fetched<U32> a(w, i, i.a);
+  blend(w, indexed(w, i, i.d), a.lo);
+}
+void indexed_both(Wave& w, const Inst& i) { blend(w, indexed(w, i, i.d), w.v[indexed(w, i, i.a.reg)]); }
 template <int kAdd>
 void mbcnt(Wave& w, const Inst& i) {
   Fetched<U32> a(w, i, i.a), b(w, i, i.b);
@@ -115,6 +127,9 @@ void valu_lanes(const Table& add) {
   VOPX("v_swap_b32", &swap, u, u, none, none)
   VOPX("v_movrels_b32", &movrels, u, u, none, none)
   VOPX("v_movreld_b32", &movreld, u, u, none, none)
+  VOPX("v_movrels_idx_b32", &indexed_source, u, u, none, none)
+  VOPX("v_movreld_idx_b32", &indexed_target, u, u, none, none)
+  VOPX("v_movrelsd_idx_b32", &indexed_both, u, u, none, none)
   VOPX("v_mbcnt_lo_u32_b32", &mbcnt<0>, u, u, u, none)
   VOPX("v_mbcnt_hi_u32_b32", &mbcnt<1>, u, u, u, none)
   VOP1("v_accvgpr_read_b32|v_accvgpr_write_b32|v_accvgpr_mov_b32|v_accvgpr_read|v_accvgpr_write", U32, U32, a)
