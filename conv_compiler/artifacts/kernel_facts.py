@@ -39,6 +39,9 @@ _ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{(.*)\}$", re.MULTILINE)
 # The mark of a kernel that a driver is known to compile wrongly: what in it (`driver_faults.py`).
 DRIVER_FAULT = f"{MARK}driver-fault"
 
+# The role of a kernel that no schedule names.
+OTHER = "other"
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelFacts:
@@ -128,7 +131,7 @@ def amd_facts(
     return [
         KernelFacts(
             name=record.name,
-            role=roles.get(record.name, "other"),
+            role=roles.get(record.name, OTHER),
             mma=mma.get(record.name, {}),
             pipelined=is_pipelined(texts.get(record.name, "")),
             reads_transposed=_TRANSPOSED_READ.search(texts.get(record.name, "")) is not None,
@@ -154,7 +157,7 @@ def text_facts(assembly: str, names: Iterable[str], roles: dict[str, str]) -> li
     return [
         KernelFacts(
             name=name,
-            role=roles.get(name, "other"),
+            role=roles.get(name, OTHER),
             mma=mma.get(name, {}),
             loads_to_lds=_LOAD_TO_LDS.search(texts.get(name, "")) is not None,
             marks={DRIVER_FAULT: faults[name]} if name in faults else {},

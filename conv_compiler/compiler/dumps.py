@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conv_compiler.artifacts.kernel_facts import KernelFacts, amd_facts, text_facts
+from conv_compiler.artifacts.kernel_facts import OTHER, KernelFacts, amd_facts, text_facts
 from conv_compiler.ir.attributes import EXTENSION, SUM_ROLES
 from conv_compiler.targets import BACKENDS, Target
 
@@ -31,7 +31,7 @@ def kernel_roles(work: Path) -> dict[str, str]:
         text = path.read_text()
         tags = re.findall(r'conv_compiler\.role = "(\w+)"', text)
         for name in re.findall(r"func\.func @(\w+)\(", text):
-            roles[name] = min(tags, key=_ROLE_ORDER.index) if tags else "other"
+            roles[name] = min(tags, key=_ROLE_ORDER.index) if tags else OTHER
     return roles
 
 
@@ -50,5 +50,5 @@ def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:
     else:
         assembly = "\n".join(p.read_text() for p in sorted(work.glob(f"dump/*.{backend.assembly}")))
         facts = text_facts(assembly, roles, roles)
-    order = (*_ROLE_ORDER, "other")
+    order = (*_ROLE_ORDER, OTHER)
     return sorted(facts, key=lambda kernel: order.index(kernel.role))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from conv_compiler.artifacts.kernel_facts import DRIVER_FAULT, KernelFacts
+from conv_compiler.artifacts.kernel_facts import DRIVER_FAULT, OTHER, KernelFacts
 from conv_compiler.errors import (
     MiscompiledByDriver,
     NotInterleaved,
@@ -86,12 +86,17 @@ def prove(problem: Resolved, strategy: Strategy, kernels: Iterable[KernelFacts])
 
 
 def _prove_usable(kernel: KernelFacts, strategy: Strategy) -> None:
-    """Refuse a kernel that a driver miscompiles, that spills or that uses scratch memory."""
+    """Refuse a kernel that a driver miscompiles, that spills or that uses scratch memory.
+
+    A kernel that the compiler adds, such as a copy, has a role of no schedule. It may spill scalar
+    registers, which stay in lanes of vector registers: those of vectors would need scratch memory.
+    """
     if fault := kernel.marks.get(DRIVER_FAULT):
         raise MiscompiledByDriver(
             f"kernel {kernel.name}: {fault}; use another tile or strategy than {strategy.text}"
         )
-    for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", kernel.spills)):
+    spills = 0 if kernel.role == OTHER else kernel.spills
+    for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", spills)):
         if count:
             raise OutOfRegisters(
                 f"kernel {kernel.name}: {count} {what}; no kernel of ours may have any; "
