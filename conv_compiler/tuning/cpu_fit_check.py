@@ -9,18 +9,22 @@ calls them.
 from __future__ import annotations
 
 import math
+import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.storage.fitted_costs import (
+    ENVIRONMENT,
+    FILE,
     NOT_FITTED,
     FittedCosts,
-    fitted_costs,
     keep_fitted_costs,
 )
 from conv_compiler.targets.processors import host_kind
@@ -48,16 +52,16 @@ def gain(costs: FittedCosts, dtypes: Sequence[str], seconds: float, begin: Step)
     """The time by the table over the time by these costs: the geometric mean of the layers in each
     of some types. Layers with the same kernel by both count as 1.
 
-    The store is afterwards as it was.
+    The user's file of costs is neither read nor written.
     """
     logs = []
     for dtype in dtypes:
         for layer in LAYERS:
             problem = ConvProblem.from_json({**layer.to_json(), "dtype": dtype, "weight_dtype": ""})
             begin(problem.name)
-            with _kept(NOT_FITTED):
+            with _by(NOT_FITTED):
                 before = compile(problem, TARGET, tuned=False)
-            with _kept(costs):
+            with _by(costs):
                 after = compile(problem, TARGET, tuned=False)
             same = before.vmfb.read_bytes() == after.vmfb.read_bytes()
             logs.append(0.0 if same else math.log(_ratio(before, after, problem, seconds)))
@@ -65,15 +69,18 @@ def gain(costs: FittedCosts, dtypes: Sequence[str], seconds: float, begin: Step)
 
 
 @contextmanager
-def _kept(costs: FittedCosts) -> Iterator[None]:
-    """While it lasts, these are the costs of this host."""
-    host = host_kind()
-    before = fitted_costs(host)
-    keep_fitted_costs(costs, host)
-    try:
-        yield
-    finally:
-        keep_fitted_costs(before, host)
+def _by(costs: FittedCosts) -> Iterator[None]:
+    """While it lasts, these are the costs of this host, in a file of their own."""
+    named = os.environ.get(ENVIRONMENT)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[ENVIRONMENT] = str(Path(folder) / FILE)
+        try:
+            keep_fitted_costs(costs, host_kind())
+            yield
+        finally:
+            del os.environ[ENVIRONMENT]
+            if named is not None:
+                os.environ[ENVIRONMENT] = named
 
 
 def _ratio(before: Artifact, after: Artifact, problem: ConvProblem, seconds: float) -> float:
