@@ -48,11 +48,11 @@ class KernelFacts:
     """One kernel of an artifact.
 
     Register counts are per lane, LDS and scratch in bytes (scratch per lane), `spills` counts
-    spilled vector and scalar registers; `mma` counts matrix instructions by mnemonic in the
-    kernel's text. `pipelined` tells whether the loop they are in is software pipelined, None where
-    they are in none. `reads_transposed` tells whether an instruction reads LDS transposed,
-    `loads_to_lds` whether a load writes to it. `marks`
-    are what steps of a schedule say that they did (`schedule.MARK`).
+    spilled vector and scalar registers, `vector_spills` the former; `mma` counts matrix
+    instructions by mnemonic in the kernel's text. `pipelined` tells whether the loop they are in
+    is software pipelined, None where they are in none. `reads_transposed` tells whether an
+    instruction reads LDS transposed, `loads_to_lds` whether a load writes to it. `marks` are what
+    steps of a schedule say that they did (`schedule.MARK`).
     Fields the target's object does not state are None.
     """
 
@@ -69,6 +69,7 @@ class KernelFacts:
     lds_bytes: int | None = None
     scratch_bytes: int | None = None
     spills: int | None = None
+    vector_spills: int | None = None
     workgroup_size: int | None = None
 
     @property
@@ -143,6 +144,7 @@ def amd_facts(
             lds_bytes=record.group_segment_fixed_size,
             scratch_bytes=record.private_segment_fixed_size,
             spills=record.spills,
+            vector_spills=record.vgpr_spill_count,
             workgroup_size=record.max_flat_workgroup_size,
         )
         for record in records

@@ -113,8 +113,7 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     if ignored := dict.fromkeys(word for request in found for word in request.ignored):
         say(f"{', '.join(ignored)}: how another program measures, not used here")
     if given and found:
-        flag = next(iter(given))
-        flag = f"-{flag}" if len(flag) == 1 else f"--{flag.replace('_', '-')}"
+        flag = flag_of(next(iter(given)))
         raise UnsupportedProblem(f"{flag}: contradicts the problem given as a line; use one form")
     if not found and not given:
         raise UnsupportedProblem("problem: none given; use flags, a line, a file or JSON")
@@ -122,6 +121,11 @@ def requests(args: argparse.Namespace) -> tuple[Request, ...]:
     split_k = () if args.split_k is None else parse_split_k(args.split_k)
     found = [request.with_split_k(split_k).with_batch(args.batch) for request in found]
     return tuple(request.with_dynamic_batch() for request in found) if dynamic else tuple(found)
+
+
+def flag_of(name: str) -> str:
+    """An option as it is typed, by the name of its value."""
+    return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
 
 
 def _read(word: str, args: argparse.Namespace) -> tuple[Request, ...]:

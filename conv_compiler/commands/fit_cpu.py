@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
+from conv_compiler.commands.arguments import flag_of
 from conv_compiler.commands.options import output
 from conv_compiler.commands.report import left, progress, right, show
 from conv_compiler.commands.table_layout import Row
@@ -25,6 +26,8 @@ from conv_compiler.tuning.cpu_fit_check import LAYERS, gain
 SECONDS = 0.2
 # The least share by which kernels must be faster: a measured time is not known better.
 MARGIN = 0.01
+# Options of `tune` that mean nothing to a fit.
+UNUSED = ("split_k", "batch", "device", "again", "jobs", "cluster", "local")
 COLUMNS = (
     left("kernels", "kind"),
     left("constant", "constant"),
@@ -65,8 +68,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """InvalidCommand where something is asked for that a fit does not take."""
-    if given := (*args.problems, *stated(vars(args))):
-        raise InvalidCommand(f"problem {given[0]}: --fit-cpu has problems of its own; leave it out")
+    words = [*args.problems, *args.line, *map(flag_of, stated(vars(args)))]
+    if words:
+        raise InvalidCommand(f"problem {words[0]}: --fit-cpu has problems of its own; leave it out")
+    if given := [name for name in UNUSED if getattr(args, name) not in (None, False)]:
+        raise InvalidCommand(f"{flag_of(given[0])}: not for --fit-cpu; leave it out")
     if args.target not in (None, "cpu"):
         raise InvalidCommand(
             f"--target {args.target}: --fit-cpu times this machine's CPU; leave it out"

@@ -89,13 +89,13 @@ def _prove_usable(kernel: KernelFacts, strategy: Strategy) -> None:
     """Refuse a kernel that a driver miscompiles, that spills or that uses scratch memory.
 
     A kernel that the compiler adds, such as a copy, has a role of no schedule. It may spill scalar
-    registers, which stay in lanes of vector registers: those of vectors would need scratch memory.
+    registers, which stay in lanes of vector registers, and no others.
     """
     if fault := kernel.marks.get(DRIVER_FAULT):
         raise MiscompiledByDriver(
             f"kernel {kernel.name}: {fault}; use another tile or strategy than {strategy.text}"
         )
-    spills = 0 if kernel.role == OTHER else kernel.spills
+    spills = kernel.vector_spills if kernel.role == OTHER else kernel.spills
     for what, count in (("bytes of scratch", kernel.scratch_bytes), ("spills", spills)):
         if count:
             raise OutOfRegisters(

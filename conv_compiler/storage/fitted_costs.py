@@ -8,6 +8,7 @@ kind of host, another compiler and other sources do not find them.
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -96,11 +97,12 @@ def _read(path: Path, mark: int, host: str) -> FittedCosts:
         if found["key"] != _key(host):
             return NOT_FITTED
         names = [field.name for field in fields(FittedCosts)]
-        return FittedCosts(
-            **{name: tuple((str(key), float(one)) for key, one in found[name]) for name in names}
-        )
+        costs = {name: tuple((str(key), float(one)) for key, one in found[name]) for name in names}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _refused(path, f"damaged ({error})") from error
+    if not all(0 <= cycles < math.inf for one in costs.values() for _, cycles in one):
+        raise _refused(path, "damaged (cycles that are no times)")
+    return FittedCosts(**costs)
 
 
 def _refused(path: Path, why: str) -> TuningStoreRefused:

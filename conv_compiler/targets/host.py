@@ -188,6 +188,7 @@ def host_features() -> str:
         return platform.processor() or platform.machine()
 
 
+@lru_cache(maxsize=1)
 def processor_name() -> str:
     """What this host's processor is called."""
     try:

@@ -75,13 +75,9 @@ class Products:
         self, sums: list[list[ir.Value]], stage: ir.Value, of_b: ir.Value | None = None
     ) -> list[list[ir.Value]]:
         """Start the products of the tile in a stage of LDS, of which B may have another number."""
-        stages = stage, stage if of_b is None else of_b
-        a, b = (
-            arith.AddIOp(first, _units(number_, step)).result
-            for first, number_, step in zip(
-                (self.a, self.b), stages, self.tiles.stage_steps, strict=True
-            )
-        )
+        a_stage, b_stage = self.tiles.stage_steps
+        a = arith.AddIOp(self.a, _units(stage, a_stage)).result
+        b = arith.AddIOp(self.b, _units(stage if of_b is None else of_b, b_stage)).result
         steps = range(self.tiles.tile_k // ptx.DEPTH)
         a_step, b_step = (_step(is_along) for is_along in self.along_k)
         block = (ptx.ROWS * ptx.LINE if self.along_k[0] else self.tiles.block_bytes) // _UNIT

@@ -27,19 +27,28 @@ def test_the_problem_is_computed():
 
 
 @pytest.mark.parametrize(
-    ("role", "spills", "scratch", "refused"),
+    ("role", "scalars", "vectors", "scratch", "refused"),
     [
-        ("other", 2, 0, False),
-        ("other", 2, 8, True),
-        ("contraction", 2, 0, True),
-        ("reduction", 1, 0, True),
-        ("reduction", 0, 4, True),
+        ("other", 2, 0, 0, False),
+        ("other", 2, 0, 8, True),
+        ("other", 0, 1, 0, True),
+        ("contraction", 2, 0, 0, True),
+        ("reduction", 0, 1, 0, True),
+        ("reduction", 0, 0, 4, True),
     ],
 )
-def test_kernels_of_ours_spill_nothing_and_no_kernel_has_scratch(role, spills, scratch, refused):
+def test_kernels_of_ours_spill_nothing_and_others_no_vectors(
+    role, scalars, vectors, scratch, refused
+):
     problem = replace(PROBLEM, dynamic_batch=False, result_operand=False, input_within=())
     one = choose(problem, find_target(CHIP), "vector_gemm")[0]
-    kernel = KernelFacts(name="a", role=role, spills=spills, scratch_bytes=scratch)
+    kernel = KernelFacts(
+        name="a",
+        role=role,
+        spills=scalars + vectors,
+        vector_spills=vectors,
+        scratch_bytes=scratch,
+    )
     resolved = resolve(problem, find_target(CHIP), one.mma)
     if refused:
         with pytest.raises(OutOfRegisters):

@@ -56,11 +56,16 @@ STATIONARY = (
     *("copy_latency_cycles", "lds_cycle_bytes", "store_cycle_bytes", "memory_share"),
     "apart_share",
 )
-FITTED: dict[str, dict[str, tuple[str, ...]]] = {
-    "wave groups": {"WARP_GROUPS": GEMM, "PIXEL_WARP_GROUPS": PIXELS, "STATIONARY": STATIONARY},
+# By what multiplies and by the kind of kernel (`Row.kind`): the table, and its constants.
+FITTED: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+    "wave groups": {
+        "gradients": ("WARP_GROUPS", GEMM),
+        "pixels": ("PIXEL_WARP_GROUPS", PIXELS),
+        "stationary": ("STATIONARY", STATIONARY),
+    },
     "waves": {
-        "WAVES": (*GEMM, "cycle_products"),
-        "PIXEL_WAVES": (*PIXELS, "cycle_products"),
+        "gradients": ("WAVES", (*GEMM, "cycle_products")),
+        "pixels": ("PIXEL_WAVES", (*PIXELS, "cycle_products")),
     },
 }
 FACTORS = (0.8, 0.9, 0.96, 0.99, 1.01, 1.04, 1.1, 1.25)
@@ -92,10 +97,11 @@ class Row(NamedTuple):
         return self[:TIMES_AT]
 
     @property
-    def table(self) -> str:
-        """Which of the tables of wave groups in `FITTED` predicts it."""
-        of_pixels = "STATIONARY" if self.row_workgroups else "PIXEL_WARP_GROUPS"
-        return "WARP_GROUPS" if self.direction == "bwd_weight" else of_pixels
+    def kind(self) -> str:
+        """Its kind in `FITTED`."""
+        if self.direction == "bwd_weight":
+            return "gradients"
+        return "stationary" if self.row_workgroups else "pixels"
 
 
 # The column of the first time.
@@ -269,9 +275,8 @@ def fit(path: Path, by: str) -> None:
     from warp_group_errors import fit_table
 
     rows = read(path)
-    for name, names in FITTED[by].items():
-        of = [row for row in rows if row.table == name.replace("WAVES", "WARP_GROUPS")]
-        fit_table(name, names, of, by)
+    for kind, (name, names) in FITTED[by].items():
+        fit_table(name, names, [row for row in rows if row.kind == kind], by)
 
 
 def main() -> int:

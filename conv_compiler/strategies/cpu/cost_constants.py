@@ -9,9 +9,10 @@ needed. What the ISA fixes is in `targets/host.py`, and what a pass and a cost m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
+from conv_compiler.errors import TuningStoreRefused
 from conv_compiler.model.provenance import CHOICES, CPU_COSTS, Kind, Source
 from conv_compiler.storage.fitted_costs import NOT_FITTED, FittedCosts
 from conv_compiler.targets.host import TILE_INSTRUCTIONS
@@ -47,7 +48,15 @@ class KernelCosts:
     read_cycles: float
 
     def with_cycles(self, cycles: Mapping[str, float]) -> KernelCosts:
-        """The same with other cycles, by the name of the constant."""
+        """The same with other cycles, by the name of the constant.
+
+        Raises TuningStoreRefused for a name that is no constant.
+        """
+        if unknown := set(cycles) - {one.name for one in fields(self)}:
+            raise TuningStoreRefused(
+                f"fitted costs {', '.join(sorted(unknown))}: no constants of KernelCosts; fit them "
+                "again by conv-compiler tune --fit-cpu"
+            )
         return replace(self, **cycles)  # type: ignore[arg-type]
 
 

@@ -64,7 +64,7 @@ def _stages(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> tu
     for resident in range(STATIONARY.most_unit_workgroups, 0, -1):
         for stages in range(STATIONARY.most_stages, 0, -1):
             lds = lds_bytes(problem, replace(tiling, stages=stages))
-            enough = stages if resident == 1 else stages // STATIONARY.least_stages
+            enough = resident == 1 or stages >= STATIONARY.least_stages
             if lds <= target.lds_bytes and enough and _held(target, tiling, lds) >= resident:
                 return resident, stages
     return 1, 0

@@ -89,6 +89,18 @@ def test_damaged_costs_are_refused(costs_file, text, capsys):
     assert "fit them again by conv-compiler tune --fit-cpu, delete" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("cycles", [float("nan"), float("inf"), -1.0])
+def test_cycles_that_are_no_times_are_refused(cycles):
+    keep_fitted_costs(FittedCosts(vectors=(("row_cycles", cycles),)), "here")
+    with pytest.raises(TuningStoreRefused, match="cycles that are no times"):
+        fitted_costs("here")
+
+
+def test_a_name_that_is_no_constant_is_refused():
+    with pytest.raises(TuningStoreRefused, match="fitted costs fast_cycles: no constants"):
+        costs_of("", FittedCosts(vectors=(("fast_cycles", 1.0),)))
+
+
 def test_a_folder_in_the_place_of_the_file_is_refused(costs_file):
     costs_file.mkdir(parents=True)
     with pytest.raises(TuningStoreRefused):

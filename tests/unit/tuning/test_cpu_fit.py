@@ -119,7 +119,12 @@ def test_the_command_keeps_nothing_that_predicts_worse(made_by, capsys):
     ("words", "error"),
     [
         (["layers.txt"], "problem layers.txt: --fit-cpu has problems of its own; leave it out"),
-        (["-n", "3"], "problem n: --fit-cpu has problems of its own; leave it out"),
+        (["-n", "3"], "problem -n: --fit-cpu has problems of its own; leave it out"),
+        (["--split-k", "2"], "--split-k: not for --fit-cpu; leave it out"),
+        (["--jobs", "2"], "--jobs: not for --fit-cpu; leave it out"),
+        (["--again"], "--again: not for --fit-cpu; leave it out"),
+        (["--cluster", "tcp://a:1"], "--cluster: not for --fit-cpu; leave it out"),
+        (["--device", "cpu"], "--device: not for --fit-cpu; leave it out"),
         (["--target", "gfx942"], "--target gfx942: --fit-cpu times this machine's CPU; leave it"),
     ],
 )
