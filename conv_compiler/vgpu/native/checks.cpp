@@ -244,23 +244,29 @@ bool Checker::keeps_value(const Wave& w, const Inst& i, uint32_t unit, const Lan
   return true;
 }
 
+// Most accesses meet nobody: a read of what was written before the last barrier, a write of what was read before it. Such
+// a one is noted, and true.
+inline bool Checker::meets_nobody(uint32_t unit, const Access& now, uint32_t barriers, MemoryOp op) {
+  Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
+  if (wrote.set < kAccessed || barriers <= wrote.signals) return false;
+  if (op == MemoryOp::kRead) {
+    if (read.set == kAccessed && read.wave != now.wave && read.signals == now.signals) return false;
+    const uint32_t others = read.others;
+    read = now;
+    read.others = others;
+    return true;
+  }
+  if (op != MemoryOp::kWrite || now.signals == kPending || barriers <= read.signals || read.others) return false;
+  wrote = now;
+  return true;
+}
+
 void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op) {
   const int lane = at.lane;
   Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
   const uint16_t wave = static_cast<uint16_t>(w.index);
   const bool writes = op != MemoryOp::kRead, atomic = op == MemoryOp::kAtomic;
   const uint32_t bit = 1u << wave;
-  // Most accesses meet nobody: a read of what was written before the last barrier, a write of what was read before it.
-  if (wrote.set >= kAccessed && w.barriers > wrote.signals) {
-    if (!writes && !(read.set == kAccessed && read.wave != wave && read.signals == w.signals)) {
-      read = {w.signals, wave, kAccessed, i.index, read.others};
-      return;
-    }
-    if (op == MemoryOp::kWrite && w.barriers > read.signals && !read.others && uses_[i.index].counter != kLoadCounter) {
-      wrote = {w.signals, wave, kAccessed, i.index, 0};
-      return;
-    }
-  }
   const auto report = [&](const char* kind, const std::string& what) {
     findings_.add(kind, w, i, lane, "byte " + hex(unit * unit_) + what);
   };
@@ -312,6 +318,9 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
     memcpy(read.at, at, sizeof read.at[0] * w.lanes);
     reads_[w.index].push_back(read);
   }
+  const bool pending = uses_[i.index].counter == kLoadCounter;
+  const Access now = {pending ? kPending : w.signals, static_cast<uint16_t>(w.index), kAccessed, i.index, 0};
+  const uint32_t barriers = w.barriers;
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
     const uint64_t first = at[lane], end = first + bytes;
@@ -322,7 +331,8 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
     }
     if (!checks_.races && !checks_.uninitialised) continue;
     for (uint64_t unit = first >> shift; unit <= (end - 1) >> shift; ++unit) {
-      lds_unit(w, i, static_cast<uint32_t>(unit), {lane, first, end, data}, op);
+      const uint32_t number = static_cast<uint32_t>(unit);
+      if (!meets_nobody(number, now, barriers, op)) lds_unit(w, i, number, {lane, first, end, data}, op);
     }
   }
 }
@@ -330,16 +340,20 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
 void Checker::global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, MemoryOp op, int lane) {
   const uint64_t first = address - reinterpret_cast<uint64_t>(a.base);
   bool missing = false;
-  for (uint64_t b = first; b < first + bytes;) {
-    const uint32_t in_byte = b % 8, n = static_cast<uint32_t>(std::min<uint64_t>(8 - in_byte, first + bytes - b));
-    const uint8_t mask = static_cast<uint8_t>(((1u << n) - 1) << in_byte);
-    uint8_t* bits = a.written + b / 8;
-    if (op != MemoryOp::kWrite && !missing && (__atomic_load_n(bits, __ATOMIC_RELAXED) & mask) != mask) {
-      missing = true;
-      findings_.add("uninitialised memory", w, i, lane, "address " + hex(address) + " (byte " + std::to_string(b) + " of its allocation) was never written");
+  constexpr uint64_t kPiece = 16;  // bytes, whose bits lie in three bytes
+  for (uint64_t at = first, end = first + bytes; at < end; at += kPiece) {
+    uint8_t* bits = a.written + at / 8;
+    for (uint32_t rest = ((1u << std::min(kPiece, end - at)) - 1) << at % 8; rest; rest >>= 8, ++bits) {
+      const uint8_t mask = static_cast<uint8_t>(rest);
+      const uint8_t unwritten = static_cast<uint8_t>(mask & ~__atomic_load_n(bits, __ATOMIC_RELAXED));
+      if (!unwritten) continue;
+      if (op != MemoryOp::kWrite && !missing) {
+        missing = true;
+        const uint64_t byte = 8 * static_cast<uint64_t>(bits - a.written) + static_cast<uint64_t>(__builtin_ctz(unwritten));
+        findings_.add("uninitialised memory", w, i, lane, "address " + hex(address) + " (byte " + std::to_string(byte) + " of its allocation) was never written");
+      }
+      if (op != MemoryOp::kRead) __atomic_fetch_or(bits, mask, __ATOMIC_RELAXED);
     }
-    if (op != MemoryOp::kRead) __atomic_fetch_or(bits, mask, __ATOMIC_RELAXED);
-    b += n;
   }
 }
 
@@ -391,12 +405,35 @@ void Checker::global_access(Wave& w, const Inst& i, uint64_t address, uint32_t b
   if (checks_.races && writes_ && op == MemoryOp::kWrite && i.b.kind == Source::kVgpr) global_store(w, i, *owner.last, address, bytes, lane);
 }
 
+// Whether the bytes lie in a page that is known to be written.
+inline bool Checker::is_in_written_page(uint64_t address, uint32_t bytes) const {
+  const uint64_t page = address >> kPageShift;
+  return (address + bytes - 1) >> kPageShift == page && written_pages_[page % kPagesKept] == page;
+}
+
+// Keeps the page of an address if it lies in the allocation and all of it is written: nothing makes it unwritten while a
+// kernel runs.
+void Checker::look_at_page(const Allocation& a, uint64_t address) {
+  const uint64_t page = address >> kPageShift, base = reinterpret_cast<uint64_t>(a.base), first = page << kPageShift;
+  if (page == unwritten_page_) return;
+  unwritten_page_ = page;
+  if (!a.written || !lies_in(base, base + a.size, first, uint64_t(1) << kPageShift) || (first - base) % 8) return;
+  const uint8_t* bits = a.written + (first - base) / 8;
+  for (uint32_t n = 0; n < (1u << kPageShift) / 8; ++n)
+    if (__atomic_load_n(bits + n, __ATOMIC_RELAXED) != 0xff) return;
+  written_pages_[page % kPagesKept] = page;
+}
+
 void Checker::global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base) {
   if (!looks_at_memory()) return;
   Owner owner = owner_of(base);
+  const Allocation* meant = checks_.bounds ? owner.allocation : nullptr;
+  const uint64_t lo = meant ? reinterpret_cast<uint64_t>(meant->base) : 0, hi = meant ? lo + meant->size : ~uint64_t(0);
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
+    if (op == MemoryOp::kRead && is_in_written_page(at[lane], bytes) && lies_in(lo, hi, at[lane], bytes)) continue;
     global_access(w, i, at[lane], bytes, op, lane, owner);
+    if (op == MemoryOp::kRead && checks_.uninitialised && owner.last) look_at_page(*owner.last, at[lane]);
   }
 }
 

@@ -112,6 +112,7 @@ class Checker {
     uint64_t first, end;
     const Row* data;
   };
+  bool meets_nobody(uint32_t unit, const Access& now, uint32_t barriers, MemoryOp op);
   void lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op);
   bool keeps_value(const Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at) const;
   void reads_at_barrier(const Wave& w, const WaveShadow& s);
@@ -126,6 +127,8 @@ class Checker {
   bool looks_at_memory() const { return memory_ && (checks_.bounds || checks_.uninitialised); }
   void global_access(Wave& w, const Inst& i, uint64_t address, uint32_t bytes, MemoryOp op, int lane, Owner& owner);
   void global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, MemoryOp op, int lane);
+  bool is_in_written_page(uint64_t address, uint32_t bytes) const;
+  void look_at_page(const Allocation& a, uint64_t address);
 
   // The bytes of a plain store, held against those of other workgroups.
   void global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane);
@@ -140,6 +143,10 @@ class Checker {
   uint32_t group_ = 0;    // that runs, by its number in the grid
   const Allocation* stored_to_ = nullptr;  // the last one, and what is known of it
   WrittenDwords* stored_ = nullptr;
+  // Pages that are all written, by their number modulo so many; no page has the number ~0. And the last one that was not.
+  static constexpr uint32_t kPageShift = 12, kPagesKept = 1024;
+  std::vector<uint64_t> written_pages_ = std::vector<uint64_t>(kPagesKept, ~uint64_t(0));
+  uint64_t unwritten_page_ = ~uint64_t(0);
   bool one_counter_;  // LDS and scalar loads share a counter
   Unwritten carried_;  // by the instruction now running
   std::vector<WaveShadow> waves_;

@@ -12,11 +12,9 @@ namespace {
 constexpr int kMaskShift = 32, kGroupShift = 36;
 constexpr uint64_t kGroups = uint64_t{1} << 28;
 
-uint32_t bits_of(uint32_t mask) {
-  uint32_t bits = 0;
-  for (int byte = 0; byte < 4; ++byte)
-    if (mask >> byte & 1) bits |= 0xffu << 8 * byte;
-  return bits;
+// All bits of the bytes that a mask of four names.
+constexpr uint32_t bits_of(uint32_t mask) {
+  return (mask & 1 ? 0xffu : 0) | (mask & 2 ? 0xff00u : 0) | (mask & 4 ? 0xff0000u : 0) | (mask & 8 ? 0xff000000u : 0);
 }
 
 }  // namespace

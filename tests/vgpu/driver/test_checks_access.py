@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from ctypes import c_size_t, c_void_p
 
 import pytest
 
@@ -226,6 +227,21 @@ def test_global_atomics_read(hip: Hip, vmfb: bytes, written: bool) -> None:
     code = (*POINTER, *REGISTERS, "global_atomic_add v1, v2, s[2:3]")
     kinds = set() if written else {"uninitialised memory"}
     assert reported(hip, vmfb, code, hip.allocate(BYTES, written=written)) == kinds
+
+
+@pytest.mark.parametrize("start", [0, 64, BYTES])
+@pytest.mark.parametrize(("missing", "kinds"), [(0, set()), (4, {"uninitialised memory"})])
+def test_what_is_behind_a_written_page(
+    hip: Hip, vmfb: bytes, start: int, missing: int, kinds: set[str]
+) -> None:
+    """The checks keep which pages are all written: the last dword of what is read may not be."""
+    size = start + BYTES
+    pointer = hip.allocate(size + BYTES, written=False)
+    hip.call("hipMemsetD8Async", c_void_p(pointer), 0, c_size_t(size - missing), None)
+    load = "global_load_dword v3, v1, s[2:3]"
+    code = (*POINTER, *REGISTERS, *[load, WAIT] * 3, f"{load} offset:{BYTES - 4}", WAIT)
+    for _ in range(2):
+        assert reported(hip, vmfb, code, pointer + start) == kinds
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ ENCODED = {
     "v_cndmask_b32_e32 v2, v1, v2, vcc": "01 05 04 00",
     "v_cmpx_gt_u32_e32 vcc, 64, v0": "c0 00 b8 7d",
     "global_load_dword v3, v1, s[2:3] offset:-4": "fc 9f 50 dc 01 00 02 03",
+    "global_load_dword v3, v1, s[2:3]": "00 80 50 dc 01 00 02 03",
+    "global_load_dword v3, v1, s[2:3] offset:4092": "fc 8f 50 dc 01 00 02 03",
     "global_load_dword v3, v[4:5], off offset:-32": "e0 9f 50 dc 04 00 7f 03",
     "global_atomic_add v1, v2, s[2:3]": "00 80 08 dd 01 02 02 00",
     "buffer_load_dword v3, off, s[12:15], s8": "00 00 50 e0 00 03 03 08",

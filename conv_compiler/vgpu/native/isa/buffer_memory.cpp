@@ -53,14 +53,17 @@ void addresses(Wave& w, const Inst& i, Buffer& out) {
 // Lanes whose bytes are all inside, and those of which only a part of the dwords is.
 template <u32 kBytes>
 VGPU_INLINE void classify(const Wave& w, const Buffer& b, u64& whole, u64& part) {
-  whole = 0;
+  const u64 exec = w.exec();
+  u64 last = 0;
+  for (u32 l = 0; l < w.lanes; ++l) last = b.offset[l] > last ? b.offset[l] : last;
+  whole = exec;
   part = 0;
+  if (lies_in(0, b.records, last, kBytes)) return;
   for (u32 l = 0; l < w.lanes; ++l) {
-    whole |= u64(b.offset[l] + kBytes <= b.records) << l;
+    whole &= ~(u64(b.offset[l] + kBytes > b.records) << l);
     part |= u64(kBytes > 4 && b.offset[l] + 4 <= b.records) << l;
   }
-  whole &= w.exec();
-  part &= w.exec() & ~whole;
+  part &= exec & ~whole;
 }
 
 VGPU_INLINE u32 dwords_inside(const Buffer& b, u64 l, u32 dwords) {
@@ -73,7 +76,8 @@ void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, u64* at
   for (u32 l = 0; l < w.lanes; ++l) at[l] = b.base + b.offset[l];
   const bool write = op != MemoryOp::kRead;
   if (w.group->observed) observe_global(w, i, at, whole, kBytes, op, b.owner);
-  ensure_mapped(w, i, at, whole, kBytes, write);
+  // What is inside the buffer is mapped where the whole buffer is.
+  if (!(b.base >= w.span_lo && lies_in(w.span_lo, w.span_hi, b.base, b.records))) ensure_mapped(w, i, at, whole, kBytes, write);
   for (u32 n = 1; part && n < kBytes / 4; ++n) {
     u64 lanes = 0;
     FOR_ACTIVE(part, l) lanes |= u64(dwords_inside(b, l, kBytes / 4) == n) << l;

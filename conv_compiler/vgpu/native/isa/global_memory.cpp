@@ -10,9 +10,14 @@ namespace VGPU_ISA {
 void ensure_mapped(Wave& w, const Inst& i, const u64* at, u64 active, u32 bytes, bool write) {
   if (!active) return;
   u64 lo = ~u64(0), hi = 0;
-  FOR_ACTIVE(active, l) {
+  const auto widen = [&](u64 l) {
     lo = at[l] < lo ? at[l] : lo;
     hi = at[l] > hi ? at[l] : hi;
+  };
+  if (active == ~u64(0)) {
+    for (u64 l = 0; l < kMaxLanes; ++l) widen(l);
+  } else {
+    FOR_ACTIVE(active, l) widen(l);
   }
   if (lo >= w.span_lo && lies_in(w.span_lo, w.span_hi, hi, bytes)) return;
   FOR_ACTIVE(active, l) {

@@ -17,7 +17,12 @@
 namespace vgpu {
 namespace VGPU_ISA {
 
+// Eight elements, and eight wherever they lie. Such types stay in registers where a copied array would not.
 typedef float Vec __attribute__((vector_size(32)));
+typedef u32 IntVec __attribute__((vector_size(32)));
+typedef float LooseVec __attribute__((vector_size(32), aligned(4), may_alias));
+typedef u32 LooseIntVec __attribute__((vector_size(32), aligned(4), may_alias));
+constexpr int kVecElements = 8;
 
 // c += a * b, rounded once. By reference: passing such vectors by value has no ABI on hosts without AVX.
 template <bool kExactProduct>
@@ -28,9 +33,17 @@ VGPU_INLINE void fused(const Vec& a, const Vec& b, Vec& c) {
   if (kExactProduct) {
     c += a * b;
   } else {
-    for (int l = 0; l < 8; ++l) c[l] = __builtin_fmaf(a[l], b[l], c[l]);
+    for (int l = 0; l < kVecElements; ++l) c[l] = __builtin_fmaf(a[l], b[l], c[l]);
   }
 #endif
+}
+template <bool>
+VGPU_INLINE void fused(const IntVec& a, const IntVec& b, IntVec& c) {
+  c += a * b;
+}
+VGPU_INLINE void fused(float a, float b, float& c) { c = __builtin_fmaf(a, b, c); }
+VGPU_INLINE void fused(i32 a, i32 b, i32& c) {
+  c = static_cast<i32>(static_cast<u32>(c) + static_cast<u32>(a) * static_cast<u32>(b));
 }
 
 // RDNA leaves its matrix instructions undefined where a lane is switched off.
@@ -73,50 +86,50 @@ void store_accumulators(Wave& w, const Inst& i, const Acc* c) {
       memcpy(w.v[i.d + r] + g * L::N, c + (L::acc_block(r, g) * L::M + L::row(r, g)) * L::N, sizeof(u32) * L::N);
 }
 
-template <class L, bool kExact>
-void multiply(const float* a, const float* b, float* c) {
-  constexpr int kVectors = (L::N + 7) / 8, kRows = L::N >= 32 ? 2 : 4;
-  for (int block = 0; block < L::B; ++block) {
-    const float *ab = a + block * L::K * L::M, *bb = b + block * L::K * L::N;
-    float* cb = c + block * L::M * L::N;
-    if constexpr (L::N % 8 != 0) {
-      for (int k = 0; k < L::K; ++k)
-        for (int i = 0; i < L::M; ++i)
-          for (int j = 0; j < L::N; ++j) cb[i * L::N + j] = __builtin_fmaf(ab[k * L::M + i], bb[k * L::N + j], cb[i * L::N + j]);
-    } else {
-      for (int i = 0; i < L::M; i += kRows) {
-        Vec acc[kRows][kVectors];
-        memcpy(acc, cb + i * L::N, sizeof acc);
-        for (int k = 0; k < L::K; ++k) {
-          Vec row[kVectors];
-          memcpy(row, bb + k * L::N, sizeof row);
+// Rows of a block by columns of a vector each; the sums of some rows stay in registers over all k.
+template <class L, bool kExact, class V, class LooseV, class T>
+VGPU_INLINE void multiply_vectors(const T* a, const T* b, T* c) {
+  constexpr int kVectors = L::N / kVecElements, kRows = kVectors >= 4 ? 2 : 4;
+  for (int i = 0; i < L::M; i += kRows) {
+    T* rows = c + i * L::N;
+    V sums[kRows][kVectors];
 #pragma GCC unroll 4
-          for (int r = 0; r < kRows; ++r) {
-            const float x = ab[k * L::M + i + r];
-            const Vec xs = {x, x, x, x, x, x, x, x};
+    for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
-            for (int n = 0; n < kVectors; ++n) fused<kExact>(xs, row[n], acc[r][n]);
-          }
-        }
-        memcpy(cb + i * L::N, acc, sizeof acc);
+      for (int n = 0; n < kVectors; ++n)
+        sums[r][n] = *reinterpret_cast<const LooseV*>(rows + r * L::N + n * kVecElements);
+    for (int k = 0; k < L::K; ++k) {
+      const T *column = a + k * L::M + i, *row = b + k * L::N;
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const auto one = static_cast<std::remove_reference_t<decltype(sums[0][0][0])>>(column[r]);
+        const V x = {one, one, one, one, one, one, one, one};
+#pragma GCC unroll 4
+        for (int n = 0; n < kVectors; ++n)
+          fused<kExact>(x, *reinterpret_cast<const LooseV*>(row + n * kVecElements), sums[r][n]);
       }
     }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int n = 0; n < kVectors; ++n)
+        *reinterpret_cast<LooseV*>(rows + r * L::N + n * kVecElements) = sums[r][n];
   }
 }
-template <class L, bool>
-void multiply(const i32* a, const i32* b, i32* c) {
-  for (int block = 0; block < L::B; ++block)
-    for (int i = 0; i < L::M; ++i) {
-      u32 acc[L::N];
-      i32* cb = c + (block * L::M + i) * L::N;
-      memcpy(acc, cb, sizeof acc);
-      for (int k = 0; k < L::K; ++k) {
-        const u32 x = static_cast<u32>(a[(block * L::K + k) * L::M + i]);
-        const i32* row = b + (block * L::K + k) * L::N;
-        for (int j = 0; j < L::N; ++j) acc[j] += x * static_cast<u32>(row[j]);
-      }
-      memcpy(cb, acc, sizeof acc);
+
+template <class L, bool kExact, class T>
+void multiply(const T* a, const T* b, T* c) {
+  using V = std::conditional_t<std::is_same<T, float>::value, Vec, IntVec>;
+  using LooseV = std::conditional_t<std::is_same<T, float>::value, LooseVec, LooseIntVec>;
+  for (int block = 0; block < L::B; ++block, a += L::K * L::M, b += L::K * L::N, c += L::M * L::N) {
+    if constexpr (L::N % kVecElements == 0) {
+      multiply_vectors<L, kExact, V, LooseV>(a, b, c);
+    } else {
+      for (int k = 0; k < L::K; ++k)
+        for (int i = 0; i < L::M; ++i)
+          for (int j = 0; j < L::N; ++j) fused(a[k * L::M + i], b[k * L::N + j], c[i * L::N + j]);
     }
+  }
 }
 
 }  // namespace VGPU_ISA

@@ -10,8 +10,10 @@
 namespace vgpu {
 namespace VGPU_ISA {
 
+// Lanes by halves of a wave: loops of a known length, which the compiler makes into vector code. Signed, for an unsigned
+// bound might wrap, and the length would not be known.
 #define VGPU_LANES(w, l) \
-  for (u32 h_ = 0; h_ < (w).lanes; h_ += 32) _Pragma("GCC ivdep") for (u32 l = h_; l < h_ + 32; ++l)
+  for (long h_ = 0, n_ = (w).lanes; h_ < n_; h_ += 32) _Pragma("GCC ivdep") for (long l = h_; l < h_ + 32; ++l)
 
 // ---- value types: how a lane's value lies in its dwords, and what C++ computes with
 
@@ -151,13 +153,13 @@ struct Fetched {
     if (std::is_same<S, F32>::value) lo = single_precision(w, lo, tmp[0]);
     if (S::kDwords == 2) hi = fetch(w, i, s, tmp[S::kDwords - 1], true);
   }
-  inline __attribute__((always_inline)) typename S::T operator[](u32 l) const { return S::get(lo[l], S::kDwords == 2 ? hi[l] : 0); }
+  inline __attribute__((always_inline)) typename S::T operator[](long l) const { return S::get(lo[l], S::kDwords == 2 ? hi[l] : 0); }
 };
 
 template <class D>
 struct Result {
   alignas(64) u32 out[D::kDwords][kMaxLanes];
-  inline __attribute__((always_inline)) void put(u32 l, typename D::T v) {
+  inline __attribute__((always_inline)) void put(long l, typename D::T v) {
     out[0][l] = D::lo(v);
     if constexpr (D::kDwords == 2) out[1][l] = D::hi(v);
   }

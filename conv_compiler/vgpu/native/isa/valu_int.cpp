@@ -37,10 +37,12 @@ void perm_b32(Wave& w, const Inst& i) {
   const u32 sel = c[0];
   const bool uniform = i.c.kind != Source::kVgpr && ((sel | sel >> 8 | sel >> 16 | sel >> 24) & 0xf8) == 0;
   if (uniform) {
-    const u32 s0 = 8 * (sel & 7), s1 = 8 * (sel >> 8 & 7), s2 = 8 * (sel >> 16 & 7), s3 = 8 * (sel >> 24 & 7);
+    const auto from = [&](u32 byte) { return sel >> 8 * byte & 4 ? a.lo : b.lo; };
+    const auto shift = [&](u32 byte) { return 8 * (sel >> 8 * byte & 3); };
+    const u32 *r0 = from(0), *r1 = from(1), *r2 = from(2), *r3 = from(3);
+    const u32 s0 = shift(0), s1 = shift(1), s2 = shift(2), s3 = shift(3);
     VGPU_LANES(w, l) {
-      u64 data = u64(a[l]) << 32 | b[l];
-      r.put(l, (u32(data >> s0) & 0xff) | (u32(data >> s1) & 0xff) << 8 | (u32(data >> s2) & 0xff) << 16 | u32(data >> s3) << 24);
+      r.put(l, (r0[l] >> s0 & 0xff) | (r1[l] >> s1 & 0xff) << 8 | (r2[l] >> s2 & 0xff) << 16 | r3[l] >> s3 << 24);
     }
   } else {
     VGPU_LANES(w, l) r.put(l, permute(a[l], b[l], c[l]));

@@ -22,8 +22,8 @@ struct Halves {
     lo_flip = s.mods & kNeg ? 0x8000 : 0;
     hi_flip = s.mods & kNegHi ? 0x8000 : 0;
   }
-  inline __attribute__((always_inline)) typename S::T low(u32 l) const { return S::get((row[l] >> lo_shift & 0xffff) ^ lo_flip, 0); }
-  inline __attribute__((always_inline)) typename S::T high(u32 l) const { return S::get((row[l] >> hi_shift & 0xffff) ^ hi_flip, 0); }
+  inline __attribute__((always_inline)) typename S::T low(long l) const { return S::get((row[l] >> lo_shift & 0xffff) ^ lo_flip, 0); }
+  inline __attribute__((always_inline)) typename S::T high(long l) const { return S::get((row[l] >> hi_shift & 0xffff) ^ hi_flip, 0); }
 };
 
 template <class Op, class D, class S>
@@ -80,8 +80,8 @@ struct Pair {
     lo_flip = s.mods & kNeg ? 0x80000000u : 0;
     hi_flip = s.mods & kNegHi ? 0x80000000u : 0;
   }
-  inline __attribute__((always_inline)) float low(u32 l) const { return f32(lo[l] ^ lo_flip); }
-  inline __attribute__((always_inline)) float high(u32 l) const { return f32(hi[l] ^ hi_flip); }
+  inline __attribute__((always_inline)) float low(long l) const { return f32(lo[l] ^ lo_flip); }
+  inline __attribute__((always_inline)) float high(long l) const { return f32(hi[l] ^ hi_flip); }
 };
 
 template <class Op, bool kThree>
@@ -128,7 +128,7 @@ struct Mixed {
       VGPU_LANES(w, l) value[l] = (row[l] & keep) ^ flip;
     }
   }
-  inline __attribute__((always_inline)) float operator[](u32 l) const { return f32(value[l]); }
+  inline __attribute__((always_inline)) float operator[](long l) const { return f32(value[l]); }
 };
 template <class D, bool kFused>
 void mix(Wave& w, const Inst& i) {
