@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import KernelCounts
-from conv_compiler.model.estimate import estimate
+from conv_compiler.model.estimate import Estimate, estimate
 from conv_compiler.model.facts import ChipFacts, rank_facts
 from conv_compiler.model.launch import Launch
 from conv_compiler.problem.canonical import data_gradient_of
-from conv_compiler.strategies.gpu.cost_constants import REGISTERS, SLACK
+from conv_compiler.strategies.gpu.cost_constants import REGISTERS, SLACK, TIE_BREAK
 from conv_compiler.strategies.gpu.data_gradient_kernels import placing_seconds
 from conv_compiler.strategies.gpu.die_reads import dies_reading
 from conv_compiler.strategies.gpu.grid import tiles
@@ -49,7 +49,14 @@ class _Kernel(NamedTuple):
     dies: float | None
 
 
-@lru_cache(maxsize=4096)  # a tiling is met again where its splits are ranked
+class _Prediction(NamedTuple):
+    """Seconds of a tiling's kernels in all, the estimate of the first, and its bytes from L2."""
+
+    seconds: float
+    main: Estimate
+    l2_bytes: float
+
+
 def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> float:
     """Modelled seconds of a problem with a tiling and a split-K factor.
 
@@ -58,6 +65,26 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     A ranking of what could be compiled; what was compiled is modelled from its code. The units'
     seconds are counted again in part (`cost_constants.RankSlack`).
     """
+    return _prediction(problem, target, tiling, split_k).seconds
+
+
+def l2_bytes(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> float:
+    """Bytes that the first kernel reads from L2."""
+    return _prediction(problem, target, tiling, split_k).l2_bytes
+
+
+def is_behind_memory(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int) -> bool:
+    """Whether memory takes longer than the first kernel's units do, and L2 about as long."""
+    main = _prediction(problem, target, tiling, split_k).main
+    memory, l2 = main.pipes["memory"], main.pipes.get("L2", 0.0)
+    is_bound = memory >= max(main.unit_seconds, *main.pipes.values())
+    return is_bound and l2 >= TIE_BREAK.busy_l2_share * memory
+
+
+@lru_cache(maxsize=4096)  # a tiling is met again where its splits are ranked
+def _prediction(
+    problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: int
+) -> _Prediction:
     chip, size = _chip(problem, target), operand_bytes(problem, target)
     weights = math.prod(problem.weight_shape)
     kernel = (
@@ -85,7 +112,11 @@ def predict(problem: ConvProblem, target: Target, tiling: GpuTiling, split_k: in
     if not places:
         behind += placing_seconds(problem, target)
     slack = SLACK.interleaved_share if kernel.counts.interleaved else SLACK.serial_share
-    return main.seconds + slack * main.unit_seconds + behind
+    return _Prediction(
+        seconds=main.seconds + slack * main.unit_seconds + behind,
+        main=main,
+        l2_bytes=kernel.counts.wave.line_bytes * kernel.waves * kernel.workgroups,
+    )
 
 
 @lru_cache(maxsize=64)

@@ -165,6 +165,9 @@ class TieBreak:
     alike_share: float = 1 / 16
     # Of tilings in any number of parts: one part more is sure to cost memory traffic.
     equal_share: float = 0.01
+    # Of memory's time, that of an L2 that is about as busy (RDNA). By hand: ResNet-50's layer of
+    # 128 to 512 channels, whose fastest tile reads 0.8 of the lines of the first.
+    busy_l2_share: float = 0.75
     # Vector instructions for each 16x16x16 of matrix work below which the matrix unit, which takes
     # four times as long for it, is sure to bind.
     low_valu_instructions: float = 2.0

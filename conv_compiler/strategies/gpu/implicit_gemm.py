@@ -19,7 +19,11 @@ from conv_compiler.strategies.gpu.payload_passes import passes
 from conv_compiler.strategies.gpu.ranking import rank_tilings
 from conv_compiler.strategies.gpu.search import Rough, full_splits, rough_cycles
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand, unmasked_rows
-from conv_compiler.strategies.gpu.tie_break import prefer_low_valu, prefer_under_load
+from conv_compiler.strategies.gpu.tie_break import (
+    prefer_few_lines,
+    prefer_low_valu,
+    prefer_under_load,
+)
 from conv_compiler.strategies.gpu.tilings import (
     mma_tilings,
     other_copies,
@@ -131,7 +135,9 @@ class ImplicitGemm(GemmKind):
         self, wgrad: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
     ) -> tuple[Strategy, ...]:
         """Among about equally fast ones, those with few vector instructions or reads first."""
-        return prefer_under_load(wgrad, target, prefer_low_valu(wgrad, target, ranked))
+        for prefer in (prefer_low_valu, prefer_under_load, prefer_few_lines):
+            ranked = prefer(wgrad, target, ranked)
+        return ranked
 
 
 IMPLICIT_GEMM = ImplicitGemm(

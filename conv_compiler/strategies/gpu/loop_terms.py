@@ -14,23 +14,20 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.counts import Counts, counted
-from conv_compiler.model.facts import rank_facts
 from conv_compiler.strategies.gpu.address_costs import address_costs, has_batch_alone
 from conv_compiler.strategies.gpu.cost_constants import LDS_LOADS, LOOP, LoopInstructions
 from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.lds_copies import (
-    LINE_BYTES,
     TRANSPOSED_READ_BYTES,
     WIDEST_READ_BYTES,
     Copy,
-    tile_line_bytes,
-    tiling_lds_bytes,
     width_class,
 )
+from conv_compiler.strategies.gpu.loop_lines import line_bytes
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, runs_ahead
 from conv_compiler.strategies.gpu.operand_copies import operand_copies
 from conv_compiler.strategies.gpu.tail_masking import NO_TAIL, Tail, is_cdna
-from conv_compiler.strategies.gpu.tilings import item_of, transposed_sides, writes_single_elements
+from conv_compiler.strategies.gpu.tilings import transposed_sides, writes_single_elements
 from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
@@ -105,48 +102,8 @@ class LoopTerms:
             "loads": a.loads + b.loads,
             "load_dwords": max(a.dwords, a.loads) + max(b.dwords, b.loads),
             "load_bytes": (a.dwords + b.dwords) * DWORD * self.lanes,
-            "line_bytes": self._line_bytes(),
+            "line_bytes": line_bytes(self.problem, self.target, self.tiling, self.mma),
         }
-
-    def _line_bytes(self) -> float:
-        """Bytes of the cache lines that a wave reads: each once, where L1 holds the tiles in use.
-
-        On RDNA these are the tiles of two iterations, where an operand lies along gemm_k; of groups
-        L1 keeps the parts that the next taps read. On CDNA they are, of loads to LDS, the tiles of
-        all workgroups that LDS has room for.
-        """
-        along_a, along_b = along_gemm_k(self.problem, self.target)
-        m, n, k = self.tiling.workgroup
-        sides = (((m, k), (1, along_a)), ((n, k), (1, along_b)))
-        line = LINE_BYTES if self.problem.g == 1 else 1
-        tiles = sum(tile_line_bytes(*one, self.size, line) for one in sides)
-        if is_cdna(self.target):
-            is_kept, held = self.tiling.loads_to_lds, self._lds_residents
-        else:
-            is_kept, held = max(along_a, along_b) > 1, 2
-        lines = (self._lines_of(self.a) + self._lines_of(self.b)) * self.lanes
-        if not is_kept or held * tiles > rank_facts(self.target).l1_bytes:
-            return lines
-        return min(lines, tiles / self._waves)
-
-    def _lines_of(self, copy: Copy) -> float:
-        """A lane's share of the lines of a copy.
-
-        L1 keeps a line for the thread's next loads if it holds what one load of all waves touches.
-        """
-        touched = self._lds_residents * self._waves * self.lanes * copy.spread_bytes
-        is_lost = touched > rank_facts(self.target).l1_bytes
-        return copy.again_bytes if is_lost else copy.line_bytes
-
-    @property
-    def _waves(self) -> int:
-        return math.prod(self.tiling.subgroups)
-
-    @property
-    def _lds_residents(self) -> int:
-        """Workgroups of a unit that LDS has room for."""
-        used = tiling_lds_bytes(self.mma, self.tiling, item_of(self.problem, self.target))
-        return max(1, rank_facts(self.target).lds_bytes // used)
 
     def fragment_reads(self) -> dict[str, float]:
         """LDS reads: bytes of all fragments of a lane over those of one instruction's smaller."""

@@ -2,7 +2,8 @@
 """Break ties between GPU tilings whose modelled times agree.
 
 The winner is the tiling that issues the fewest vector instructions for each matrix instruction, or
-of loops without an order the one that is fastest at sustained rates.
+of loops without an order the one that is fastest at sustained rates. On RDNA it is the one that
+reads least from L2 where memory and L2 bind.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.model.roofline import rate_type
 from conv_compiler.model.under_load import under_load
-from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost import is_behind_memory, l2_bytes, predict
 from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
-from conv_compiler.strategies.gpu.loop_order import iterations
+from conv_compiler.strategies.gpu.loop_order import along_gemm_k, iterations
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
 
@@ -74,10 +75,47 @@ def prefer_under_load(
     return tuple(dict.fromkeys((chosen, *ranked)))
 
 
+def prefer_few_lines(
+    problem: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
+) -> tuple[Strategy, ...]:
+    """Put first, of the strategies that agree with the fastest, the one that reads least from L2.
+
+    This holds for RDNA where memory binds the fastest and L2 is about as busy, and for operands
+    along gemm_k. Where units bind, a tiling that reads less may have fewer waves in flight, and is
+    slower by more than the prediction says.
+    """
+    first = ranked[0]
+    if not first.mma or not isinstance(first.tiling, GpuTiling) or is_cdna(target):
+        return ranked
+    if max(along_gemm_k(problem, target)) == 1 or not _is_behind_memory(problem, target, first):
+        return ranked
+    limit = (1 + TIE_BREAK.equal_share) * _seconds(problem, target, first)
+    equal = [
+        one
+        for one in ranked
+        if one.name == first.name
+        and one.split_k == first.split_k
+        and _loops(one) == _loops(first)
+        and _seconds(problem, target, one) <= limit
+    ]
+    chosen = min(equal, key=lambda one: _l2_bytes(problem, target, one))
+    return tuple(dict.fromkeys((chosen, *ranked)))
+
+
 def _loops(one: Strategy) -> tuple[object, ...]:
     tiling = one.tiling
     assert isinstance(tiling, GpuTiling)
     return tiling.outside, tiling.taps_in_rows, tiling.merged_groups
+
+
+def _is_behind_memory(problem: ConvProblem, target: Target, one: Strategy) -> bool:
+    assert isinstance(one.tiling, GpuTiling)
+    return is_behind_memory(problem, target, one.tiling, one.split_k)
+
+
+def _l2_bytes(problem: ConvProblem, target: Target, one: Strategy) -> float:
+    assert isinstance(one.tiling, GpuTiling)
+    return l2_bytes(problem, target, one.tiling, one.split_k)
 
 
 def _seconds(problem: ConvProblem, target: Target, one: Strategy) -> float:

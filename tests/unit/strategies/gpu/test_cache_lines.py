@@ -52,3 +52,30 @@ def test_lines_are_read_again_where_l1_has_lost_them(
     want: float,
 ) -> None:
     assert lines(tile, mma, stages, subgroups) == pytest.approx(want)
+
+
+@pytest.mark.parametrize(
+    ("channels", "tile", "want"),
+    [
+        # Halves of a line: what an iteration leaves of it the next one reads.
+        (128, (64, 128, 32), (64 + 128) / 2),
+        # The next iteration reads the next line.
+        (128, (64, 64, 64), 64 + 64),
+        # Halves of a pixel's only line: the next iteration is at another tap.
+        (32, (64, 64, 32), 64 + 64),
+    ],
+)
+def test_iterations_share_lines_of_rdna(
+    channels: int, tile: tuple[int, int, int], want: float
+) -> None:
+    chip = find_target("gfx1100")
+    problem = ConvProblem(
+        n=32, c=channels, k=512, image=(28, 28), filter=(3, 3), pad_low=(1, 1), direction="fwd"
+    )
+    choice = decide(resolve(problem, chip))
+    first = choice.strategies[0].tiling
+    assert isinstance(first, GpuTiling)
+    tiling = replace(first, workgroup=tile)
+    terms = LoopTerms(choice.problem.wgrad, chip, tiling, mma_of(chip, tiling))
+    read = terms.loads()["line_bytes"] * math.prod(tiling.subgroups) / 128
+    assert read == pytest.approx(want)

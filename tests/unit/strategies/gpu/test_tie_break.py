@@ -8,10 +8,10 @@ import pytest
 from conv_compiler.model.under_load import under_load
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu import tie_break
-from conv_compiler.strategies.gpu.cost import predict
+from conv_compiler.strategies.gpu.cost import is_behind_memory, l2_bytes, predict
 from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.implicit_gemm import mma_candidates
-from conv_compiler.strategies.gpu.tie_break import prefer_under_load
+from conv_compiler.strategies.gpu.tie_break import prefer_few_lines, prefer_under_load
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
 
@@ -69,3 +69,35 @@ def test_elsewhere_the_order_stays(problem, chip):
     target = find_target(chip)
     wgrad, before = ranked(problem, target)
     assert prefer_under_load(wgrad, target, before) == before
+
+
+# ResNet-50's layer2.0.conv3: two iterations of whole lines, or four of half lines.
+HALF_LINES = ConvProblem(n=32, k=512, c=128, image=(28, 28), filter=(1, 1), direction="fwd")
+
+
+def test_on_rdna_fewer_lines_win_where_memory_binds():
+    target = find_target("gfx1100")
+    wgrad, before = ranked(HALF_LINES, target)
+    assert is_behind_memory(wgrad, target, before[0].tiling, before[0].split_k)
+    after = prefer_few_lines(wgrad, target, before)
+    assert sorted(map(repr, after)) == sorted(map(repr, before))
+    limit = (1 + TIE_BREAK.equal_share) * seconds(wgrad, target, before[0])
+    equal = [one for one in before if seconds(wgrad, target, one) <= limit]
+    read = {one: l2_bytes(wgrad, target, one.tiling, one.split_k) for one in equal}
+    assert read[after[0]] == min(read.values()) < read[before[0]]
+
+
+@pytest.mark.parametrize(
+    ("problem", "chip"),
+    [
+        # Units bind 3x3 filters, and L2 of gfx1201 is idle.
+        (replace(HALF_LINES, filter=(3, 3), pad_low=(1, 1)), "gfx1100"),
+        (HALF_LINES, "gfx1201"),
+        (HALF_LINES, "gfx942"),
+        (replace(HALF_LINES, direction="bwd_weight"), "gfx1100"),
+    ],
+)
+def test_fewer_lines_win_nowhere_else(problem, chip):
+    target = find_target(chip)
+    wgrad, before = ranked(problem, target)
+    assert prefer_few_lines(wgrad, target, before) == before
