@@ -37,7 +37,20 @@ class WarpGroupTiling:
     @property
     def element_bytes(self) -> int:
         """Bytes of an operand's element."""
-        return 4 if self.mma.endswith("TF32") else 2
+        if self.mma.endswith("TF32"):
+            return 4
+        return 1 if self.mma.startswith("WGMMA") and "x32_" in self.mma else 2
+
+    @property
+    def adds_tiles(self) -> bool:
+        """Whether sums of a tile of gemm_k are kept apart from those of the tiles before."""
+        return self.by_wave_groups and "x32_F8" in self.mma
+
+    @property
+    def thread_sums(self) -> int:
+        """Registers that a thread has for sums."""
+        m, n, _ = self.workgroup
+        return m * n // self.threads * (2 if self.adds_tiles else 1)
 
     @property
     def threads(self) -> int:

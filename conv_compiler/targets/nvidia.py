@@ -57,6 +57,7 @@ def _chip(
     device: str = "",
     wave_products: int,
     wgmma: tuple[str, ...] = (),
+    wgmma_along_k: tuple[str, ...] = (),
 ) -> Target:
     return Target(
         name=name,
@@ -74,6 +75,7 @@ def _chip(
         pipes=pipes,
         device=device,
         wgmma=wgmma,
+        wgmma_along_k=wgmma_along_k,
         mma_sync=("f16", "bf16", "xf32"),
         wave_products=wave_products,
     )
@@ -150,6 +152,7 @@ NVIDIA = (
         pipes=replace(_PIPES, l1_bytes=256 * 1024, last_level_bytes=50 * MIB),  # D
         device=_device("sm_90a", "+ptx80", HOPPER_LDS),
         wgmma=("f16", "bf16"),
+        wgmma_along_k=("i8", "f8E4M3FN", "f8E5M2"),  # D: PTX ISA, "wgmma.mma_async"
     ),
     _chip(
         "sm_100a",  # B200, which has no `wgmma`; of its `tcgen05` nothing is used here

@@ -125,8 +125,9 @@ class Target:
     chip; a module must state it (`compiler/stated_device.py`).
 
     `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once.
-    `wgmma` are the data types that groups of four waves multiply straight from LDS, `mma_sync`
-    those of which waves read fragments (NVIDIA). Waves of a unit have `wave_products` in a cycle,
+    `wgmma` are the data types that groups of four waves multiply straight from LDS,
+    `wgmma_along_k` those of which both operands must lie along gemm_k there, `mma_sync` those of
+    which waves read fragments (NVIDIA). Waves of a unit have `wave_products` in a cycle,
     of 16-bit floats with sums in f32; 0 where nothing is known.
     `flushed` are the data types of which its matrix instructions (a CPU's whole code) take
     denormals as 0, and `gradients_as` names for such types what gradients are computed in where the
@@ -154,6 +155,7 @@ class Target:
     mma: tuple[Mma, ...] = ()
     blocks: tuple[Mma, ...] = ()
     wgmma: tuple[str, ...] = ()
+    wgmma_along_k: tuple[str, ...] = ()
     mma_sync: tuple[str, ...] = ()
     wave_products: int = 0
     flushed: tuple[str, ...] = ()

@@ -113,9 +113,9 @@ def workgroup_id(axis: int) -> ir.Value:
     return found
 
 
-def shared(floats: int, alignment: int = 16) -> ir.Value:
-    """LDS of a workgroup, as so many floats in a row; the alignment is in bytes."""
-    type = ir.Type.parse(f"memref<{floats}xf32, #gpu.address_space<workgroup>>")
+def shared(words: int, alignment: int = 16, element: str = "f32") -> ir.Value:
+    """LDS of a workgroup, as so many f32, or i32, in a row; the alignment is in bytes."""
+    type = ir.Type.parse(f"memref<{words}x{element}, #gpu.address_space<workgroup>>")
     found: ir.Value = ir.Operation.create(
         "memref.alloc",
         results=[type],

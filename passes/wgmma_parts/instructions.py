@@ -13,6 +13,8 @@ class Instruction(NamedTuple):
     element that it multiplies.
 
     `is_asynchronous` tells that products read LDS after the instruction behind them has started.
+    `sums` is the type of the sums. With `along_k` both operands lie along gemm_k. `short_sums`
+    tells that the instruction keeps fewer bits of a sum than the type has.
     """
 
     executor: str
@@ -20,6 +22,9 @@ class Instruction(NamedTuple):
     rows: int
     element_bytes: int
     is_asynchronous: bool
+    sums: str = "f32"
+    along_k: bool = False
+    short_sums: bool = False
 
     def kernel(self, what: str) -> str:
         """The name of a kernel by it."""
@@ -35,6 +40,12 @@ INSTRUCTIONS: Mapping[str, Instruction] = MappingProxyType(
     {
         # NVIDIA's PTX ISA, "wgmma.mma_async", "mma.m16n8k16" and "mma.m16n8k8".
         "wgmma": Instruction("wave group", 128, 64, 2, is_asynchronous=True),
+        "wgmma.s8": Instruction(
+            "wave group", 128, 64, 1, is_asynchronous=True, sums="i32", along_k=True
+        ),
+        "wgmma.f8": Instruction(
+            "wave group", 128, 64, 1, is_asynchronous=True, along_k=True, short_sums=True
+        ),
         "mma.sync": Instruction("wave", 32, 16, 2, is_asynchronous=False),
         "mma.sync.tf32": Instruction("wave", 32, 16, 4, is_asynchronous=False),
     }

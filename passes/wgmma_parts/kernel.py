@@ -124,4 +124,5 @@ def lds_floats(tiles: Tiles, count: int | ir.Value, is_narrow: bool) -> int:
 
 def lds_of(tiles: Tiles, count: int | ir.Value, is_narrow: bool) -> ir.Value:
     """This LDS, which begins where the swizzle's pattern does."""
-    return shared(lds_floats(tiles, count, is_narrow), ptx.SWIZZLED_LINES * ptx.LINE)
+    words = lds_floats(tiles, count, is_narrow)
+    return shared(words, ptx.SWIZZLED_LINES * ptx.LINE, tiles.by.sums)

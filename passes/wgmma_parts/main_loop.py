@@ -10,7 +10,7 @@ from iree.compiler.dialects import arith, gpu, scf
 
 from conv_compiler.passes.depthwise_parts.arithmetic import below, linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.products import Products
+from conv_compiler.passes.wgmma_parts.products import Products, PromotedProducts
 from conv_compiler.passes.wgmma_parts.sizes import Tiles
 from conv_compiler.passes.wgmma_parts.wave_products import WaveProducts
 
@@ -21,7 +21,12 @@ Copy = Callable[[ir.Value, ir.Value], None]
 
 def products_of(tiles: Tiles) -> type[Products] | type[WaveProducts]:
     """Who multiplies such tiles."""
-    return Products if tiles.by.is_asynchronous else WaveProducts
+    return of_groups(tiles) if tiles.by.is_asynchronous else WaveProducts
+
+
+def of_groups(tiles: Tiles) -> type[Products]:
+    """The same of tiles that wave groups multiply."""
+    return PromotedProducts if tiles.by.short_sums else Products
 
 
 def multiplied(

@@ -64,7 +64,7 @@ class PixelSizes(ConvolutionSizes, Tiles):
                 or self.sources % self.step
                 or self.results % self.piece
                 or self.depth != self.block
-                or self.gemm_n > self.block
+                or self.gemm_n > min(self.block, self.tile_n)
                 or self.groups_n > 1
             ),
         }

@@ -9,19 +9,21 @@ from iree.compiler.dialects import arith
 from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import linear, number
 from conv_compiler.passes.wgmma_parts import ptx
-from conv_compiler.passes.wgmma_parts.sizes import BLOCK, WARP_GROUP, WAVE, Tiles
+from conv_compiler.passes.wgmma_parts.sizes import BLOCK, STEP_BYTES, WARP_GROUP, WAVE, Tiles
 
 # Fields of a matrix descriptor, in units of 16 bytes: where a tile starts; how far it is from a
 # block of 64 channels to the next, which lines along gemm_k do not use; how far from eight lines to
 # the next eight. Behind them is which swizzle the lines have: that of 128 bytes.
 _UNIT, _BLOCKS_AT, _ROWS_AT, _SWIZZLE = 16, 16, 32, 1 << 62
-_BYTES = 2  # of an element
 # Rows of each 64 that are a wave's.
 WAVE_ROWS = 16
 
 
 class Products:
-    """A wave group's share of a tile."""
+    """A wave group's share of a tile.
+
+    What `start` returns are sums that `done` or another `start` takes, and nothing else.
+    """
 
     def __init__(
         self,
@@ -68,28 +70,32 @@ class Products:
 
     def zeros(self) -> list[list[ir.Value]]:
         """The sums before the first product, of each 64 rows."""
-        zero = ops.zero(ir.F32Type.get())
+        zero = ops.zero(ir.Type.parse(self.tiles.by.sums))
         return [[zero] * (self.tiles.columns // 2) for _ in range(self.tiles.rows)]
 
     def start(
         self, sums: list[list[ir.Value]], stage: ir.Value, of_b: ir.Value | None = None
     ) -> list[list[ir.Value]]:
         """Start the products of the tile in a stage of LDS, of which B may have another number."""
+        turned = (int(not self.along_k[0]), int(not self.along_k[1]))
+        several = self._instructions(stage, of_b)
+        ptx.open_products()
+        return ptx.products(sums, several, self.dtype, turned)
+
+    def _instructions(self, stage: ir.Value, of_b: ir.Value | None) -> list[list[ptx.Product]]:
+        """The instructions of a tile, of each 64 rows."""
         a_stage, b_stage = self.tiles.stage_steps
         a = arith.AddIOp(self.a, _units(stage, a_stage)).result
         b = arith.AddIOp(self.b, _units(stage if of_b is None else of_b, b_stage)).result
-        steps = range(self.tiles.tile_k // ptx.DEPTH)
+        steps = range(self.tiles.tile_k // self.tiles.step)
         a_step, b_step = (_step(is_along) for is_along in self.along_k)
         block = (ptx.ROWS * ptx.LINE if self.along_k[0] else self.tiles.block_bytes) // _UNIT
         columns = [self._columns(k) for k in steps]
         lies = [_plus(b, k * b_step + self._shift(columns[k][0])) for k in steps]
-        several = [
+        return [
             [ptx.Product(_plus(a, row * block + k * a_step), lies[k], *columns[k]) for k in steps]
             for row in range(self.tiles.rows)
         ]
-        turned = (int(not self.along_k[0]), int(not self.along_k[1]))
-        ptx.open_products()
-        return ptx.products(sums, several, self.dtype, turned)
 
     def done(self, sums: list[list[ir.Value]], left: int) -> list[list[ir.Value]]:
         """The sums once no more than so many tiles' products are on their way."""
@@ -100,12 +106,39 @@ class Products:
         depth, width = self.group
         if not depth:
             return 0, self.tiles.columns
-        return step * ptx.DEPTH // depth * width, width
+        return step * self.tiles.step // depth * width, width
 
     def _shift(self, column: int) -> int:
         """From the first column of a wave group to another one of its first block, in units of a
         descriptor."""
-        return column * (ptx.LINE if self.along_k[1] else _BYTES) // _UNIT
+        size = self.tiles.element_bytes
+        return column * (ptx.LINE if self.along_k[1] else size) // _UNIT
+
+
+class PromotedProducts(Products):
+    """The same where an instruction keeps fewer bits of a sum than f32 has: those of a tile are
+    summed up apart, and added to the others in f32 before the next tile's products start."""
+
+    def start(
+        self, sums: list[list[ir.Value]], stage: ir.Value, of_b: ir.Value | None = None
+    ) -> list[list[ir.Value]]:
+        """Start the products of the tile in a stage of LDS: the sums of the other tiles, and behind
+        them those of this one."""
+        sums = self.done(sums, 0)
+        several = self._instructions(stage, of_b)
+        ptx.open_products()
+        return [*sums, *ptx.products_alone(self.tiles.columns, several, self.dtype)]
+
+    def done(self, sums: list[list[ir.Value]], left: int) -> list[list[ir.Value]]:
+        """The sums, a tile's that is on its way among them."""
+        rows = self.tiles.rows
+        if len(sums) == rows:
+            return sums
+        tile = ptx.wait_for_products(sums[rows:], 0)
+        return [
+            [ops.add(a, b) for a, b in zip(own, more, strict=True)]
+            for own, more in zip(sums[:rows], tile, strict=True)
+        ]
 
 
 def _units(stage: ir.Value, step: int) -> ir.Value:
@@ -116,7 +149,7 @@ def _units(stage: ir.Value, step: int) -> ir.Value:
 
 def _step(is_along_k: bool) -> int:
     """From an instruction's operand to the next one's along gemm_k, in units of a descriptor."""
-    return ptx.DEPTH * (_BYTES if is_along_k else ptx.LINE) // _UNIT
+    return (STEP_BYTES if is_along_k else ptx.DEPTH * ptx.LINE) // _UNIT
 
 
 def _wide(value: int) -> ir.Value:

@@ -7,12 +7,15 @@ instructions" and "Asynchronous warpgroup level matrix instructions".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from iree.compiler import ir
 
 MEMORY = "~{memory}"
+# What a constraint calls registers of a type.
+REGISTERS: Mapping[str, str] = MappingProxyType({"f32": "f", "i32": "r"})
 # Bytes of a piece, the most that one thread copies at a time.
 PIECE = 16
 # Rows and depth of a wave group's instruction of 16-bit operands.
@@ -70,6 +73,22 @@ def rounded_pair(low: ir.Value, high: ir.Value) -> ir.Value:
     IREE 3.13 writes this conversion out, in eight instructions each.
     """
     found = _asm("cvt.rn.bf16x2.f32 $0, $1, $2;", "=r,f,f", [high, low], _i32())
+    assert found is not None
+    return found
+
+
+def narrowed_pair(low: ir.Value, high: ir.Value, dtype: str) -> ir.Value:
+    """Two f32 as 8-bit floats in one i16: to the nearest even, saturated. NaN stays NaN."""
+    text = f"cvt.rn.satfinite.{KINDS[dtype].name}x2.f32 $0, $1, $2;"
+    found = _asm(text, "=h,f,f", [high, low], ir.IntegerType.get_signless(16), is_pure=True)
+    assert found is not None
+    return found
+
+
+def widened_pair(pair: ir.Value, dtype: str) -> ir.Value:
+    """Two 8-bit floats of an i16 as two f16 in an i32, which holds each of them."""
+    text = f"cvt.rn.f16x2.{KINDS[dtype].name}x2 $0, $1;"
+    found = _asm(text, "=r,h", [pair], _i32(), is_pure=True)
     assert found is not None
     return found
 
@@ -132,6 +151,30 @@ def open_products() -> None:
     _asm("wgmma.fence.sync.aligned;", MEMORY)
 
 
+class Kind(NamedTuple):
+    """What PTX calls a type that wave groups multiply and that of its sums, the instruction's
+    extent along gemm_k, whether factors of either operand are named, and whether operands may lie
+    along their rows or columns."""
+
+    name: str
+    depth: int = 32
+    sums: str = "f32"
+    scales: bool = True
+    turns: bool = False
+
+
+# By the name of the type in MLIR. Operands of 8-bit types lie along gemm_k.
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "f16": Kind("f16", DEPTH, turns=True),
+        "bf16": Kind("bf16", DEPTH, turns=True),
+        "f8E4M3FN": Kind("e4m3"),
+        "f8E5M2": Kind("e5m2"),
+        "i8": Kind("s8", sums="s32", scales=False),
+    }
+)
+
+
 class Product(NamedTuple):
     """One instruction: descriptors of A and B, and the columns of the sums that it adds to."""
 
@@ -153,22 +196,58 @@ def products(
     operand whose lines in LDS lie along its rows or columns, 0 for one whose lines lie along
     gemm_k. The results must not be read before `wait_for_products`.
     """
-    lines, operands, count = list[str](), list[ir.Value](), sum(map(len, sums))
+    lengths = [len(own) for own in sums]
+    text, operands = _products_text(lengths, several, dtype, turned, 2 * sum(lengths))
+    return _through(sums, text, operands)
+
+
+def products_alone(
+    columns: int, several: Sequence[Sequence[Product]], dtype: str
+) -> list[list[ir.Value]]:
+    """Start the products of a tile as `products` does, added to nothing, of operands that lie along
+    gemm_k. Sums of columns that no instruction has are not defined."""
+    lengths = [int(columns * SUMS_PER_COLUMN)] * len(several)
+    count = sum(lengths)
+    text, operands = _products_text(lengths, several, dtype, (0, 0), count, alone=True)
+    constraints = ",".join([*["=f"] * count, *["l"] * len(operands), MEMORY])
+    values = iter(_several(text, constraints, operands, "f32", count))
+    return [[next(values) for _ in range(own)] for own in lengths]
+
+
+def _products_text(
+    lengths: Sequence[int],
+    several: Sequence[Sequence[Product]],
+    dtype: str,
+    turned: tuple[int, int],
+    first_operand: int,
+    *,
+    alone: bool = False,
+) -> tuple[str, list[ir.Value]]:
+    """Instructions on the sums of each 64 rows, of which there are `lengths` a thread, and their
+    descriptors, which are operands from number `first_operand` on. With `alone` the first one on
+    some columns adds to nothing."""
+    kind, lines, operands = KINDS[dtype], list[str](), list[ir.Value]()
+    types = f"{kind.sums}.{kind.name}.{kind.name}"
+    factors = ", 1, 1" if kind.scales else ""
+    ways = f", {turned[0]}, {turned[1]}" if kind.turns else ""
     behind = 0
-    for own, instructions in zip(sums, several, strict=True):
+    for own, instructions in zip(lengths, several, strict=True):
+        started = set[int]()
         for one in instructions:
             first = behind + int(one.first * SUMS_PER_COLUMN)
             registers = range(first, first + int(one.columns * SUMS_PER_COLUMN))
             named = ", ".join(f"${i}" for i in registers)
-            at = 2 * count + len(operands)
+            at = first_operand + len(operands)
+            adds = int(not alone or one.first in started)
             lines.append(
-                f"wgmma.mma_async.sync.aligned.m{ROWS}n{one.columns}k{DEPTH}.f32.{dtype}.{dtype} "
-                f"{{{named}}}, ${at}, ${at + 1}, 1, 1, 1, {turned[0]}, {turned[1]};"
+                f"wgmma.mma_async.sync.aligned.m{ROWS}n{one.columns}k{kind.depth}.{types} "
+                f"{{{named}}}, ${at}, ${at + 1}, {adds}{factors}{ways};"
             )
             operands += [one.a, one.b]
-        behind += len(own)
+            started.add(one.first)
+        behind += own
     lines.append("wgmma.commit_group.sync.aligned;")
-    return _through(sums, "\n\t".join(lines), operands)
+    return "\n\t".join(lines), operands
 
 
 def wait_for_products(sums: Sequence[Sequence[ir.Value]], left: int) -> list[list[ir.Value]]:
@@ -181,9 +260,10 @@ def _through(
 ) -> list[list[ir.Value]]:
     """Sums that an instruction reads and writes in place."""
     flat = [one for own in sums for one in own]
-    tied = [*(["=f"] * len(flat)), *map(str, range(len(flat)))]
+    type = str(flat[0].type)
+    tied = [*([f"={REGISTERS[type]}"] * len(flat)), *map(str, range(len(flat)))]
     constraints = ",".join([*tied, *(["l"] * len(operands)), MEMORY])
-    values = iter(_several(text, constraints, [*flat, *operands], "f32", len(flat)))
+    values = iter(_several(text, constraints, [*flat, *operands], type, len(flat)))
     return [[next(values) for _ in own] for own in sums]
 
 

@@ -80,7 +80,7 @@ class Reduction:
             at = arith.SelectOp(exists, at, number(0)).result
         sums = self._sums(parts, at, slice, count, total, wide)
         if self.slices > 1:
-            lds = shared(self.threads * wide)
+            lds = shared(self.threads * wide, element=str(sums[0].type))
             store_vector(sums, lds, linear(thread, wide))
             gpu.BarrierOp()
             is_first = below(thread, self.across)
@@ -112,7 +112,7 @@ class Reduction:
                 sums = _added(sums, one)
             return sums
 
-        zeros = [ops.zero(ir.F32Type.get())] * wide
+        zeros = [ops.zero(ir.MemRefType(parts.type).element_type)] * wide
         whole = own // IN_FLIGHT
         bounds = [number(bound) for bound in (0, whole, 1)]
         loop = scf.ForOp(*bounds, zeros)
@@ -156,4 +156,4 @@ def quad(total: int) -> int:
 
 
 def _added(a: list[ir.Value], b: list[ir.Value]) -> list[ir.Value]:
-    return [arith.AddFOp(x, y).result for x, y in zip(a, b, strict=True)]
+    return [ops.add(x, y) for x, y in zip(a, b, strict=True)]

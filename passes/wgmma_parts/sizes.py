@@ -32,7 +32,7 @@ def rounded_up(channels: int, piece: int = ELEMENTS) -> int:
 class Tiles:
     """The tile (m, n, gemm_k) of a workgroup, those that share its m and its n, how many tiles LDS
     holds at a time, the parts of gemm_k, and the instruction. Wave groups share a tile where it is
-    `wgmma`, waves where it is `mma.sync` or `mma.sync.tf32`."""
+    `wgmma`, `wgmma.s8` or `wgmma.f8`, waves where it is `mma.sync` or `mma.sync.tf32`."""
 
     tile_m: int
     tile_n: int
@@ -96,7 +96,7 @@ class Tiles:
     @property
     def stage_bytes(self) -> int:
         """LDS of one tile of both operands."""
-        return (self.tile_m + self.tile_n) // self.block * self.block_bytes
+        return (self.tile_m + self.tile_n) * self.line_bytes
 
     @property
     def stage_steps(self) -> tuple[int, int]:
@@ -111,7 +111,12 @@ class Tiles:
     @property
     def b_shift(self) -> int:
         """Bytes from a tile of A to that of B."""
-        return self.tile_m // self.block * self.block_bytes
+        return self.tile_m * self.line_bytes
+
+    @property
+    def line_bytes(self) -> int:
+        """Bytes of gemm_k of a row or column in a tile."""
+        return self.tile_k * self.element_bytes
 
     def check(self) -> None:
         """UnsupportedStrategy where no kernel has such tiles."""

@@ -17,7 +17,7 @@ from conv_compiler.passes.wgmma_parts import ptx
 from conv_compiler.passes.wgmma_parts.copies import lds_place, pointer
 from conv_compiler.passes.wgmma_parts.executable import shared, workgroup_id
 from conv_compiler.passes.wgmma_parts.kernel import FLOAT
-from conv_compiler.passes.wgmma_parts.main_loop import Sums, is_below, turned
+from conv_compiler.passes.wgmma_parts.main_loop import Sums, is_below, of_groups, turned
 from conv_compiler.passes.wgmma_parts.pixel_copies import (
     PIECES,
     Along,
@@ -76,11 +76,12 @@ class StationaryKernel(PixelKernel):
         forward = sizes.direction == "fwd"
         weight = (ResultRows if forward else SourceRows)(along, memory[1], column, own, group)
         is_narrow = line.narrows(self.width_of(line))
-        lds = shared(self.lds_floats(is_narrow=is_narrow), ptx.SWIZZLED_LINES * ptx.LINE)
+        words = self.lds_floats(is_narrow=is_narrow)
+        lds = shared(words, ptx.SWIZZLED_LINES * ptx.LINE, sizes.by.sums)
         start = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(lds)).result
         place = linear(lds_place(thread), 1, start)
         element = str(ir.MemRefType(memory[0].type).element_type)
-        products = Products(sizes, element, start, thread, (True, forward))
+        products = of_groups(sizes)(sizes, element, start, thread, (True, forward))
         of_source, of_weight = sizes.stage_steps
 
         def row_of(tile: ir.Value) -> ir.Value:

@@ -18,8 +18,8 @@ from iree.compiler.dialects import arith, gpu, scf, vector
 
 from conv_compiler.ir import ops
 from conv_compiler.passes.depthwise_parts.arithmetic import cut, linear, number
-from conv_compiler.passes.depthwise_parts.operands import on_vectors
 from conv_compiler.passes.wgmma_parts import ptx
+from conv_compiler.passes.wgmma_parts.f8_conversions import applied
 from conv_compiler.passes.wgmma_parts.sizes import WAVE, Tiles
 
 # Floats behind each row in LDS: rows that lanes write at once lie in banks of their own.
@@ -214,7 +214,7 @@ class Line:
             store_rounded(sums, self.out, at)
             return
         vectors = [_vector(sums), *self._read(at, len(sums))]
-        _store(on_vectors(self.op, vectors), self.out, at)
+        _store(applied(self.op, vectors), self.out, at)
 
     def _read(self, at: ir.Value, count: int) -> list[ir.Value]:
         """Of the other tensors what belongs to so many adjacent elements."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.gpu.cost_constants import PIXEL_WARP_GROUPS, STATIONARY, WARP_GROUPS
 from conv_compiler.strategies.gpu.pixel_shape import Shape, shape_of
-from conv_compiler.strategies.gpu.warp_group_kind import tiling_for
+from conv_compiler.strategies.gpu.warp_group_kind import MOST_SUMS, tiling_for
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     FLOAT,
     GIGA,
@@ -51,6 +51,8 @@ def tilings(problem: ConvProblem, target: Target, dtype: str) -> Iterator[WarpGr
         if n - 64 >= results:
             continue
         one = tiling_for(True, dtype, (tile, groups, STATIONARY.most_stages), 1)
+        if one.thread_sums > MOST_SUMS:
+            continue
         resident, stages = _stages(problem, target, one)
         if stages <= STATIONARY.stages_behind_tiles:
             continue
@@ -71,8 +73,7 @@ def _stages(problem: ConvProblem, target: Target, tiling: WarpGroupTiling) -> tu
 
 
 def _held(target: Target, tiling: WarpGroupTiling, lds: int) -> int:
-    m, n, _ = tiling.workgroup
-    registers = m * n // tiling.threads + WARP_GROUPS.other_registers
+    registers = tiling.thread_sums + WARP_GROUPS.other_registers
     return held(target, tiling.threads, registers, lds)
 
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
-from conv_compiler.strategies.gpu.wgmma_gemm_cost import SUM_THREADS, lds_bytes
+from conv_compiler.strategies.gpu.wgmma_gemm_cost import STEP_BYTES, SUM_THREADS, lds_bytes
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import Strategy
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Operands and parts are counted in 32 bits, workgroups along y and z in 16.
 MOST_ELEMENTS, MOST_WORKGROUPS = 2**31, 2**16 - 1
+# Registers of sums that a thread has, of 255.
+MOST_SUMS = 128
 # Bytes of a 16-bit type, and threads that copy a line of LDS.
 HALF, LINE_THREADS = 2, 8
 # The instruction of waves for a type.
@@ -36,6 +39,8 @@ PAD_THREADS = 256
 PROMISED: Mapping[str, str] = MappingProxyType(
     {
         "wgmma": "wgmma.mma_async",
+        "wgmma.s8": "wgmma.mma_async",
+        "wgmma.f8": "wgmma.mma_async",
         "mma.sync": "mma.sync.aligned.m16n8k16",
         "mma.sync.tf32": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32",
     }
@@ -45,7 +50,8 @@ PROMISED: Mapping[str, str] = MappingProxyType(
 def instruction_of(tiling: WarpGroupTiling) -> str:
     """The name of a tiling's instruction."""
     if tiling.by_wave_groups:
-        return "wgmma"
+        narrow = "wgmma.f8" if tiling.adds_tiles else "wgmma.s8"
+        return "wgmma" if tiling.element_bytes == HALF else narrow
     return "mma.sync" if tiling.element_bytes == HALF else "mma.sync.tf32"
 
 
@@ -58,7 +64,9 @@ def tiling_for(
     """
     (m, n, k), executors, stages = tried
     if by_wave_groups:
-        mma = f"WGMMA_F32_64x{n // executors[1]}x16_{dtype.upper()}"
+        row = DTYPES[dtype]
+        depth, sums = STEP_BYTES // row.bytes, row.accumulator.upper()
+        mma = f"WGMMA_{sums}_64x{n // executors[1]}x{depth}_{dtype.upper()}"
     else:
         mma = f"NV_MMA_SYNC_F32_{_WAVE_MMA[dtype]}"
     tiling = WarpGroupTiling(
@@ -72,9 +80,13 @@ def tiling_for(
 
 
 def has_kernel(target: Target, tiling: WarpGroupTiling) -> bool:
-    """Whether LDS holds a tiling's stages, and threads copy whole tiles."""
+    """Whether LDS holds a tiling's stages, registers its sums, and threads copy whole tiles."""
     lines = tiling.threads // LINE_THREADS
-    return lds_bytes(tiling) <= target.lds_bytes and tiling.workgroup[2] % lines == 0
+    return (
+        lds_bytes(tiling) <= target.lds_bytes
+        and tiling.thread_sums <= MOST_SUMS
+        and tiling.workgroup[2] % lines == 0
+    )
 
 
 def multiply_its_types(target: Target, by_wave_groups: bool) -> tuple[str, set[str]]:

@@ -102,10 +102,8 @@ def resident(
     target: Target, tiling: WarpGroupTiling, stages: int = 0, is_narrow: bool = False
 ) -> int:
     """Workgroups that a unit runs at a time, by LDS and by registers."""
-    m, n, _ = tiling.workgroup
-    threads = tiling.threads
-    registers = m * n // threads + table_of(tiling).other_registers
-    return held(target, threads, registers, lds_bytes(tiling, stages, is_narrow))
+    registers = tiling.thread_sums + table_of(tiling).other_registers
+    return held(target, tiling.threads, registers, lds_bytes(tiling, stages, is_narrow))
 
 
 def held(target: Target, threads: int, registers: int, lds: int) -> int:

@@ -77,6 +77,8 @@ def misfit(wgrad: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WA
     problem = wgrad.of
     row = problem.layout_row.grouped
     rule, multiplied = multiply_its_types(target, table.by_wave_groups)
+    if table.by_wave_groups and problem.direction == "fwd":
+        multiplied |= set(target.wgmma_along_k)
     piece, types = piece_of(problem), set(problem.operand_dtypes)
     largest = max(
         whole_elements(problem.input_shape, problem.c, piece),
@@ -134,7 +136,9 @@ def tilings(
     for merged in merges(problem):
         for tried in table.tried_tiles:
             (_, n, _), executors, _ = tried
-            if n - 64 >= results * merged or (merged > 1 and executors[1] > 1):
+            if n - 64 >= results * merged:
+                continue
+            if merged > 1 and (executors[1] > 1 or n < results * merged):
                 continue
             tiling = tiling_for(table.by_wave_groups, dtype, tried, merged)
             if has_kernel(target, tiling):
