@@ -38,6 +38,7 @@ from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
 from conv_compiler.passes.wgmma_parts.rewriting import Replaced, rewrite
 from conv_compiler.passes.wgmma_parts.stationary_kernel import StationaryKernel
+from conv_compiler.passes.wgmma_parts.turned_weight import along_sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +64,14 @@ class WgmmaPixels(PixelSizes):
 
     def _result(self, module: ir.Module, found: Replaced) -> ir.Value:
         self.check_operand(found.operands[0])
+        source, weight = found.operands
         whole = [
-            with_whole_pieces(module, tensor, channels, f"whole_{name}", self.piece)
-            for tensor, name, channels in zip(
-                found.operands,
-                ("source", "weight"),
-                (self.sources, self.weight_channels),
-                strict=True,
-            )
+            with_whole_pieces(module, source, self.sources, "whole_source", self.piece),
+            along_sources(module, weight, self)
+            if self.turns_weight
+            else with_whole_pieces(
+                module, weight, self.weight_channels, "whole_weight", self.piece
+            ),
         ]
         kernel = self.kernel
         if self.split_k == 1:

@@ -88,9 +88,9 @@ class PixelKernel:
         own = arith.DivUIOp(thread, number(PIECES)).result
         piece = arith.AndIOp(thread, number(PIECES - 1)).result
         along = Along(sizes, Taps(sizes.slides, sizes.taps, phase), piece)
-        forward = sizes.direction == "fwd"
+        is_along = sizes.weight_along_k
         a = Source(along, memory[0], row, own, group)
-        b = (ResultRows if forward else SourceRows)(along, memory[1], column, own, group)
+        b = (ResultRows if is_along else SourceRows)(along, memory[1], column, own, group)
         first, count = self._part(along.tiles, part)
         store = self._store(line, thread, phase, (part, group, row, column))
         buffer = lds_of(sizes, count, store.is_narrow)
@@ -98,7 +98,7 @@ class PixelKernel:
         place = linear(lds_place(thread), 1, lds)
         element = str(ir.MemRefType(memory[0].type).element_type)
         of_group = (sizes.sources, sizes.results) if sizes.merged_groups > 1 else (0, 0)
-        products = products_of(sizes)(sizes, element, lds, thread, (True, forward), of_group)
+        products = products_of(sizes)(sizes, element, lds, thread, (True, is_along), of_group)
 
         def copy(tile: ir.Value, stage: ir.Value) -> None:
             at = linear(stage, sizes.stage_bytes, place)

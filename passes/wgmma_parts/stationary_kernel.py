@@ -73,15 +73,15 @@ class StationaryKernel(PixelKernel):
         piece = arith.AndIOp(thread, number(PIECES - 1)).result
         phase = [number(0) for _ in sizes.phases]
         along = Along(sizes, Taps(sizes.slides, sizes.taps, phase), piece)
-        forward = sizes.direction == "fwd"
-        weight = (ResultRows if forward else SourceRows)(along, memory[1], column, own, group)
+        is_along = sizes.weight_along_k
+        weight = (ResultRows if is_along else SourceRows)(along, memory[1], column, own, group)
         is_narrow = line.narrows(self.width_of(line))
         words = self.lds_floats(is_narrow=is_narrow)
         lds = shared(words, ptx.SWIZZLED_LINES * ptx.LINE, sizes.by.sums)
         start = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(lds)).result
         place = linear(lds_place(thread), 1, start)
         element = str(ir.MemRefType(memory[0].type).element_type)
-        products = of_groups(sizes)(sizes, element, start, thread, (True, forward))
+        products = of_groups(sizes)(sizes, element, start, thread, (True, is_along))
         of_source, of_weight = sizes.stage_steps
 
         def row_of(tile: ir.Value) -> ir.Value:

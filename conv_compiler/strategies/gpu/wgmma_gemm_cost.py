@@ -141,10 +141,14 @@ def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split
 def copied_seconds(elements: int, channels: int, target: Target, size: int) -> float:
     """Seconds of a kernel that rounds the channels of so many elements of some bytes up; 0 where
     it is none."""
-    piece = PIECE_BYTES // size
-    if channels % piece == 0:
-        return 0.0
-    moved = elements * size * (1 + whole_channels(channels, piece) / channels)
+    whole = channels % (PIECE_BYTES // size) == 0
+    return 0.0 if whole else written_seconds(elements, channels, target, size)
+
+
+def written_seconds(elements: int, channels: int, target: Target, size: int) -> float:
+    """Seconds of a kernel that writes so many elements again, their channels in whole pieces."""
+    whole = whole_channels(channels, PIECE_BYTES // size)
+    moved = elements * size * (1 + whole / channels)
     cycles = WARP_GROUPS.copy_launch_cycles + moved / WARP_GROUPS.copy_cycle_bytes
     return cycles / (target.clock_ghz * GIGA)
 

@@ -53,6 +53,8 @@ from conv_compiler.strategies.gpu.wgmma_pixels_cost import (
     k_tiles,
     predict,
     table_of,
+    turns_weight,
+    weight_line,
     workgroups,
 )
 from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
@@ -77,15 +79,17 @@ def misfit(wgrad: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WA
     problem = wgrad.of
     row = problem.layout_row.grouped
     rule, multiplied = multiply_its_types(target, table.by_wave_groups)
-    if table.by_wave_groups and problem.direction == "fwd":
+    if table.by_wave_groups:
         multiplied |= set(target.wgmma_along_k)
     piece, types = piece_of(problem), set(problem.operand_dtypes)
+    own = weight_line(problem)
     largest = max(
         whole_elements(problem.input_shape, problem.c, piece),
         whole_elements(problem.output_shape, problem.k, piece),
-        whole_elements(problem.weight_shape, problem.c, piece),
+        whole_elements(problem.weight_shape, own, piece),
     )
-    step = max(problem.g * problem.k, problem.c * max(problem.g, math.prod(problem.filter)))
+    taps = math.prod(problem.filter)
+    step = max(problem.g * problem.k, problem.g * problem.c, own * taps)
     phases = 1 if problem.direction == "fwd" else math.prod(problem.stride)
     rules = {
         rule: problem.terms is None
@@ -118,7 +122,8 @@ def merges(problem: ConvProblem) -> list[int]:
     block, piece = block_of(problem), piece_of(problem)
     several, step = block // sources, STEP_BYTES // element_bytes(problem)
     fits = (
-        (row.input, row.weight) == ("N*GC", "GK*C")
+        row.input == "N*GC"
+        and (row.weight == "GK*C" or turns_weight(problem))
         and sources % step == results % piece == problem.c % piece == 0
         and several * sources == block
         and several * results <= block
@@ -222,11 +227,12 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
     )
 
 
-def padded(problem: ConvProblem) -> int:
-    """Operands whose channels are rounded up to whole pieces."""
+def copied(problem: ConvProblem) -> int:
+    """Operands that a kernel in front copies: their channels are rounded up to whole pieces, or the
+    weight is to lie along gemm_k."""
     sources, _ = channels(problem)
     piece = piece_of(problem)
-    return bool(sources % piece) + bool(problem.c % piece)
+    return bool(sources % piece) + bool(turns_weight(problem) or problem.c % piece)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +252,7 @@ class CopiedPixels(StrategyKind):
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernels, and the pipeline behind it."""
         steps = passes(wgrad, target, one)
-        return Lowering(passes=steps, schedule=schedule(target, one, pads=bool(padded(_of(wgrad)))))
+        return Lowering(passes=steps, schedule=schedule(target, one, pads=bool(copied(_of(wgrad)))))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """Split-K factors that fill the chip."""

@@ -17,8 +17,10 @@ from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
     block_of,
     copied_seconds,
     cycle_products,
+    element_bytes,
     lds_traffic,
     resident,
+    written_seconds,
 )
 
 if TYPE_CHECKING:
@@ -48,16 +50,28 @@ def k_tiles(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
 
 def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int) -> float:
     """Seconds of the matrix kernel, of the kernel that adds parts where there are several, and of
-    those that round channels up."""
+    those in front of both."""
     added = sum_seconds(problem, target, split_k) if split_k > 1 else 0.0
     sources, _ = channels(problem)
-    shapes = problem.operand_shapes
+    source, weight = map(math.prod, problem.operand_shapes)
+    copies = (copied_seconds, written_seconds if turns_weight(problem) else copied_seconds)
     copied = sum(
-        copied_seconds(math.prod(shape), own, target, tiling.element_bytes)
-        for shape, own in zip(shapes, (sources, problem.c), strict=True)
-        if tiling.merged_groups == 1
+        seconds(elements, own, target, tiling.element_bytes)
+        for seconds, elements, own in zip(
+            copies, (source, weight), (sources, weight_line(problem)), strict=True
+        )
     )
     return kernel_seconds(problem, target, tiling, split_k) + added + copied
+
+
+def turns_weight(problem: ConvProblem) -> bool:
+    """Whether a kernel in front has the weight lie along gemm_k, as 8-bit types are multiplied."""
+    return problem.direction == "bwd_data" and element_bytes(problem) == 1
+
+
+def weight_line(problem: ConvProblem) -> int:
+    """Channels of the weight that are adjacent where it is multiplied."""
+    return problem.k if turns_weight(problem) else problem.c
 
 
 def kernel_seconds(
