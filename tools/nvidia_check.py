@@ -6,7 +6,8 @@
     tools/nvidia_check.py run FOLDER         on a machine with a GPU and iree-base-runtime
 
 With `--random COUNT` so many drawn problems of the tests are compiled besides, and as many with
-channels last by each strategy whose kernels a pass writes.
+channels last by each strategy whose kernels a pass writes. With `--narrow` those of 8-bit types by
+wave groups alone.
 
 `run` compares data of every kind (`verify --data`) against float64, twice each, prints a table and
 writes FOLDER/report.json; it exits with 1 when a kernel is wrong.
@@ -280,6 +281,67 @@ def pointwise_jobs(chip: str) -> Iterator[Job]:
                     yield problem, 1, Strategy(name="wgmma_pixels", tiling=one, split_k=1)
 
 
+# 8-bit types by wave groups: rests of rows, columns and of gemm_k, channels that fill no piece of
+# 16, few tiles and many, groups apart and merged, strides, dilations, parts, one to three axes.
+NARROW: tuple[dict[str, object], ...] = (
+    {"n": 8, "k": 128, "c": 256, "image": (14, 14), "filter": (3, 3), "pad_low": (1, 1)},
+    {"n": 3, "k": 136, "c": 72, "image": (13, 11), "filter": (3, 3)},
+    {"n": 5, "k": 75, "c": 70, "image": (23, 19), "filter": (3, 2), "stride": (2, 1),
+     "pad_low": (1, 0)},
+    {"n": 2, "k": 40, "c": 3, "image": (33, 31), "filter": (7, 7), "stride": (2, 2),
+     "pad_low": (3, 3)},
+    {"n": 6, "k": 256, "c": 320, "image": (21, 21), "filter": (1, 1)},
+    {"n": 5, "k": 67, "c": 130, "image": (23, 19), "filter": (1, 1)},
+    {"n": 7, "k": 64, "c": 1040, "image": (9, 9), "filter": (1, 1), "stride": (2, 2)},
+    {"n": 3, "g": 8, "k": 32, "c": 32, "image": (10, 9), "filter": (3, 3), "pad_low": (1, 1),
+     "layout": GROUPED},
+    {"n": 2, "g": 4, "k": 48, "c": 64, "image": (12, 13), "filter": (3, 3), "dilation": (2, 1),
+     "pad_low": (2, 1), "pad_high": (0, 1), "layout": GROUPED},
+    {"n": 2, "g": 3, "k": 128, "c": 96, "image": (11, 17), "filter": (3, 3), "stride": (2, 2),
+     "layout": "GNHWC_GKYXC_GNHWK"},
+    {"n": 3, "k": 40, "c": 33, "image": (199,), "filter": (5,), "dilation": (2,), "pad_low": (3,),
+     "layout": "NWC_KXC_NWK"},
+    {"n": 2, "k": 64, "c": 160, "image": (5, 6, 7), "filter": (3, 2, 1), "pad_low": (1, 0, 2),
+     "pad_high": (0, 1, 1), "dilation": (1, 2, 1), "layout": "NDHWC_KZYXC_NDHWK"},
+)  # fmt: skip
+# The types of each in turn, and ops on the sums: (data, result, op).
+NARROW_TYPES = (
+    ("i8", "i32", ""), ("i8", "i8", "scale(0.0625)"), ("i8", "i8", ""),
+    ("i8", "i32", "bias>relu"), ("f8E4M3FN", "f32", ""), ("f8E4M3FN", "f8E4M3FN", "relu"),
+    ("f8E4M3FN", "bf16", "bilinear(0.5,2)"), ("f8E5M2", "f16", ""), ("f8E5M2", "f8E4M3FN", ""),
+    ("f8E5M2", "f8E5M2", "add"),
+)  # fmt: skip
+
+
+def narrow_jobs(chip: str) -> Iterator[Job]:
+    """Those problems in both directions, in every second type: in one of them by every tile, in the
+    others by the chosen one, in another one in three parts."""
+    from contextlib import suppress
+
+    from conv_compiler.errors import UnsupportedStrategy
+    from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS
+    from conv_compiler.strategies.select import choose
+
+    target = find_target(chip)
+    for number, sizes in enumerate(NARROW):
+        kinds = NARROW_TYPES[number % 2 :: 2]
+        for kind, (dtype, result, op) in enumerate(kinds):
+            for direction in ("fwd", "bwd_data"):
+                if "bias" in op and "GN" in str(sizes.get("layout")):
+                    continue
+                problem = P(**{
+                    "layout": LAST, **sizes, "direction": direction, "dtype": dtype,
+                    "weight_dtype": result, "elementwise": op,
+                })  # fmt: skip
+                found = choose(problem, target, WGMMA_PIXELS.name, 1)
+                yield from (
+                    (problem, 1, one) for one in found[: None if kind == number % len(kinds) else 1]
+                )
+                if kind == (number + 2) % len(kinds):
+                    with suppress(UnsupportedStrategy):  # gemm_k may have too few tiles for parts
+                        yield problem, 3, choose(problem, target, WGMMA_PIXELS.name, 3)[0]
+
+
 def drawn_jobs(chip: str, count: int) -> Iterator[Job]:
     """Drawn problems by the strategy that is chosen; and each with channels last, in a type of
     matrix instructions, by every strategy that has written kernels for it."""
@@ -310,19 +372,25 @@ def drawn_jobs(chip: str, count: int) -> Iterator[Job]:
             yield last, split_k, name
 
 
-def compile_all(folder: Path, chip: str, random: int = 0) -> None:
-    """Compile every problem into numbered artifacts."""
+def listed_jobs(chip: str) -> Iterator[Job]:
+    """The problems of the lists."""
+    for problem, split_k in (*PROBLEMS, *TF32):
+        yield problem, split_k, None
+    for problem in GRADIENTS:
+        yield from ((problem, split_k, "mma_sync_windows") for split_k in ("auto", 1))
+    if find_target(chip).wgmma:
+        yield from ((problem, "auto", "wgmma_windows") for problem in WINDOWS)
+        yield from pointwise_jobs(chip)
+
+
+def compile_all(folder: Path, chip: str, random: int = 0, narrow: bool = False) -> None:
+    """Compile every problem into numbered artifacts; with `narrow` those of 8-bit types alone."""
     from conv_compiler import StrategyRequest, compile
 
     folder.mkdir(parents=True, exist_ok=True)
-    jobs: list[Job] = [(problem, split_k, None) for problem, split_k in (*PROBLEMS, *TF32)]
-    jobs += [
-        (problem, split_k, "mma_sync_windows") for problem in GRADIENTS for split_k in ("auto", 1)
-    ]
-    if find_target(chip).wgmma:
-        jobs += [(problem, "auto", "wgmma_windows") for problem in WINDOWS]
-        jobs += pointwise_jobs(chip)
-    jobs += drawn_jobs(chip, random)
+    jobs = [] if narrow else [*listed_jobs(chip), *drawn_jobs(chip, random)]
+    if find_target(chip).wgmma_along_k:
+        jobs += narrow_jobs(chip)
     for number, (problem, split_k, name) in enumerate(jobs):
         request = StrategyRequest(name=name) if isinstance(name, str) else name
         artifact = compile(problem, chip, strategy=request, split_k=split_k, tuned=False)
@@ -339,8 +407,10 @@ def run_all(folder: Path, device: str = "cuda") -> bool:
     reports = []
     for path in sorted(folder.glob("*.vmfb")):
         artifact = Artifact.load(path)
-        for data in DATA:
-            timed = 0.3 if data == "random" else 0.0
+        # Of integers all data are the same.
+        kinds = ("integers",) if artifact.problem.data_type.is_integer else tuple(DATA)
+        for data in kinds:
+            timed = 0.3 if data == ("random" if len(kinds) > 1 else kinds[0]) else 0.0
             report = verify_artifact(artifact, data=data, device=device, budget=timed)
             print(f"{path.stem} {data:8} {report.text}", flush=True)
             reports.append(report)
@@ -377,9 +447,11 @@ def two_steps(
     parser.add_argument("--chip", default=chip, help=f"a row of the targets table ({chip})")
     if draws:
         parser.add_argument("--random", type=int, default=0, help="drawn problems besides (0)")
+        parser.add_argument("--narrow", action="store_true", help="8-bit types on sm_90a alone")
     arguments = parser.parse_args()
     if arguments.step == "compile":
-        compile_all(arguments.folder, arguments.chip, *[arguments.random] * draws)
+        more = (arguments.random, arguments.narrow) if draws else ()
+        compile_all(arguments.folder, arguments.chip, *more)
         return 0
     return 0 if run_all(arguments.folder) else 1
 

@@ -21,6 +21,7 @@ from conv_compiler.problem.slices import has_slices
 from conv_compiler.targets.resolve import resolve
 from conv_compiler.verification.inputs import inputs, without_denormals
 from conv_compiler.verification.reference import multiplicand
+from conv_compiler.verification.verdict import short_sums
 from conv_compiler.verification.verify import check_size
 
 if TYPE_CHECKING:
@@ -101,12 +102,14 @@ def bench(
         target=target,
         device=device,
     )
+    short = None
     if through:
         ours: Make = partial(through_side, case)
     else:
         artifact = compile(problem, target.name, strategy, split_k, tuned=tuned)
         ours = partial(our_side, case, artifact)
+        short = short_sums(artifact)
     makers: dict[str, Make] = {OURS: ours}
     makers |= {peer.name: partial(peer.side, case) for peer in peers}
-    sides = measure(makers, check_of(case, data), plan, clock)
+    sides = measure(makers, check_of(case, data, short), plan, clock)
     return Result(name=name, problem=problem, target=target.name, device=device, sides=sides)

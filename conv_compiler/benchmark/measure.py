@@ -23,6 +23,7 @@ from conv_compiler.verification.tolerance import (
 if TYPE_CHECKING:
     from conv_compiler.benchmark.sides import Array, Case, Side
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets.short_sums import ShortSums
 
 OURS = "ours"
 Make = Callable[[], "Side"]
@@ -68,14 +69,15 @@ class Result:
         return tuple(name for name in self.sides if name != OURS)
 
 
-def check_of(case: Case, data: str) -> Callable[[Array], str]:
+def check_of(case: Case, data: str, short: ShortSums | None = None) -> Callable[[Array], str]:
     """A function that says what is wrong with a result, or how right it is.
 
-    The reference is computed once, in float64, for all sides.
+    The reference is computed once, in float64, for all sides, and so is the tolerance: it is that
+    of an instruction of ours that keeps few bits of a sum (`short`).
     """
     problem, (first, second, *extra) = case.problem, case.operands
     sums = exact_sums(problem, first, second)
-    allowed = after_operand_ops(problem, tolerance(problem, data), first, second)
+    allowed = after_operand_ops(problem, tolerance(problem, data, short), first, second)
     allowed = after_elementwise(problem, allowed, sums, extra[0] if extra else None)
     want = finished(problem, sums, *extra)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets.short_sums import ShortSums
     from conv_compiler.verification.comparison import Comparison
 
     Array = NDArray[Any]
@@ -43,16 +44,19 @@ def numbers_of(problem: ConvProblem, sums: Array, extra: tuple[Array, ...]) -> A
 def tolerance_of(
     problem: ConvProblem,
     data: str,
-    flushed: Collection[str],
+    arithmetic: tuple[Collection[str], ShortSums | None],
     operands: tuple[Array, ...],
     sums: Array,
 ) -> Tolerance:
-    """How far off each of these numbers may be."""
+    """How far off each of these numbers may be. `arithmetic` is what instructions make of denormals
+    and of sums."""
+    flushed, short = arithmetic
     inner = in_front(problem)
     first, second, *extra = operands
-    allowed, below = after_operand_ops(inner, tolerance(inner, data), first, second), 0.0
+    allowed = after_operand_ops(inner, tolerance(inner, data, short), first, second)
+    below = 0.0
     if data == "denormal":
-        allowed = after_denormals(inner, first, second, flushed)
+        allowed = after_denormals(inner, first, second, flushed, short)
         below = below_normal(inner, inner.accumulator_type, flushed)
     return after_elementwise(inner, allowed, sums, extra[0] if inner.takes_d else None, below)
 

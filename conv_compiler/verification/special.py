@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.problem.dtypes import DType
+    from conv_compiler.targets.short_sums import ShortSums
 
     Array = NDArray[Any]
 
@@ -66,7 +67,11 @@ def may_spread(problem: ConvProblem, first: Array, second: Array) -> Array:
 
 
 def compare_special(
-    problem: ConvProblem, got: Array, operands: tuple[Array, ...], plain: tuple[Array, ...]
+    problem: ConvProblem,
+    got: Array,
+    operands: tuple[Array, ...],
+    plain: tuple[Array, ...],
+    short: ShortSums | None = None,
 ) -> tuple[Comparison, Tolerance]:
     """Hold the result of `special` data against the reference; `plain` are the same operands with
     integers in place of what is special.
@@ -77,7 +82,8 @@ def compare_special(
     - that is not finite where the definition is, but NaN where `may_spread` or where a sum of
       products' sizes, or what ops make of it, is above the accumulator's largest number;
     - that is another number: where no special number is among its products as for integers, else by
-      more than n roundings of the sum of its products' sizes.
+      more than n roundings of the sum of its products' sizes. An instruction that keeps few bits of
+      a sum (`short`) loses a share of that size besides.
     """
     check_shape(problem, got, problem.result_shape)
     dtype = problem.result_type.to_numpy()
@@ -86,7 +92,8 @@ def compare_special(
         sums, size = exact_sums(problem, first, second), _sizes(problem, first, second)
         want = finished(problem, sums, *extra)
         rounded = want.astype(dtype).astype(np.float64)
-        allowed = _allowed(problem, sums, size, operands, plain)
+        lost = short.of_sizes() if short else 0.0
+        allowed = _allowed(problem, sums, size, operands, plain, lost)
         found = got.astype(np.float64)
         error = np.abs(found - want)
         # Where nothing special is, integers are as exact as ever.
@@ -152,13 +159,15 @@ def _allowed(
     size: Array,
     operands: tuple[Array, ...],
     plain: tuple[Array, ...],
+    lost: float,
 ) -> Tolerance:
     """As for the plain operands, and where sums are others n roundings of their products' sizes
-    (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2)."""
+    (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2), and a
+    share of that size that is `lost` besides."""
     allowed = after_operand_ops(problem, tolerance(problem, "special"), *plain[:2])
     unit = 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
     off = problem.terms or CONVERSIONS.get(problem.compute)
-    a_product = summed_products(problem) * unit + (off.error if off else 0.0)
+    a_product = summed_products(problem) * unit + (off.error if off else 0.0) + lost
     others = (sums != exact_sums(problem, *plain[:2])) & np.isfinite(size)
     absolute = allowed.absolute + np.where(others, a_product * size, 0.0)
     finite = [np.where(np.isfinite(x), x, 0) for x in (sums, *operands[2:])]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.problem.dtypes import DType
+    from conv_compiler.targets.short_sums import ShortSums
 
     Array = NDArray[Any]
 
@@ -27,6 +28,8 @@ _CONFIDENCE = 8.0
 # Roundings of one elementwise op, each of values no larger than those of the op on absolute values.
 # Functions such as exp count for several: compilers may approximate them to a few units.
 _ELEMENTWISE_ROUNDINGS = 8.0
+# That kernels of short sums copy at a time.
+_PIECE_BYTES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,9 @@ class Tolerance:
         return {"relative": self.relative, "absolute": float(np.max(self.absolute))}
 
 
-def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
+def tolerance(
+    problem: ConvProblem, data: str = "random", short: ShortSums | None = None
+) -> Tolerance:
     """How far a right kernel may be from the reference, on data of `inputs`.
 
     Integers must be equal. Random data, with u the unit roundoff of a type and n = gemm_k:
@@ -74,6 +79,9 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     its own: by `error` at most, `deviation` as a rule. By Bernstein's inequality, with the same
     confidence:
         absolute += min(n error, 8 sqrt(n) deviation + 8**2 / 6 error)
+
+    An instruction that keeps few bits of a sum (`short`) loses the others: `ShortSums.of_random`
+    has the bound. Of integers it loses nothing, as `inputs` draws them.
     """
     if data in ("integers", "special") or problem.data_type.is_integer:
         return Tolerance()
@@ -87,10 +95,19 @@ def tolerance(problem: ConvProblem, data: str = "random") -> Tolerance:
     if off := terms or CONVERSIONS.get(problem.compute):
         usual = _CONFIDENCE * math.sqrt(n) * off.deviation
         products = min(n * off.error, usual + _CONFIDENCE**2 / 6 * off.error)
+    if short:
+        products += short.of_random(_in_pieces(problem), _CONFIDENCE)
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
         absolute=roundings * sums + products + _half_denormal(problem),
     )
+
+
+def _in_pieces(problem: ConvProblem) -> int:
+    """Products of an element where source channels come in pieces of 16 bytes."""
+    source = problem.k if problem.direction == "bwd_data" else problem.c
+    piece = _PIECE_BYTES // problem.data_type.bytes
+    return summed_products(problem) // source * (-(-source // piece) * piece)
 
 
 def _half_denormal(problem: ConvProblem) -> float:
@@ -118,7 +135,9 @@ def after_operand_ops(
     return scaled_to(problem, first, second)
 
 
-def scaled_to(problem: ConvProblem, first: Array, second: Array) -> Tolerance:
+def scaled_to(
+    problem: ConvProblem, first: Array, second: Array, short: ShortSums | None = None
+) -> Tolerance:
     """The tolerance of random data with the size of partial sums that operands make."""
     multiplied = [
         multiplicand(problem, number, array).astype(np.float64)
@@ -126,7 +145,7 @@ def scaled_to(problem: ConvProblem, first: Array, second: Array) -> Tolerance:
     ]
     deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
     mean = math.prod(abs(float(array.mean())) for array in multiplied)
-    random, step = tolerance(problem, "random"), _half_denormal(problem)
+    random, step = tolerance(problem, "random", short), _half_denormal(problem)
     growth = deviation + math.sqrt(summed_products(problem)) * mean
     return replace(random, absolute=(random.absolute - step) * growth + step)
 
@@ -198,7 +217,11 @@ def below_normal(problem: ConvProblem, row: DType, flushed: Collection[str]) -> 
 
 
 def after_denormals(
-    problem: ConvProblem, first: Array, second: Array, flushed: Collection[str]
+    problem: ConvProblem,
+    first: Array,
+    second: Array,
+    flushed: Collection[str],
+    short: ShortSums | None = None,
 ) -> Tolerance:
     """How far a right kernel may be from the reference on operands of which one is tiny.
 
@@ -209,7 +232,7 @@ def after_denormals(
     off by the smallest normal number instead, and a product whose operand is such a denormal by all
     of itself. Denormals of f16 are in the normal range of the sums: they count everywhere.
     """
-    allowed = scaled_to(problem, first, second)
+    allowed = scaled_to(problem, first, second, short)
     n, sums = summed_products(problem), problem.accumulator_type
     types = lost_in_sums(problem, flushed)
     roundings = min(2 * n, _CONFIDENCE * math.sqrt(2 * n))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import Mismatch
 from conv_compiler.markup import table
+from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling
 from conv_compiler.targets import find_target
+from conv_compiler.targets.short_sums import HOPPER_F8, ShortSums
 from conv_compiler.verification.comparison import Comparison
 from conv_compiler.verification.tolerance import Tolerance, lost_in_sums
 
@@ -149,3 +151,9 @@ def flushed_types(artifact: Artifact) -> tuple[str, ...]:
     """The types whose denormals the instructions of a kernel take as 0."""
     target = find_target(artifact.target)
     return target.flushed if artifact.strategy.mma or not target.is_gpu else ()
+
+
+def short_sums(artifact: Artifact) -> ShortSums | None:
+    """What an instruction of a kernel loses of sums, if it keeps fewer bits than their type."""
+    tiling = artifact.strategy.tiling
+    return HOPPER_F8 if isinstance(tiling, WarpGroupTiling) and tiling.adds_tiles else None

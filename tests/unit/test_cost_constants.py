@@ -63,6 +63,7 @@ STRUCTURAL = {
     "gpu/tilings.py": {"WHOLE_ROW_ITEM_BYTES": "of 16-bit types, by the layout of WMMA"},
     "gpu/split_k_reduction.py": {"DWORD": "bytes of a partial sum"},
     "gpu/warp_group_kind.py": {
+        "MOST_SUMS": "registers that a thread may have beside others, of 255",
         "HALF": "bytes",
         "LINE_THREADS": "what `passes/wgmma_parts/copies.py` writes",
         "MOST_ELEMENTS": "what 32 bits count",
