@@ -293,16 +293,19 @@ NARROW: tuple[dict[str, object], ...] = (
     {"n": 6, "k": 256, "c": 320, "image": (21, 21), "filter": (1, 1)},
     {"n": 5, "k": 67, "c": 130, "image": (23, 19), "filter": (1, 1)},
     {"n": 7, "k": 64, "c": 1040, "image": (9, 9), "filter": (1, 1), "stride": (2, 2)},
-    {"n": 3, "g": 8, "k": 32, "c": 32, "image": (10, 9), "filter": (3, 3), "pad_low": (1, 1),
-     "layout": GROUPED},
-    {"n": 2, "g": 4, "k": 48, "c": 64, "image": (12, 13), "filter": (3, 3), "dilation": (2, 1),
-     "pad_low": (2, 1), "pad_high": (0, 1), "layout": GROUPED},
     {"n": 2, "g": 3, "k": 128, "c": 96, "image": (11, 17), "filter": (3, 3), "stride": (2, 2),
      "layout": "GNHWC_GKYXC_GNHWK"},
     {"n": 3, "k": 40, "c": 33, "image": (199,), "filter": (5,), "dilation": (2,), "pad_low": (3,),
      "layout": "NWC_KXC_NWK"},
     {"n": 2, "k": 64, "c": 160, "image": (5, 6, 7), "filter": (3, 2, 1), "pad_low": (1, 0, 2),
      "pad_high": (0, 1, 1), "dilation": (1, 2, 1), "layout": "NDHWC_KZYXC_NDHWK"},
+    {"n": 3, "g": 8, "k": 32, "c": 32, "image": (10, 9), "filter": (3, 3), "pad_low": (1, 1),
+     "layout": GROUPED},
+    {"n": 2, "g": 4, "k": 48, "c": 64, "image": (12, 13), "filter": (3, 3), "dilation": (2, 1),
+     "pad_low": (2, 1), "pad_high": (0, 1), "layout": GROUPED},
+    {"n": 2, "g": 8, "k": 16, "c": 32, "image": (15, 9), "filter": (3, 3), "stride": (2, 2),
+     "layout": GROUPED},
+    {"n": 4, "g": 6, "k": 64, "c": 64, "image": (9, 11), "filter": (1, 1), "layout": GROUPED},
 )  # fmt: skip
 # The types of each in turn, and ops on the sums: (data, result, op).
 NARROW_TYPES = (
@@ -314,32 +317,33 @@ NARROW_TYPES = (
 
 
 def narrow_jobs(chip: str) -> Iterator[Job]:
-    """Those problems in both directions, in every second type: in one of them by every tile, in the
-    others by the chosen one, in another one in three parts."""
+    """Those problems in both directions, in every second type: in one of them by every tile in one
+    of the directions, else by the chosen one, and in another one in three parts."""
     from contextlib import suppress
 
     from conv_compiler.errors import UnsupportedStrategy
-    from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS
+    from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, tilings
     from conv_compiler.strategies.select import choose
 
-    target = find_target(chip)
+    target, name = find_target(chip), WGMMA_PIXELS.name
     for number, sizes in enumerate(NARROW):
         kinds = NARROW_TYPES[number % 2 :: 2]
         for kind, (dtype, result, op) in enumerate(kinds):
-            for direction in ("fwd", "bwd_data"):
+            for way, direction in enumerate(("fwd", "bwd_data")):
                 if "bias" in op and "GN" in str(sizes.get("layout")):
                     continue
                 problem = P(**{
                     "layout": LAST, **sizes, "direction": direction, "dtype": dtype,
                     "weight_dtype": result, "elementwise": op,
                 })  # fmt: skip
-                found = choose(problem, target, WGMMA_PIXELS.name, 1)
-                yield from (
-                    (problem, 1, one) for one in found[: None if kind == number % len(kinds) else 1]
-                )
+                if kind == number % len(kinds) and way == number // 2 % 2:
+                    for tiling in tilings(problem, target):
+                        yield problem, 1, Strategy(name=name, tiling=tiling, split_k=1)
+                else:
+                    yield problem, 1, name
                 if kind == (number + 2) % len(kinds):
                     with suppress(UnsupportedStrategy):  # gemm_k may have too few tiles for parts
-                        yield problem, 3, choose(problem, target, WGMMA_PIXELS.name, 3)[0]
+                        yield problem, 3, choose(problem, target, name, 3)[0]
 
 
 def drawn_jobs(chip: str, count: int) -> Iterator[Job]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 
 # Data drawn evenly from [-1, 1) have products of this deviation.
 _DEVIATION = 1 / 3
@@ -17,12 +16,13 @@ class ShortSums:
 
     Of each product and of the sum before them it keeps `bits` behind the leading bit of the largest
     one, and of what they make `bits` again. Sums of `together` products are made so. These are
-    added to others in f32.
+    added to others in f32. A product has `product_bits` of fraction, of a number from 1 to 4.
     """
 
     bits: int
     products: int
     together: int
+    product_bits: int
 
     @property
     def steps(self) -> int:
@@ -39,25 +39,31 @@ class ShortSums:
         number is larger than all of these."""
         return self.steps * (self.products + 2) * 2.0**-self.bits
 
-    def of_random(self, count: int, confidence: float) -> float:
+    def of_products(self, count: int, confidence: float, *, evenly: bool) -> float:
         """The most that a sum of so many products of data from [-1, 1) loses.
 
         A number that is added loses up to 2**-bits of the largest one: a product, of 1 at most, or
         the sum before. Of s instructions the sums have 1/3 sqrt(s products) as their root mean
         square, which bounds their mean and their deviation. Over all tiles means add up, and
-        deviations by `confidence` times the square root of their number. The most is no more than
-        all products of size 1 make.
+        deviations by `confidence` times the square root of their number.
+
+        A product loses nothing unless it is smaller than the largest number by `bits` less those
+        that it has. Of data drawn `evenly` from [-1, 1) a share x (1 - ln x) of the products is
+        below x; of other data it may be all.
         """
-        added, tiles = self.products + 1, -(-count // self.together)
-        usual = [_DEVIATION * math.sqrt(self.products * step) for step in range(self.steps + 1)]
-        varying = sum(added * before + after for before, after in pairwise(usual))
-        most = [self.products * step for step in range(self.steps + 1)]
-        worst = sum(added * max(1, before) + after for before, after in pairwise(most))
-        likely = tiles * (added * self.steps + varying) + confidence * math.sqrt(tiles) * varying
-        return 2.0**-self.bits * min(tiles * worst, likely)
+        tile = 0.0
+        for step in range(self.steps):
+            before, after = (_DEVIATION * math.sqrt(self.products * n) for n in (step, step + 1))
+            largest = 1 + before
+            x = min(1.0, largest * 2.0 ** (self.product_bits + 1 - self.bits))
+            share = x * (1 - math.log(x)) if evenly else 1.0
+            tile += (1 + self.products * share) * largest + after
+        tiles = -(-count // self.together)
+        return 2.0**-self.bits * tile * (tiles + confidence * math.sqrt(tiles))
 
 
 # R: each number that is added keeps 13 bits behind the leading one of the largest (DeepSeek-V3,
 # arXiv 2412.19437, section 3.5.2), and a sum has 13 bits of fraction (SageAttention2, arXiv
-# 2411.10958, section 3.2). A tile of gemm_k is 128 channels.
-HOPPER_F8 = ShortSums(bits=13, products=32, together=128)
+# 2411.10958, section 3.2). A tile of gemm_k is 128 channels. Two numbers of e4m3 have three bits of
+# fraction each.
+HOPPER_F8 = ShortSums(bits=13, products=32, together=128, product_bits=6)

@@ -80,7 +80,7 @@ def tolerance(
     confidence:
         absolute += min(n error, 8 sqrt(n) deviation + 8**2 / 6 error)
 
-    An instruction that keeps few bits of a sum (`short`) loses the others: `ShortSums.of_random`
+    An instruction that keeps few bits of a sum (`short`) loses the others: `ShortSums.of_products`
     has the bound. Of integers it loses nothing, as `inputs` draws them.
     """
     if data in ("integers", "special") or problem.data_type.is_integer:
@@ -96,7 +96,8 @@ def tolerance(
         usual = _CONFIDENCE * math.sqrt(n) * off.deviation
         products = min(n * off.error, usual + _CONFIDENCE**2 / 6 * off.error)
     if short:
-        products += short.of_random(_in_pieces(problem), _CONFIDENCE)
+        count = _in_pieces(problem)
+        products += short.of_products(count, _CONFIDENCE, evenly=data == "random")
     return Tolerance(
         relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
         absolute=roundings * sums + products + _half_denormal(problem),
@@ -145,7 +146,7 @@ def scaled_to(
     ]
     deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
     mean = math.prod(abs(float(array.mean())) for array in multiplied)
-    random, step = tolerance(problem, "random", short), _half_denormal(problem)
+    random, step = tolerance(problem, "denormal", short), _half_denormal(problem)
     growth = deviation + math.sqrt(summed_products(problem)) * mean
     return replace(random, absolute=(random.absolute - step) * growth + step)
 

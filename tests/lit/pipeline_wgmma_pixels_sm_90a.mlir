@@ -24,6 +24,18 @@
 // RUN:   -n 32 -k 128 -c 256 --image 56x56 --filter 1x1 --layout NHWC_KYXC_NHWK > %t
 // RUN: %filecheck --input-file %t --check-prefix=STAYS
 // RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_90a --strategy wgmma_pixels --split-k 1 --tile 128x128x128 --direction fwd \
+// RUN:   -n 16 -k 128 -c 256 --image 14x14 --filter 3x3 --pad 1 --layout NHWC_KYXC_NHWK \
+// RUN:   --dtype i8 > %t
+// RUN: %filecheck --input-file %t --check-prefix=I8
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
+// RUN: %conv_compiler inspect --stage isa \
+// RUN:   --target sm_90a --strategy wgmma_pixels --split-k 1 --tile 64x128x128 \
+// RUN:   --direction bwd_data -n 16 -k 256 -c 100 --image 14x14 --filter 3x3 --pad 1 \
+// RUN:   --layout NHWC_KYXC_NHWK --dtype f8E4M3FN --weight-dtype f8E5M2 > %t
+// RUN: %filecheck --input-file %t --check-prefix=F8
+// RUN: %filecheck --input-file %t --check-prefix=LOCAL
 
 // FWD:     .target sm_90a
 // FWD:     .visible .entry wgmma_pixels(
@@ -79,6 +91,27 @@
 // STAYS-COUNT-4: cp.async.cg.shared.global
 // STAYS-NOT: cp.async.cg
 // STAYS:    ret;
+
+// 8-bit types: 32 of gemm_k by an instruction, which has no way to turn an operand. Integers have no
+// factors either.
+// I8:     .visible .entry wgmma_pixels(
+// I8:     .maxntid 256
+// I8:     fence.proxy.async.shared::cta;
+// I8-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {{.*}}}, %rd{{[0-9]+}}, %rd{{[0-9]+}}, 1;
+// I8:     st.shared.v2.b32
+// I8:     st.global.v4.b32
+
+// The weight of a data gradient is turned in front. Floats of a tile are summed up apart: the first
+// instruction adds to nothing, and f32 additions follow the wait. Two results are rounded at a time.
+// F8:     .visible .entry wgmma_pixels(
+// F8:     wgmma.fence.sync.aligned;
+// F8:     wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {{.*}}, 0, 1, 1;
+// F8-COUNT-3: wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {{.*}}, 1, 1, 1;
+// F8:     wgmma.commit_group.sync.aligned;
+// F8:     wgmma.wait_group.sync.aligned 0;
+// F8-COUNT-64: add.rn.f32
+// F8:     cvt.rn.satfinite.e5m2x2.f32
+// F8:     .visible .entry turned_weight(
 
 // LOCAL-NOT: .local
 // LOCAL:     .visible .entry

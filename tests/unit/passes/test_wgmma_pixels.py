@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -73,6 +74,7 @@ def _step(problem, one):
         ({"tile_k": 32}, "a line of LDS is 64 of gemm_k"),
         ({"tile_m": 64}, "m is whole instructions of 64 rows a wave group"),
         ({"tile_n": 160}, "n is whole blocks of 64 channels a wave group"),
+        ({"instruction": "wgmma.s8"}, "a line of LDS is 128 of gemm_k"),
         ({"merged_groups": 2}, "merged groups are adjacent, and in a tile as whole instructions"),
     ],
 )
@@ -121,16 +123,17 @@ def test_waves_have_no_kernel_of_several_row_tiles():
     pad=st.integers(0, 2),
     direction=st.sampled_from(["fwd", "bwd_data"]),
     asked=st.integers(0, 3),
+    dtype=st.sampled_from(["f16", "i8", "f8E5M2"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_cost_counts_what_the_pass_writes(
-    k, c, g, n, image, window, stride, pad, direction, asked
+    k, c, g, n, image, window, stride, pad, direction, asked, dtype
 ):
     try:
         problem = ConvProblem(
             n=n, g=g, k=k, c=c, image=(image, image), filter=(window, window),
             pad_low=(pad, pad), stride=(stride, stride), layout="NHWGC_GKYXC_NHWGK",
-            direction=direction,
+            direction=direction, dtype=dtype,
         )  # fmt: skip
     except UnsupportedProblem:
         assume(False)
@@ -155,7 +158,7 @@ def test_the_cost_counts_what_the_pass_writes(
             floats = lds_floats(step, stages, is_narrow)
             assert 4 * floats == gemm_cost.lds_bytes(tiling, stages, is_narrow)
             assert 4 * floats <= HOPPER.lds_bytes
-        assert step.depth == rounded_up(step.sources * tiling.merged_groups)
+        assert step.depth == rounded_up(step.sources * tiling.merged_groups, step.piece)
         assert cost.predict(problem, HOPPER, tiling, one.split_k) > 0
 
 
@@ -216,3 +219,67 @@ def test_few_tiles_have_no_loop(tmp_path):
     text = _ptx(tmp_path, filter=(1, 1), pad_low=(0, 0))
     assert "wgmma.wait_group.sync.aligned 1;" not in text
     assert text.count("wgmma.commit_group") == 1
+
+
+def _products(text):
+    """(type and factors, registers, what is added to) of each product of a kernel's text."""
+    found = re.findall(
+        r"wgmma.mma_async\S+(n\d+k\d+)\.(\S+) {([^}]*)}, %rd\d+, %rd\d+, (.*);", text
+    )
+    return [(f"{size}.{types}", sums.split(", "), tail) for size, types, sums, tail in found]
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data"])
+@pytest.mark.parametrize(
+    ("dtype", "types", "first", "later"),
+    [
+        ("i8", "n64k32.s32.s8.s8", "1", "1"),
+        ("f8E4M3FN", "n64k32.f32.e4m3.e4m3", "0, 1, 1", "1, 1, 1"),
+        ("f8E5M2", "n64k32.f32.e5m2.e5m2", "0, 1, 1", "1, 1, 1"),
+    ],
+)
+def test_8_bit_types_are_multiplied_along_gemm_k(tmp_path, dtype, types, first, later, direction):
+    """32 of gemm_k by an instruction, without a way to turn an operand. Floats of a tile are added
+    to nothing, and to the sums behind them in f32."""
+    text = _ptx(tmp_path, dtype=dtype, direction=direction, image=(14, 14), c=128)
+    own = 4 * [first, later, later, later]
+    products = _products(text)
+    assert {(size, len(sums)) for size, sums, _ in products} == {(types, 32)}
+    assert [tail for _, _, tail in products] == own[: len(products)]
+    assert len(products) % 4 == 0
+    added = text.count("add.rn.f32")
+    assert added == (0 if dtype == "i8" else 32 * len(products) // 4)
+    assert ("turned_weight(" in text) is (direction == "bwd_data")
+
+
+def test_merged_groups_have_their_own_first_product(tmp_path):
+    """Each has its own columns, so that each starts from nothing."""
+    problem = ConvProblem(
+        n=4, g=8, k=32, c=32, image=(9, 9), filter=(3, 3), layout="NHWGC_GKYXC_NHWGK",
+        direction="fwd", dtype="f8E4M3FN",
+    )  # fmt: skip
+    found = choose(problem, HOPPER, WGMMA_PIXELS.name, 1)
+    one = next(one for one in found if one.tiling.merged_groups == 4)
+    text = stage_texts(resolve(problem, HOPPER, one.mma), one, tmp_path)["isa"]
+    products = _products(text)
+    assert {size for size, _, _ in products} == {"n32k32.f32.e4m3.e4m3"}
+    assert {tail for _, _, tail in products} == {"0, 1, 1"}
+    assert len({tuple(sums) for _, sums, _ in products[:4]}) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "conversions"),
+    [
+        ({"weight_dtype": "f8E5M2"}, ["cvt.rn.satfinite.e5m2x2.f32"]),
+        (
+            {"weight_dtype": "f8E4M3FN", "elementwise": "add"},
+            ["cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.f16x2.e4m3x2"],
+        ),
+        ({"weight_dtype": "f8E4M3FN", "k": 75, "elementwise": "bias"}, ["cvt.rn.f16x2.e4m3x2"]),
+    ],
+    ids=str,
+)
+def test_8_bit_results_are_rounded_by_the_chip(tmp_path, changes, conversions):
+    text = _ptx(tmp_path, dtype="f8E4M3FN", **changes)
+    assert all(one in text for one in conversions)
+    assert text.count(".visible .entry") == 1

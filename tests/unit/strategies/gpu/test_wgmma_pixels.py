@@ -9,6 +9,7 @@ import pytest
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.stationary_weight import lds_bytes
+from conv_compiler.strategies.gpu.warp_group_kind import MOST_SUMS
 from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, merges, splits, tilings
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
@@ -30,6 +31,9 @@ LAYER = ConvProblem(
         ({"dtype": "f32"}, "sm_90a", "wave groups of its chip multiply its types"),
         ({"dtype": "f32", "compute": "bf16x3"}, "sm_90a", "wave groups of its chip multiply"),
         ({"compute": "bf16"}, "sm_90a", "wave groups of its chip multiply its types"),
+        ({"compute": "fp8,fp8"}, "sm_90a", "wave groups of its chip multiply its types"),
+        ({"dtype": "f8E4M3FNUZ"}, "sm_90a", "wave groups of its chip multiply its types"),
+        ({"dtype": "i8"}, "sm_100a", "wave groups of its chip multiply its types"),
         ({"direction": "bwd_weight"}, "sm_90a", "it computes fwd and bwd_data"),
         ({"layout": "NCHW_KCYX_NKHW"}, "sm_90a", "channels lie last in its layouts"),
         ({"layout": "NHWC_KCYX_NHWK"}, "sm_90a", "channels lie last in its layouts"),
@@ -79,11 +83,15 @@ def test_it_says_where_it_does_not_fit(changes, chip, why):
         {"elementwise": "bilinear(0.5, 2)"},
         {"elementwise": "bias>relu"},
         {"elementwise": "bias", "direction": "bwd_data", "layout": "GNHWC_GKYXC_GNHWK"},
+        {"dtype": "i8"},
+        {"dtype": "i8", "direction": "bwd_data", "stride": (2, 2)},
+        {"dtype": "f8E4M3FN", "elementwise": "bias>relu"},
+        {"dtype": "f8E5M2", "direction": "bwd_data", "weight_dtype": "f8E4M3FN"},
     ],
     ids=str,
 )
 def test_it_is_taken_channels_last(changes):
-    first, *_ = choose(replace(LAYER, weight_dtype="", **changes), HOPPER)
+    first, *_ = choose(replace(LAYER, **{"weight_dtype": "", **changes}), HOPPER)
     assert first.name == NAME
     assert Strategy.from_json(first.to_json()) == first
 
@@ -159,3 +167,53 @@ def test_waves_keep_no_weight():
     ampere = find_target("sm_80")
     for one in choose(POINTWISE, ampere, "mma_sync_pixels"):
         assert not one.tiling.row_workgroups
+
+
+# Columns of an instruction of 8-bit integers (PTX ISA, "wgmma.mma_async"): 8, 24, whole 16s.
+INTEGER_COLUMNS = {8, 24, *range(16, 257, 16)}
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f8E4M3FN"])
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data"])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"g": 8, "k": 48, "c": 64, "layout": "NHWGC_GKYXC_NHWGK"}, {"filter": (1, 1)}],
+    ids=str,
+)
+def test_tiles_of_8_bit_types_are_those_of_an_instruction(dtype, direction, changes):
+    problem = replace(LAYER, dtype=dtype, weight_dtype="", direction=direction, **changes)
+    found = list(tilings(problem, HOPPER))
+    assert found
+    for one in found:
+        (m, n, k), (_, across) = one.workgroup, one.warp_groups
+        assert (k, one.element_bytes) == (128, 1)
+        results = problem.k if direction == "fwd" else problem.c
+        columns = results if one.merged_groups > 1 else n // across
+        assert columns in INTEGER_COLUMNS
+        assert one.merged_groups * columns <= n or one.merged_groups == 1
+        assert one.adds_tiles is (dtype != "i8")
+        assert one.thread_sums == (1 + one.adds_tiles) * m * n // one.threads <= MOST_SUMS
+
+
+@pytest.mark.parametrize(
+    ("changes", "merged"),
+    [
+        ({"k": 32, "c": 32}, [1, 4]),
+        ({"k": 64, "c": 64}, [1, 2]),
+        ({"k": 16, "c": 16}, [1]),  # an instruction would have two groups
+        ({"k": 24, "c": 32}, [1]),  # 24 channels are no whole pieces
+        ({"k": 32, "c": 32, "direction": "bwd_data"}, [1, 4]),
+    ],
+)
+def test_groups_of_8_bit_types_share_tiles(changes, merged):
+    problem = replace(LAYER, g=32, dtype="i8", weight_dtype="", layout="NHWGC_GKYXC_NHWGK")
+    assert merges(replace(problem, **changes)) == merged
+
+
+def test_a_weight_gradient_of_8_bit_types_has_no_wave_groups():
+    """Both operands lie along their channels, and gemm_k runs over pixels."""
+    problem = replace(LAYER, direction="bwd_weight", dtype="i8", weight_dtype="")
+    assert choose(problem, HOPPER)[0].name == "vector_gemm"
+    for name in ("wgmma_gemm", "wgmma_windows"):
+        with pytest.raises(UnsupportedStrategy):
+            choose(problem, HOPPER, name)
