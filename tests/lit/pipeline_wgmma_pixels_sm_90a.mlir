@@ -102,14 +102,17 @@
 // I8:     st.global.v4.b32
 
 // The weight of a data gradient is turned in front. Floats of a tile are summed up apart: the first
-// instruction adds to nothing, and f32 additions follow the wait. Two results are rounded at a time.
+// instruction adds to nothing, and f32 additions follow the wait, which is the block in front. Two
+// results are rounded at a time.
 // F8:     .visible .entry wgmma_pixels(
+// F8:     wgmma.wait_group.sync.aligned 0;
+// F8-COUNT-64: add.rn.f32
+// F8-NOT: add.rn.f32
 // F8:     wgmma.fence.sync.aligned;
 // F8:     wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {{.*}}, 0, 1, 1;
 // F8-COUNT-3: wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {{.*}}, 1, 1, 1;
+// F8-NOT: wgmma.mma_async
 // F8:     wgmma.commit_group.sync.aligned;
-// F8:     wgmma.wait_group.sync.aligned 0;
-// F8-COUNT-64: add.rn.f32
 // F8:     cvt.rn.satfinite.e5m2x2.f32
 // F8:     .visible .entry turned_weight(
 
