@@ -6,7 +6,8 @@
     tools/nvidia_bench.py run FOLDER       on a machine with a GPU, iree-base-runtime and PyTorch
 
 `--layers resnet50` takes the layers of a list (with `--batch`, `--types f16,bf16` and
-`--directions fwd,bwd_data`) or one of the SETS, in place of a few problems of every kind.
+`--directions fwd,bwd_data`) or one of the SETS, in place of a few problems of every kind. With
+`--types i8,f8E4M3FN` cuDNN's times are those of f16.
 `--compute tf32` multiplies f32 so, on both sides. `--small-groups` takes groups of few channels in
 all directions. `--chip sm_90a` compiles for a Hopper card, and `--ours` leaves IREE's own out.
 
@@ -28,6 +29,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,8 @@ REPEATS = 33
 # Taps along an axis of a filter that cuDNN computes by sums of products.
 FEW_TAPS = 3
 SECONDS = 0.3  # spent on each median
+# The deviation of random integers of 8 bits, and a number that no sum of a check is.
+WIDE_INTEGERS, NO_SUM = 30, -(2**30)
 COLUMNS = (
     left("problem", "label"),
     left("ours", "strategy"),
@@ -115,14 +119,19 @@ def _graph(folder: Path, problem: ConvProblem, of: Callable[..., Any]) -> tuple[
     """Tensors of the card by name, made by a function of a shape, and the launches on them."""
     import torch
 
-    types = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+    types = {
+        "bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "i8": torch.int8,
+        "i32": torch.int32, "f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2,
+    }  # fmt: skip
+    shapes = {
+        "image": problem.input_shape,
+        "gradient": problem.output_shape,
+        "weight": problem.weight_shape,
+    }
+    *_, result = _NAMES[problem.direction]
     image, gradient, weight = (
-        of(shape).to(types[dtype])
-        for shape, dtype in (
-            (problem.input_shape, problem.dtype),
-            (problem.output_shape, problem.dtype),
-            (problem.weight_shape, problem.dtype),
-        )
+        of(shape).to(types[problem.result_type.name if name == result else problem.dtype])
+        for name, shape in shapes.items()
     )
     tensors = {
         "bwd_weight": {"gradient": gradient, "image": image, "result": weight},
@@ -136,7 +145,8 @@ def ptx_seconds(folder: Path, problem: ConvProblem) -> float:
     """Seconds of the kernels of one call in a CUDA graph, on random numbers."""
     import torch
 
-    _, several = _graph(folder, problem, lambda shape: torch.randn(shape, device="cuda"))
+    size = WIDE_INTEGERS if problem.data_type.is_integer else 1
+    _, several = _graph(folder, problem, lambda shape: size * torch.randn(shape, device="cuda"))
     return graph_seconds(lambda: [call() for call in several], REPEATS)
 
 
@@ -147,7 +157,8 @@ def graph_is_exact(folder: Path, problem: ConvProblem) -> bool:
     tensors, several = _graph(
         folder, problem, lambda shape: torch.randint(-2, 3, shape, device="cuda")
     )
-    result = tensors["result"].fill_(math.nan)
+    result = tensors["result"]
+    result.fill_(math.nan if result.is_floating_point() else NO_SUM)
     for call in several:
         call()
     found = result.clone()
@@ -261,8 +272,15 @@ def _cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
 
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = bool(problem.compute)
-    call = _cudnn(problem)
+    call = _cudnn(as_cudnn_takes(problem))
     return _profiled_seconds(call) if profiled else graph_seconds(call, REPEATS)
+
+
+def as_cudnn_takes(problem: ConvProblem) -> ConvProblem:
+    """The problem in f16 where its data are of 8 bits, of which PyTorch's cuDNN has none."""
+    if problem.data_type.bits > 8:
+        return problem
+    return replace(problem, dtype="f16", weight_dtype="")
 
 
 def _our_seconds(folder: Path, problem: ConvProblem, *, profiled: bool) -> float:
@@ -302,6 +320,8 @@ def run_all(folder: Path) -> bool:
             report = verify_artifact(Artifact.load(ours / "once.vmfb"), device="cuda")
             passed, verdict = report.passed, "exact" if report.passed else report.verdict
         note = (iree_folder / "note.txt").read_text()
+        if as_cudnn_takes(problem) != problem:
+            note = "cuDNN in f16"
         mine = _our_seconds(ours, problem, profiled=index["profiled"])
         is_profiled = index["profiled"] and not (ours / PTX).exists()
         cudnn = _cudnn_seconds(problem, profiled=is_profiled)
