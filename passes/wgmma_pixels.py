@@ -38,7 +38,7 @@ from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
 from conv_compiler.passes.wgmma_parts.rewriting import Replaced, rewrite
 from conv_compiler.passes.wgmma_parts.stationary_kernel import StationaryKernel
-from conv_compiler.passes.wgmma_parts.turned_weight import along_sources
+from conv_compiler.passes.wgmma_parts.transposed_weight import along_sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class WgmmaPixels(PixelSizes):
         whole = [
             with_whole_pieces(module, source, self.sources, "whole_source", self.piece),
             along_sources(module, weight, self)
-            if self.turns_weight
+            if self.transposes_weight
             else with_whole_pieces(
                 module, weight, self.weight_channels, "whole_weight", self.piece
             ),

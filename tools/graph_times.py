@@ -75,13 +75,13 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
         tiles = k_tiles(wgrad, one.tiling)
     found, read = [], [first, second]
     for at, (own, shape) in enumerate(zip(channels, shapes, strict=True)):
-        if at and isinstance(step, WgmmaPixels) and step.turns_weight:
+        if at and isinstance(step, WgmmaPixels) and step.transposes_weight:
             count = math.prod(shape) // step.sources * rounded_up(step.sources, step.piece)
             found.append(
-                _kernel("turned_weight", [-(-count // (PAD_THREADS * step.piece)), 1, 1],
-                        PAD_THREADS, 0, ["weight"], "turned weight", count, step.element_bytes)
+                _kernel("transposed_weight", [-(-count // (PAD_THREADS * step.piece)), 1, 1],
+                        PAD_THREADS, 0, ["weight"], "transposed weight", count, step.element_bytes)
             )  # fmt: skip
-            read[at] = "turned weight"
+            read[at] = "transposed weight"
         elif own % step.piece:
             count = math.prod(shape) // own * rounded_up(own, step.piece)
             threads = PAD_THREADS * step.piece

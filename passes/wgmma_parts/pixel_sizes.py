@@ -107,19 +107,19 @@ class PixelSizes(ConvolutionSizes, Tiles):
         return self.sources if self.direction == "fwd" else self.results
 
     @property
-    def turns_weight(self) -> bool:
+    def transposes_weight(self) -> bool:
         """Whether a kernel in front has the weight lie along gemm_k."""
         return self.by.along_k and self.direction != "fwd"
 
     @property
     def weight_along_k(self) -> bool:
         """Whether the weight lies along gemm_k where it is multiplied."""
-        return self.direction == "fwd" or self.turns_weight
+        return self.direction == "fwd" or self.transposes_weight
 
     @property
     def weights(self) -> WeightSteps:
         """The steps of the weight as it is multiplied, its adjacent channels in whole pieces."""
-        if self.turns_weight:
+        if self.transposes_weight:
             line = rounded_up(self.sources, self.piece)
             row = line * math.prod(self.taps)
             return WeightSteps(row * self.gemm_n, row, line, 1)

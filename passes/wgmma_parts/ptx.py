@@ -152,9 +152,9 @@ def open_products() -> None:
 
 
 class Kind(NamedTuple):
-    """What PTX calls a type that wave groups multiply and that of its sums, the instruction's
-    extent along gemm_k, whether factors of either operand are named, and whether operands may lie
-    along their rows or columns."""
+    """What PTX calls a type that wave groups multiply and that of its sums, and the instruction's
+    extent along gemm_k. `scales` tells that it names a factor of either operand, `turns` that
+    operands may lie along their rows or columns."""
 
     name: str
     depth: int = 32

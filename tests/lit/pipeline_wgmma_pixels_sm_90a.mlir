@@ -92,7 +92,7 @@
 // STAYS-NOT: cp.async.cg
 // STAYS:    ret;
 
-// 8-bit types: 32 of gemm_k by an instruction, which has no way to turn an operand. Integers have no
+// 8-bit types: 32 of gemm_k by an instruction, which has no way to transpose an operand. Integers have no
 // factors either.
 // I8:     .visible .entry wgmma_pixels(
 // I8:     .maxntid 256
@@ -101,7 +101,7 @@
 // I8:     st.shared.v2.b32
 // I8:     st.global.v4.b32
 
-// The weight of a data gradient is turned in front. Floats of a tile are summed up apart: the first
+// The weight of a data gradient is transposed in front. Floats of a tile are summed up apart: the first
 // instruction adds to nothing, and f32 additions follow the wait, which is the block in front. Two
 // results are rounded at a time.
 // F8:     .visible .entry wgmma_pixels(
@@ -114,7 +114,7 @@
 // F8-NOT: wgmma.mma_async
 // F8:     wgmma.commit_group.sync.aligned;
 // F8:     cvt.rn.satfinite.e5m2x2.f32
-// F8:     .visible .entry turned_weight(
+// F8:     .visible .entry transposed_weight(
 
 // LOCAL-NOT: .local
 // LOCAL:     .visible .entry

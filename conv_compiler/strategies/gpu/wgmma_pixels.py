@@ -53,7 +53,7 @@ from conv_compiler.strategies.gpu.wgmma_pixels_cost import (
     k_tiles,
     predict,
     table_of,
-    turns_weight,
+    transposes_weight,
     weight_line,
     workgroups,
 )
@@ -123,7 +123,7 @@ def merges(problem: ConvProblem) -> list[int]:
     several, step = block // sources, STEP_BYTES // element_bytes(problem)
     fits = (
         row.input == "N*GC"
-        and (row.weight == "GK*C" or turns_weight(problem))
+        and (row.weight == "GK*C" or transposes_weight(problem))
         and sources % step == results % piece == problem.c % piece == 0
         and several * sources == block
         and several * results <= block
@@ -232,7 +232,7 @@ def copied(problem: ConvProblem) -> int:
     weight is to lie along gemm_k."""
     sources, _ = channels(problem)
     piece = piece_of(problem)
-    return bool(sources % piece) + bool(turns_weight(problem) or problem.c % piece)
+    return bool(sources % piece) + bool(transposes_weight(problem) or problem.c % piece)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,7 @@ def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split
     added = sum_seconds(problem, target, split_k) if split_k > 1 else 0.0
     sources, _ = channels(problem)
     source, weight = map(math.prod, problem.operand_shapes)
-    copies = (copied_seconds, written_seconds if turns_weight(problem) else copied_seconds)
+    copies = (copied_seconds, written_seconds if transposes_weight(problem) else copied_seconds)
     copied = sum(
         seconds(elements, own, target, tiling.element_bytes)
         for seconds, elements, own in zip(
@@ -64,14 +64,14 @@ def predict(problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split
     return kernel_seconds(problem, target, tiling, split_k) + added + copied
 
 
-def turns_weight(problem: ConvProblem) -> bool:
+def transposes_weight(problem: ConvProblem) -> bool:
     """Whether a kernel in front has the weight lie along gemm_k, as 8-bit types are multiplied."""
     return problem.direction == "bwd_data" and element_bytes(problem) == 1
 
 
 def weight_line(problem: ConvProblem) -> int:
     """Channels of the weight that are adjacent where it is multiplied."""
-    return problem.k if turns_weight(problem) else problem.c
+    return problem.k if transposes_weight(problem) else problem.c
 
 
 def kernel_seconds(

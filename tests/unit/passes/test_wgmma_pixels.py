@@ -249,7 +249,7 @@ def test_8_bit_types_are_multiplied_along_gemm_k(tmp_path, dtype, types, first, 
     assert len(products) % 4 == 0
     added = text.count("add.rn.f32")
     assert added == (0 if dtype == "i8" else 32 * len(products) // 4)
-    assert ("turned_weight(" in text) is (direction == "bwd_data")
+    assert ("transposed_weight(" in text) is (direction == "bwd_data")
 
 
 def test_merged_groups_have_their_own_first_product(tmp_path):

@@ -59,4 +59,4 @@ def along_sources(module: ir.Module, weight: ir.Value, sizes: PixelSizes) -> ir.
             store_vector(found, out, linear(line, pieces * size, linear(piece, size)))
 
     grid = (-(-total // THREADS), 1, 1)
-    return dispatched(module, "turned_weight", ROLE, grid, [weight], type, body)
+    return dispatched(module, "transposed_weight", ROLE, grid, [weight], type, body)
