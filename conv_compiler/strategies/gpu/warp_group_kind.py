@@ -28,6 +28,10 @@ MOST_SUMS = 128
 HALF, LINE_THREADS = 2, 8
 # The instruction of waves for a type.
 _WAVE_MMA = MappingProxyType({"f16": "16x8x16_F16", "bf16": "16x8x16_BF16", "xf32": "16x8x8_TF32"})
+# Sums and operands of an 8-bit instruction, by the end of its name.
+_NARROW_TYPES = MappingProxyType(
+    {"I8": "s32.s8.s8", "F8E4M3FN": "f32.e4m3.e4m3", "F8E5M2": "f32.e5m2.e5m2"}
+)
 # A tile (m, n, gemm_k), the wave groups or waves along m and n, and the stages of LDS.
 Tried = tuple[tuple[int, int, int], tuple[int, int], int]
 # Of the kernel that rounds channels up to whole pieces (`passes/wgmma_parts/padded_channels.py`).
@@ -53,6 +57,17 @@ def instruction_of(tiling: WarpGroupTiling) -> str:
         narrow = "wgmma.f8" if tiling.adds_tiles else "wgmma.s8"
         return "wgmma" if tiling.element_bytes == HALF else narrow
     return "mma.sync" if tiling.element_bytes == HALF else "mma.sync.tf32"
+
+
+def promised(tiling: WarpGroupTiling, results: int) -> str:
+    """How the instruction that the code must show starts, where a group has so many results: of
+    8-bit types with its columns, which merged groups have of their own, and its types."""
+    start = PROMISED[instruction_of(tiling)]
+    if tiling.element_bytes != 1:
+        return start
+    columns = tiling.workgroup[1] // tiling.warp_groups[1] if tiling.merged_groups == 1 else results
+    types = _NARROW_TYPES[tiling.mma.rpartition("_")[2]]
+    return f"{start}.sync.aligned.m64n{columns}k{STEP_BYTES}.{types}"
 
 
 def tiling_for(

@@ -29,12 +29,12 @@ from conv_compiler.strategies.gpu.pixel_shape import shape_of
 from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
-    PROMISED,
     few_channels,
     few_elements,
     has_kernel,
     instruction_of,
     multiply_its_types,
+    promised,
     ranked,
     schedule,
     tiling_for,
@@ -268,7 +268,8 @@ class CopiedPixels(StrategyKind):
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The instruction, and copies that go to LDS by themselves."""
-        return Promises(instruction=PROMISED[instruction_of(tiling_of(one))], loads_to_lds=True)
+        _, results = channels(_of(wgrad))
+        return Promises(instruction=promised(tiling_of(one), results), loads_to_lds=True)
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""

@@ -210,6 +210,30 @@ def test_groups_of_8_bit_types_share_tiles(changes, merged):
     assert merges(replace(problem, **changes)) == merged
 
 
+@pytest.mark.parametrize(
+    ("changes", "merged", "instruction"),
+    [
+        ({"dtype": "bf16"}, 1, "wgmma.mma_async"),
+        ({"dtype": "i8"}, 1, "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8"),
+        ({"dtype": "f8E5M2"}, 1, "wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2"),
+        (
+            {"dtype": "f8E4M3FN", "g": 8, "k": 32, "c": 32},
+            4,
+            "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3",
+        ),
+    ],
+)
+def test_the_code_must_show_the_instruction_of_the_types(changes, merged, instruction):
+    problem = replace(LAYER, weight_dtype="", layout="NHWGC_GKYXC_NHWGK", **changes)
+    wgrad = resolve(problem, HOPPER).wgrad
+    found = [
+        WGMMA_PIXELS.promises(wgrad, HOPPER, Strategy(name=NAME, tiling=one, split_k=1)).instruction
+        for one in tilings(problem, HOPPER)
+        if one.workgroup[:2] == (64, 128) and one.merged_groups == merged
+    ]
+    assert set(found) == {instruction}
+
+
 def test_a_weight_gradient_of_8_bit_types_has_no_wave_groups():
     """Both operands lie along their channels, and gemm_k runs over pixels."""
     problem = replace(LAYER, direction="bwd_weight", dtype="i8", weight_dtype="")
