@@ -11,7 +11,7 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ops_with_role
-from conv_compiler.ir.loop_nest import find_nests
+from conv_compiler.ir.loop_nest import LOOPS, find_nests
 from conv_compiler.passes.implicit_gemm_parts.contraction import unpadded
 from conv_compiler.problem.dtypes import DTYPES, DType
 
@@ -36,7 +36,8 @@ class EmulateF8:
         """Rewrite the module in place."""
         with module.context, ir.Location.unknown():
             rows = {ops.element_type(row): row for row in DTYPES.values() if row.is_f8}
-            products = any(ops_with_role(module, "contraction"))  # sums alone have none
+            # Sums alone have none, nor has a module whose kernels are written.
+            products = any(LOOPS in op.attributes for op in ops_with_role(module, "contraction"))
             for nest in find_nests(module) if products else ():
                 with ir.InsertionPoint(nest.op):
                     _widen_operands(nest.op, rows)

@@ -36,7 +36,7 @@ def launch_of(wgrad: ConvProblem, one: Strategy, target: Target) -> list[dict[st
     from conv_compiler.strategies.registry import find_strategy
 
     step: Any
-    (step,) = find_strategy(one.name).lower(wgrad, target, one).passes
+    step, *_ = find_strategy(one.name).lower(wgrad, target, one).passes
     if isinstance(step, WgmmaWindows):
         problem, windows = wgrad.of, WindowKernel(step)  # type: ignore[attr-defined]
         elements, bytes_ = math.prod(problem.result_shape), problem.result_type.bytes

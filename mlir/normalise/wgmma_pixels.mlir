@@ -22,6 +22,7 @@ func.func private @wgmma_pixels(
     !transform.param<i64> {conv_compiler.option = "stages"},
     !transform.param<i64> {conv_compiler.option = "split_k"},
     !transform.any_param)
+func.func private @emulate_f8(!transform.any_op, !transform.any_param)
 
 transform.named_sequence @normalise(
     %payload: !transform.any_op {transform.readonly},
@@ -30,13 +31,16 @@ transform.named_sequence @normalise(
     %tile_k: !transform.param<i64> {transform.readonly},
     %stages: !transform.param<i64> {transform.readonly},
     %split_k: !transform.param<i64> {transform.readonly},
-    %others: !transform.any_param {transform.readonly}) {
+    %others: !transform.any_param {transform.readonly},
+    %f8: !transform.any_param {transform.readonly}) {
   // A workgroup has `tile_m` pixels x `tile_n` channels and brings `tile_k` of gemm_k of both
   // operands to one of `stages` places in LDS; `split_k` parts, which a second kernel adds in rising
   // order. How wave groups or waves share a tile and the convolution's sizes are in the others.
   func.call @wgmma_pixels(%payload, %tile_m, %tile_n, %tile_k, %stages, %split_k, %others)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
          !transform.param<i64>, !transform.param<i64>, !transform.any_param) -> ()
+  // What is behind the kernels may still round to 8-bit floats, in integer arithmetic.
+  func.call @emulate_f8(%payload, %f8) : (!transform.any_op, !transform.any_param) -> ()
   transform.yield
 }
 }

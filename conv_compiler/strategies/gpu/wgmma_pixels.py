@@ -202,7 +202,8 @@ def candidates(
 
 
 def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...]:
-    """The payload as kernels that the pass writes."""
+    """The payload as kernels that the pass writes, and what rounds to 8-bit floats behind them."""
+    from conv_compiler.passes.emulate_f8 import EmulateF8
     from conv_compiler.passes.wgmma_pixels import WgmmaPixels
 
     assert isinstance(wgrad, EquivalentWgrad)
@@ -224,6 +225,7 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
             row_workgroups=tiling.row_workgroups,
             instruction=instruction_of(tiling),
         ),
+        *((EmulateF8(),) if problem.operand_type.is_f8 else ()),
     )
 
 
