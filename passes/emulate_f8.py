@@ -11,12 +11,11 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ops_with_role
+from conv_compiler.ir.f8 import BIAS, FRACTION, integer, widened
 from conv_compiler.ir.loop_nest import LOOPS, find_nests
 from conv_compiler.passes.implicit_gemm_parts.contraction import unpadded
 from conv_compiler.problem.dtypes import DTYPES, DType
 
-# Of f32: explicit fraction bits, exponent bias.
-FRACTION, BIAS = 23, 127
 # Conversions by the op that stands for them.
 CONVERSIONS = ("arith.extf", "arith.truncf")
 
@@ -91,46 +90,9 @@ def _replace(op: ir.Operation, rows: dict[ir.Type, DType]) -> None:
         if op.name == "arith.truncf":
             new = _narrow(ops.convert(value, f32), rows[narrow])
         else:
-            new = ops.convert(_widen(value, rows[narrow]), wide)
+            new = ops.convert(widened(value, rows[narrow]), wide)
     result.replace_all_uses_with(new)
     op.erase()
-
-
-def _widen(value: ir.Value, dtype: DType) -> ir.Value:
-    """An 8-bit float as f32."""
-    f32, bits = ir.F32Type.get(), ir.IntegerType.get_signless(32)
-    fraction, bias = dtype.mantissa_bits, dtype.exponent_bias
-    byte = arith.BitcastOp(ir.IntegerType.get_signless(8), value).result
-    code = arith.ExtUIOp(bits, byte).result
-    size = arith.AndIOp(code, _integer(0x7F)).result
-
-    exponent = _integer((BIAS - bias) << FRACTION)
-    shifted = arith.ShLIOp(size, _integer(FRACTION - fraction)).result
-    normal = arith.AddIOp(shifted, exponent).result
-    smallest = arith.ConstantOp(f32, ir.FloatAttr.get(f32, 2.0 ** (1 - bias - fraction))).result
-    multiple = arith.MulFOp(arith.UIToFPOp(f32, size).result, smallest).result
-    is_normal = _compare("uge", size, 1 << fraction)
-    found = arith.SelectOp(is_normal, normal, arith.BitcastOp(bits, multiple).result).result
-    sign = arith.ShLIOp(arith.ShRUIOp(code, _integer(7)).result, _integer(31)).result
-    signed = arith.OrIOp(found, sign).result
-    if dtype.infinity_code:  # and NaN above it: the largest exponent, as in f32
-        special = arith.OrIOp(arith.OrIOp(shifted, _integer(0x7F800000)).result, sign).result
-        is_special = _compare("uge", size, dtype.infinity_code)
-        signed = arith.SelectOp(is_special, special, signed).result
-    else:
-        one = code if dtype.fnuz else size
-        signed = arith.SelectOp(_compare("eq", one, dtype.nan_code), _integer(0x7FC00000), signed)
-        signed = signed.result
-    return arith.BitcastOp(f32, signed).result
-
-
-def _compare(how: str, value: ir.Value, number: int) -> ir.Value:
-    return arith.CmpIOp(arith.CmpIPredicate[how], value, _integer(number)).result
-
-
-def _integer(value: int, bits: int = 32) -> ir.Value:
-    type = ir.IntegerType.get_signless(bits)
-    return arith.ConstantOp(type, ir.IntegerAttr.get(type, value)).result
 
 
 def _narrow(value: ir.Value, dtype: DType) -> ir.Value:
@@ -140,18 +102,18 @@ def _narrow(value: ir.Value, dtype: DType) -> ir.Value:
     exponent as it should. Below, adding a power of two whose last place is the type's smallest
     number rounds to a multiple of that.
     """
-    f32, bits = value.type, _integer(0).type
+    f32, bits = value.type, integer(0).type
     fraction, bias = dtype.mantissa_bits, dtype.exponent_bias
     shift = FRACTION - fraction
     code = arith.BitcastOp(bits, value).result
-    sign = arith.ShRUIOp(code, _integer(31)).result
-    code = arith.AndIOp(code, _integer(2**31 - 1)).result
+    sign = arith.ShRUIOp(code, integer(31)).result
+    code = arith.AndIOp(code, integer(2**31 - 1)).result
     size = arith.BitcastOp(f32, code).result
 
-    last = arith.AndIOp(arith.ShRUIOp(code, _integer(shift)).result, _integer(1)).result
-    half = arith.AddIOp(last, _integer(2 ** (shift - 1) - 1)).result
-    rounded = arith.ShRUIOp(arith.AddIOp(code, half).result, _integer(shift)).result
-    normal = arith.SubIOp(rounded, _integer((BIAS - bias) << fraction)).result
+    last = arith.AndIOp(arith.ShRUIOp(code, integer(shift)).result, integer(1)).result
+    half = arith.AddIOp(last, integer(2 ** (shift - 1) - 1)).result
+    rounded = arith.ShRUIOp(arith.AddIOp(code, half).result, integer(shift)).result
+    normal = arith.SubIOp(rounded, integer((BIAS - bias) << fraction)).result
 
     power = 2.0 ** (FRACTION + 1 - bias - fraction)
     offset = arith.ConstantOp(f32, ir.FloatAttr.get(f32, power)).result
@@ -162,10 +124,10 @@ def _narrow(value: ir.Value, dtype: DType) -> ir.Value:
     is_normal = arith.CmpFOp(arith.CmpFPredicate.OGE, size, least).result
     found = arith.SelectOp(is_normal, normal, subnormal).result
     if dtype.fnuz:  # its zero has no sign
-        is_zero = arith.CmpIOp(arith.CmpIPredicate.eq, found, _integer(0)).result
-        sign = arith.SelectOp(is_zero, _integer(0), sign).result
-    signed = arith.OrIOp(found, arith.ShLIOp(sign, _integer(7)).result).result
+        is_zero = arith.CmpIOp(arith.CmpIPredicate.eq, found, integer(0)).result
+        sign = arith.SelectOp(is_zero, integer(0), sign).result
+    signed = arith.OrIOp(found, arith.ShLIOp(sign, integer(7)).result).result
     is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, value, value).result
-    signed = arith.SelectOp(is_nan, _integer(dtype.nan_code), signed).result
+    signed = arith.SelectOp(is_nan, integer(dtype.nan_code), signed).result
     byte = arith.TruncIOp(ir.IntegerType.get_signless(8), signed).result
     return arith.BitcastOp(ops.element_type(dtype), byte).result

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from conv_compiler.build.amax import with_amax
+from conv_compiler.build.block_scales import decoded_operands
 from conv_compiler.build.bwd_bias import build_bwd_bias
 from conv_compiler.build.bwd_data import build_bwd_data
 from conv_compiler.build.bwd_weight import build_bwd_weight
@@ -16,6 +17,7 @@ from conv_compiler.build.extended import build_extended
 from conv_compiler.build.fwd import build_fwd
 from conv_compiler.problem.amax import in_front
 from conv_compiler.problem.batching import chunk_problem, chunks_of, sums_chunks
+from conv_compiler.problem.decoded import decoded
 from conv_compiler.problem.directions import BIAS
 from conv_compiler.problem.extended import is_extended
 from conv_compiler.problem.slices import of_batches
@@ -48,8 +50,9 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
     """The payload module of a problem, in the MLIR context in force.
 
     Its one function is `@main`, or of another name. It takes the operands as the user holds them,
-    d where the problem's elementwise op takes it, and memory for the results where the problem says
-    so. It returns the result, and behind it the largest absolute value where that is asked for. The
+    block scales behind them, d where the problem's elementwise op takes it, and memory for the
+    results where the problem says so. It returns the result, and behind it the largest absolute
+    value where that is asked for. The
     contraction is one linalg.generic tagged `conv_compiler.role = "contraction"`, whose loops are
     named, outermost first, by the array `conv_compiler.loops`; those of other directions as in
     `problem/canonical.py`. A problem in chunks has it in the private function `@chunk`, and `@main`
@@ -75,12 +78,13 @@ def build(problem: ConvProblem, name: str = "main") -> ir.Module:
         return lambda *operands: build_chunks(problem, cut, one, operands)
 
     chunks = "chunk" if name == "main" else f"{name}_chunk"
-    inner = in_front(of_batches(problem))
+    inner = decoded(in_front(of_batches(problem)))
     module = ir.Module.create(ir.Location.unknown())
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         body = computes(inner)
 
-        def results(*operands: ir.Value) -> tuple[ir.Value, ...]:
+        def results(*given: ir.Value) -> tuple[ir.Value, ...]:
+            operands = decoded_operands(problem, given)
             if not problem.amax:
                 return (body(*operands),)
             taken = len(inner.operand_shapes) + inner.takes_d

@@ -12,6 +12,7 @@ from conv_compiler.ir import ops
 from conv_compiler.ir.slices import sliced, stored
 from conv_compiler.problem.amax import results_of
 from conv_compiler.problem.batching import cut_axis
+from conv_compiler.problem.block_scales import scale_names
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import (
     COMPUTED,
@@ -62,12 +63,15 @@ def _index(number: int) -> ir.Attribute:
 
 
 def _operand_types(problem: ConvProblem) -> list[ir.Type]:
-    """Of the operands, d last."""
+    """Of the operands, their scales behind them and d last."""
     data, d = (ops.element_type(row) for row in (problem.data_type, problem.d_type))
     *names, result = problem.tensors
     shapes = [whole for whole, _ in taken_shapes(problem)]
     found = [_type(problem, *one, data) for one in zip(names, shapes, strict=False)]
-    for shape in shapes[len(names) :]:
+    scales = len(names) + len(problem.scale_shapes)
+    code = ir.IntegerType.get_signless(8)
+    found += [ir.RankedTensorType.get(shape, code) for shape in shapes[len(names) : scales]]
+    for shape in shapes[scales:]:
         of_result = problem.d_shape == problem.result_shape
         found.append(_type(problem, result if of_result else "", shape, d))
     return found
@@ -94,8 +98,9 @@ def _type(problem: ConvProblem, name: str, shape: Sequence[int], element: ir.Typ
 def _stated(problem: ConvProblem) -> dict[str, str]:
     """What the function states of itself."""
     found = {STATED_DIRECTION: problem.direction}
-    if problem.amax:
-        names = (*COMPUTED[problem.direction][0], *(["d"] * problem.takes_d))
+    if problem.amax or problem.block_scales:
+        operands = COMPUTED[problem.direction][0]
+        names = (*operands, *scale_names(problem), *(["d"] * problem.takes_d))
         found |= {STATED_OPERANDS: ",".join(names)}
         found |= {STATED_RESULTS: ",".join(results_of(problem))}
     if has_slices(problem):

@@ -15,8 +15,8 @@ from conv_compiler.errors import UnsupportedProblem, UnsupportedStrategy
 from conv_compiler.frontends.flags import size, sizes
 from conv_compiler.parser import PROBLEM_GROUP
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.pad_modes import SAME
 from conv_compiler.problem.sizes import Sizes
-from conv_compiler.problem.validate import SAME
 from conv_compiler.strategies.strategy import StrategyRequest
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Wider floats as 8-bit floats: to the nearest even, saturated."""
+"""Wider floats as 8-bit floats, to the nearest even and saturated, and 8-bit floats as f32."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.ir import ops
 from conv_compiler.problem.dtypes import DTYPES, DType
+
+# Of f32: explicit fraction bits, exponent bias.
+FRACTION, BIAS = 23, 127
 
 
 def row_of(type: ir.Type) -> DType | None:
@@ -43,3 +46,42 @@ def narrowed(
         return saturated(op(ops.convert(x, ir.F32Type.get())), dtype)
 
     return ops.elementwise([value], ops.element_type(dtype), body, role)
+
+
+def widened(value: ir.Value, dtype: DType) -> ir.Value:
+    """A scalar 8-bit float as f32, in integer arithmetic: IREE 3.13's own conversion reads a NaN of
+    f8E4M3FN as -480."""
+    f32, bits = ir.F32Type.get(), ir.IntegerType.get_signless(32)
+    fraction, bias = dtype.mantissa_bits, dtype.exponent_bias
+    byte = arith.BitcastOp(ir.IntegerType.get_signless(8), value).result
+    code = arith.ExtUIOp(bits, byte).result
+    size = arith.AndIOp(code, integer(0x7F)).result
+
+    exponent = integer((BIAS - bias) << FRACTION)
+    shifted = arith.ShLIOp(size, integer(FRACTION - fraction)).result
+    normal = arith.AddIOp(shifted, exponent).result
+    smallest = arith.ConstantOp(f32, ir.FloatAttr.get(f32, 2.0 ** (1 - bias - fraction))).result
+    multiple = arith.MulFOp(arith.UIToFPOp(f32, size).result, smallest).result
+    is_normal = _compare("uge", size, 1 << fraction)
+    found = arith.SelectOp(is_normal, normal, arith.BitcastOp(bits, multiple).result).result
+    sign = arith.ShLIOp(arith.ShRUIOp(code, integer(7)).result, integer(31)).result
+    signed = arith.OrIOp(found, sign).result
+    if dtype.infinity_code:  # and NaN above it: the largest exponent, as in f32
+        special = arith.OrIOp(arith.OrIOp(shifted, integer(0x7F800000)).result, sign).result
+        is_special = _compare("uge", size, dtype.infinity_code)
+        signed = arith.SelectOp(is_special, special, signed).result
+    else:
+        one = code if dtype.fnuz else size
+        signed = arith.SelectOp(_compare("eq", one, dtype.nan_code), integer(0x7FC00000), signed)
+        signed = signed.result
+    return arith.BitcastOp(f32, signed).result
+
+
+def _compare(how: str, value: ir.Value, number: int) -> ir.Value:
+    return arith.CmpIOp(arith.CmpIPredicate[how], value, integer(number)).result
+
+
+def integer(value: int, bits: int = 32) -> ir.Value:
+    """A constant of so many bits."""
+    type = ir.IntegerType.get_signless(bits)
+    return arith.ConstantOp(type, ir.IntegerAttr.get(type, value)).result

@@ -36,6 +36,7 @@ from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.amax import in_front
 from conv_compiler.problem.batching import innermost_chunk
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.decoded import decoded
 from conv_compiler.problem.directions import BIAS
 from conv_compiler.problem.extended import most_places, over_extended
 from conv_compiler.problem.layouts import Layout
@@ -223,7 +224,7 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
     Raises UnsupportedProblem where one of its sizes is too large.
     """
     in_slice = problem.direction == "bwd_data" and is_sliced(problem, "input")
-    problem = over_extended(in_front(whole(problem)))
+    problem = over_extended(decoded(in_front(whole(problem))))
     if problem.direction not in _ROLES:
         return problem
     try:

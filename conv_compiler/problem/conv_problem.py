@@ -9,6 +9,7 @@ from typing import Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
 from conv_compiler.markup import element, table
+from conv_compiler.problem.block_scales import scale_names
 from conv_compiler.problem.directions import COMPUTED, TENSORS
 from conv_compiler.problem.dtypes import F8_NAMES, STANDS_FOR_TF32, TF32, compute_pair
 from conv_compiler.problem.fields import Fields
@@ -70,6 +71,9 @@ class ConvProblem(Shapes):
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
         amax: Give the largest absolute value of the result beside it, from before it is rounded:
             of what the ops in front of a last `scale_by` or `divide_by` give, in f32.
+        block_scales: `mx` for operands of 8-bit floats of which each 32 have a scale in common,
+            along the axis that sums run over: channels C of `fwd`, K of `bwd_data`, images of
+            `bwd_weight`. The scales of both, E8M0 codes as uint8, are operands behind them.
         input_within, weight_within, output_within: The shape, in the order of `layout`, of the
             larger tensor that the operand of this name is a slice of; `output` is `d_output` too.
             A call takes a slice with its strides, or the larger tensor, whose first elements the
@@ -132,14 +136,15 @@ class ConvProblem(Shapes):
 
     def _repr_html_(self) -> str:
         """Its tensors as a table, for notebooks."""
-        shapes = (*self.operand_shapes, self.result_shape)
+        shapes = (*self.operand_shapes, *self.scale_shapes, self.result_shape)
         multiplied = (self.dtype,) if self.sums_alone else self.operand_dtypes
-        types = (*multiplied, self.result_type.name)
+        types = (*multiplied, *["u8"] * len(self.scale_shapes), self.result_type.name)
+        *operands, result = self.tensors
         rows = [
             (role, name, " x ".join(map(str, shape)), dtype)
             for role, name, shape, dtype in zip(
-                (*["operand"] * len(self.operand_shapes), "result"),
-                self.tensors,
+                (*["operand"] * (len(shapes) - 1), "result"),
+                (*operands, *scale_names(self), result),
                 shapes,
                 types,
                 strict=True,

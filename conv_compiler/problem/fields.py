@@ -35,6 +35,7 @@ class Fields:
     kept_weight: bool = False
     pad_mode: str = ""
     amax: bool = False
+    block_scales: str = ""
     input_within: tuple[int, ...] = ()
     weight_within: tuple[int, ...] = ()
     output_within: tuple[int, ...] = ()

@@ -56,6 +56,11 @@ class Layer:
                 "layer with a kept weight: one function keeps the weight of one problem; compile "
                 "that apart"
             )
+        if any(one.block_scales for one in self.problems):
+            raise UnsupportedProblem(
+                "layer with block scales: blocks lie along another axis in each direction; compile "
+                "its problems apart"
+            )
         first = self.problems[0]
         for one in self.problems[1:]:
             for name in ALIKE:

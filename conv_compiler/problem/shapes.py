@@ -7,11 +7,12 @@ import math
 from functools import cached_property
 
 from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.block_scales import ALONG, row_of
 from conv_compiler.problem.directions import BIAS, COMPUTED
 from conv_compiler.problem.dtypes import DTYPES, F8_NAMES, TERMS, TF32, DType, Terms, compute_pair
 from conv_compiler.problem.elementwise import Fused, parse
 from conv_compiler.problem.fields import Fields
-from conv_compiler.problem.layouts import Layout, find_layout
+from conv_compiler.problem.layouts import Layout, axis_of, find_layout
 
 
 class Shapes(Fields):
@@ -185,6 +186,24 @@ class Shapes(Fields):
         return tuple(getattr(self, f"{name}_shape") for name in self.tensors[:-1])
 
     @property
+    def scale_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the operands' block scales, of a byte each: those of the operands, with one for
+        each block along its axis. Empty where there are none."""
+        row = row_of(self)
+        if row is None:
+            return ()
+        every = zip(self.operand_shapes, self.blocked_axes, strict=True)
+        return tuple((*one[:at], one[at] // row.size, *one[at + 1 :]) for one, at in every)
+
+    @property
+    def blocked_axes(self) -> tuple[int, ...]:
+        """Of each operand the axis that is cut into blocks; empty for plain operands."""
+        if not self.block_scales:
+            return ()
+        letters = (getattr(self.layout_row, name) for name in self.tensors[:-1])
+        return tuple(axis_of(one, ALONG[self.direction], self.ndim) for one in letters)
+
+    @property
     def result_shape(self) -> tuple[int, ...]:
         """Shape of the result as the user holds it."""
         shape: tuple[int, ...] = getattr(self, f"{self.tensors[-1]}_shape")
@@ -229,8 +248,9 @@ class Shapes(Fields):
 
     @property
     def bytes(self) -> int:
-        """Operands, result and d where there is one, each moved once."""
+        """Operands with their scales, result and d where there is one, each moved once."""
         data = sum(map(math.prod, self.operand_shapes))
         beside = math.prod(self.d_shape) * self.d_type.bytes if self.takes_d else 0
         result = math.prod(self.result_shape) * self.result_type.bytes
-        return data * self.data_type.bytes + result + beside
+        scales = sum(map(math.prod, self.scale_shapes))
+        return data * self.data_type.bytes + scales + result + beside

@@ -57,6 +57,8 @@ class Sizes:
                 "sizes with a kept weight: each size has a rearrangement of its own; compile them "
                 "apart"
             )
+        if any(one.block_scales for one in self.problems):
+            raise UnsupportedProblem("sizes with block scales: not built; compile them apart")
         first = self.problems[0]
         for one in self.problems[1:]:
             for name in sorted(set(first.__dataclass_fields__) - set(FREE)):

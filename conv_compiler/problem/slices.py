@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.amax import in_front
 from conv_compiler.problem.batching import BUFFER_BYTES, chunks_of, cut_axis
 from conv_compiler.problem.directions import TENSORS
 
@@ -43,9 +44,11 @@ def is_sliced(problem: Shapes, name: str) -> bool:
 
 
 def taken_shapes(problem: Shapes) -> tuple[tuple[Shape, Shape], ...]:
-    """(larger shape, own shape) of each operand, d among them; alike where it is a whole tensor."""
+    """(larger shape, own shape) of each operand, scales and d among them; alike where it is a whole
+    tensor."""
     *operands, result = problem.tensors
     found = [(within_of(problem, name), getattr(problem, f"{name}_shape")) for name in operands]
+    found += [(shape, shape) for shape in problem.scale_shapes]
     if problem.takes_d:
         own = problem.d_shape
         found.append((within_of(problem, result) if own == problem.result_shape else own, own))
@@ -73,8 +76,14 @@ def of_batches(problem: ConvProblem) -> ConvProblem:
 
 
 def check_memory(problem: ConvProblem) -> None:
-    """Refuse slices where the problem is computed in chunks, by UnsupportedProblem."""
+    """Refuse slices and block scales where the problem is computed in chunks, by
+    UnsupportedProblem."""
     *operands, result = problem.tensors
+    if problem.block_scales and chunks_of(in_front(problem)):
+        raise UnsupportedProblem(
+            f"problem {problem.name}: block scales are not built where a tensor has 2 GiB or more "
+            "as bf16; use a smaller batch"
+        )
     sizes = [math.prod(within_of(problem, name)) * problem.data_type.bytes for name in operands]
     sizes.append(math.prod(within_of(problem, result)) * problem.result_type.bytes)
     in_chunks = not problem.dynamic_batch and chunks_of(whole(problem))

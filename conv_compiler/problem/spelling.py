@@ -45,6 +45,8 @@ def name_of(problem: Shapes) -> str:
     parts += [problem.layout.lower().replace("_", "-"), problem.dtype]
     if problem.weight_dtype != default_weight_dtype(problem.dtype):
         parts.append(problem.weight_dtype)
+    if problem.block_scales:
+        parts.append(problem.block_scales)
     if problem.compute:
         parts.append(problem.compute.replace(",", "-"))
     if problem.elementwise:

@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
+from conv_compiler.problem.block_checks import check_block_scales, compute_of
 from conv_compiler.problem.dtypes import (
     check_pair,
-    compute_text,
     default_weight_dtype,
     name_of_dtype,
 )
 from conv_compiler.problem.elementwise import Fused, parse, parse_operand
 from conv_compiler.problem.layouts import find_layout
-from conv_compiler.problem.pad_modes import MODES, SPARE, ZEROS
+from conv_compiler.problem.pad_modes import MODES, SAME, SPARE, ZEROS, same_pads
 from conv_compiler.problem.spelling import name_of
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ OPERAND_OPS = ("input", "weight", "output")
 # Fields of text, or of what stands for one: a numpy type, an op.
 TEXTS = (
     *("layout", "dtype", "weight_dtype", "direction", "elementwise", "compute", "pad_mode"),
+    "block_scales",
     *(f"{name}_op" for name in OPERAND_OPS),
 )
-# The word for pads that keep the image's size.
-SAME = "same"
 MAX_INDEX = 2**62
 MAX_SIZE = 2**31 - 1
 
@@ -77,7 +76,7 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
     for name, least in SPATIAL:
         given = getattr(problem, name)
         if name.startswith("pad") and low == SAME and given in (SAME, ()):
-            given = _same_pads(**spatial)[name == "pad_high"]
+            given = same_pads(**spatial)[name == "pad_high"]
         left_out = spatial["pad_low"] if name == "pad_high" else least
         empty = isinstance(given, tuple) and not given
         wanted = left_out if empty and name != "filter" else given
@@ -91,7 +90,7 @@ def settings_of(problem: Shapes) -> dict[str, Any]:
             "layout": find_layout(problem.layout, ndim).spell(ndim),
             "pad_mode": _pad_mode(problem.pad_mode),
             "weight_dtype": weight_dtype or default_weight_dtype(dtype),
-            "compute": compute_text(problem.compute, dtype),
+            "compute": compute_of(problem, dtype),
             "elementwise": parse(str(problem.elementwise)).text if problem.elementwise else "",
             **{
                 f"{name}_op": parse_operand(text, name).text
@@ -122,24 +121,6 @@ def _pad_mode(word: str) -> str:
     return "" if word == ZEROS else word
 
 
-def _same_pads(
-    image: tuple[int, ...],
-    filter: tuple[int, ...],
-    stride: tuple[int, ...],
-    dilation: tuple[int, ...],
-    **_: tuple[int, ...],
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The least pads, low and high, with which the output has ceil(image / stride) pixels.
-
-    Of an odd number the larger half is high, as in TensorFlow, and in PyTorch for its stride of 1.
-    """
-    every = [
-        max((-(-i // s) - 1) * s + (f - 1) * d + 1 - i, 0)
-        for i, f, s, d in zip(image, filter, stride, dilation, strict=True)
-    ]
-    return tuple(p // 2 for p in every), tuple(-(-p // 2) for p in every)
-
-
 def check(problem: Shapes) -> None:
     """Refuse fields that do not go together, by UnsupportedProblem."""
     check_pair(problem.dtype, problem.weight_dtype)
@@ -161,6 +142,8 @@ def check(problem: Shapes) -> None:
     for name in OPERAND_OPS:
         if within := getattr(problem, f"{name}_within"):
             _check_slice(problem, name, within)
+    if problem.block_scales:
+        check_block_scales(problem)
     if problem.sums_alone:
         _check_sums(problem)
     if problem.amax:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.directions import DIRECTIONS
-from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, STANDS_FOR_TF32, TF32
+from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, STANDS_FOR_TF32, TF32, WIDER
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -21,10 +21,13 @@ def for_target(problem: ConvProblem, target: Target, mma: str | None = None) -> 
     `bf8` and `fp8` become the 8-bit floats of the chip. A gradient whose data the chip's matrix
     instructions would flush is computed in what the chip's row names. But not where `mma`, the
     instruction of a strategy that is known already, is of another type or empty: vector code
-    flushes nothing.
+    flushes nothing. Elements with block scales are multiplied as bf16, which holds what they and
+    their scale stand for.
     """
     if problem.sums_alone:
         return problem
+    if problem.block_scales:
+        return replace(problem, compute=WIDER)
     result = DIRECTIONS[problem.direction][1]
     instead = dict(target.gradients_as).get(problem.dtype, "")
     if instead and not problem.compute and result.startswith("d_"):
