@@ -62,6 +62,10 @@ def shared_operands(
         raise UnsupportedProblem(
             f"problem {problem.name}: peers take whole tensors; leave the larger shapes out"
         )
+    if problem.block_scales:
+        raise UnsupportedProblem(
+            f"problem {problem.name}: peers take no block scales; leave them out"
+        )
     first, second, *extra = inputs(problem, data, seed)
     asked = resolve(problem, target).asked
     if problem.operand_ops == (None, None) and not problem.data_type.is_integer:

@@ -129,6 +129,8 @@ def _plain(name: str, problem: ConvProblem) -> None:
     has_ops = problem.elementwise or problem.amax or problem.operand_ops != (None, None)
     if has_ops or problem.dynamic_batch:
         raise PeerRefused(f"{name}: has no ops on tensors and no dynamic batch; leave it out")
+    if problem.block_scales:
+        raise PeerRefused(f"{name}: has no block scales; leave it out")
 
 
 def read_ckprofiler(text: str) -> Measured:

@@ -25,6 +25,7 @@ def check_problem(problem: ConvProblem) -> None:
         "ops on tensors": bool(problem.elementwise) or problem.operand_ops != (None, None),
         f"compute {problem.compute}": bool(problem.compute),
         f"pads that are {problem.pad_mode}": bool(problem.pad_mode),
+        "block scales": bool(problem.block_scales),
         "a dynamic batch": problem.dynamic_batch,
         "the largest value beside a result": problem.amax,
     }

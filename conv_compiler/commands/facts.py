@@ -81,6 +81,7 @@ def print_file(args: argparse.Namespace, path: Path) -> int:
 def _facts(artifact: Artifact) -> dict[str, Any]:
     """What an artifact is and needs, for JSON."""
     from conv_compiler.binary.module_file import ModuleFile
+    from conv_compiler.problem.block_scales import applied_by
     from conv_compiler.strategies.select import passed_over, replaced_sequences
     from conv_compiler.targets import find_target
     from conv_compiler.targets.resolve import resolve
@@ -92,6 +93,7 @@ def _facts(artifact: Artifact) -> dict[str, Any]:
         "vmfb": str(artifact.vmfb),
         **artifact.to_json(),
         "tuned": artifact.tuned or None,
+        "scales": applied_by(artifact.problem) or None,
         "needs": list(needs.extensions) if needs else [],
         "replaced": list(replaced_sequences(problem, strategy)),
         "passed_over": list(passed_over(problem, strategy)),
@@ -113,6 +115,8 @@ def print_facts(args: argparse.Namespace, artifact: Artifact) -> None:
     print(f"problem   {artifact.problem.name}")
     print(f"target    {artifact.target}")
     print(f"strategy  {artifact.strategy.text}")
+    if facts["scales"]:
+        print(f"scales    {facts['scales']}")
     if artifact.tuned:
         print(f"tuned     {artifact.tuned}")
     if facts["replaced"]:

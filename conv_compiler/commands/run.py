@@ -52,6 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, what in OPERANDS.items():
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, type=Path, metavar="NPY", help=f"{what}, where it is an operand")
+    what = "block scales of both operands, in their order"
+    parser.add_argument("--scales", type=Path, nargs=2, metavar="NPY", help=what)
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="NPY", help="where the result goes"
     )
@@ -71,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
         check_output(path, NPY, read_files(args))
     given = {name: path for name in OPERANDS if (path := getattr(args, name))}
     taken = [tensor.name for tensor in kernel.operands]
+    if args.scales:
+        scaled = [tensor.name for tensor in kernel.operands if tensor.is_scales] or ["scales"]
+        given |= dict(zip(scaled, args.scales, strict=False))
     for name in (*taken, *given):
         if name not in given:
             raise InvalidArray(f"{name}: not given; this kernel takes {', '.join(taken)}")
@@ -124,8 +129,9 @@ def _read(path: Path, dtype: Any) -> Any:
         raise InvalidArray(f"{path}: not a .npy file; write it with numpy.save") from None
     if not isinstance(array, np.ndarray):
         raise InvalidArray(f"{path}: holds several arrays; write one with numpy.save")
-    # Raw in the file stands for raw in the kernel: two bytes of bf16 are no f16.
-    is_raw = array.dtype.kind == dtype.kind == "V" and array.dtype.names is None
+    # Raw in the file stands for raw in the kernel: two bytes of bf16 are no f16. Codes of scales
+    # are numbers to numpy, and raw where they were saved as E8M0.
+    is_raw = array.dtype.kind == "V" and dtype.kind in ("V", "u") and array.dtype.names is None
     return array.view(dtype) if is_raw and array.dtype.itemsize == dtype.itemsize else array
 
 

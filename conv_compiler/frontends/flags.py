@@ -10,10 +10,10 @@ from typing import Any
 from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.frontends.request import Request, is_count, parse_split_k
 from conv_compiler.parser import PROBLEM_GROUP, Parser, completed
+from conv_compiler.problem.block_scales import BLOCK_SCALES
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import COMPUTED, TENSORS
-from conv_compiler.problem.pad_modes import MODES
-from conv_compiler.problem.validate import SAME
+from conv_compiler.problem.pad_modes import MODES, SAME
 
 # The tensors' layouts, each with words of it.
 _LAYOUTS = {"in_layout": "NCHW", "filter_layout": "KCYX", "out_layout": "NHWC"}
@@ -111,6 +111,8 @@ def add_problem_flags(parser: argparse.ArgumentParser) -> None:
         metavar="A,B",
         help="multiply in bf16, f16, 8-bit floats (bf8,fp8), bf16x3, xf32, tf32; see docs/types.md",
     )
+    scales = add("--block-scales", metavar="WORD", help="mx: 8-bit floats, a scale for each 32")
+    completed(scales, lambda: tuple(BLOCK_SCALES))
     add("--elementwise", metavar="OP", help="op on the result, fused: see list elementwise")
     group.add_argument(
         "--amax",
@@ -174,6 +176,7 @@ def _layout(values: dict[str, Any], ndim: int) -> dict[str, Any]:
 _FIELDS = (
     *("n", "g", "k", "c", "image", "filter", "stride", "dilation", "pad", "pad_low", "pad_high"),
     *("pad_mode", "layout", "dtype", "weight_dtype", "direction", "compute", "elementwise"),
+    "block_scales",
     *_LAYOUTS,
     *(f"{name}_op" for name in TENSORS),
     *("dynamic_batch", "amax", "result_operand", "kept_weight"),

@@ -13,9 +13,13 @@ import iree.runtime as iree
 import numpy as np
 
 from conv_compiler.errors import InvalidArray, LaunchFailed
+from conv_compiler.problem.block_scales import SUFFIX
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.layouts import without_groups
 from conv_compiler.runtime.devices import reason
+
+# What the codes of block scales are to numpy.
+CODES = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +36,15 @@ class Tensor:
 
     @classmethod
     def parse(cls, name: str, text: str, part: str = "") -> Tensor:
-        """The operand an MLIR tensor type such as `2x3xf16` states, and its part by `2x2`."""
+        """The operand an MLIR tensor type such as `2x3xf16` states, and its part by `2x2`.
+
+        The codes of block scales have no sign, which an `i8` does not tell.
+        """
         *sizes, element = text.split("x")
         return cls(
             name=name,
             shape=_shape(sizes),
-            dtype=DTYPES[element].to_numpy(),
+            dtype=CODES if name.endswith(SUFFIX) else DTYPES[element].to_numpy(),
             part=_shape(part.split("x")) if part else None,
         )
 
@@ -48,6 +55,11 @@ class Tensor:
         return tuple(
             self.dtype.itemsize * math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))
         )
+
+    @property
+    def is_scales(self) -> bool:
+        """Whether it holds codes of block scales."""
+        return self.name.endswith(SUFFIX)
 
     def of(self, images: int | None) -> Tensor:
         """The same with so many images, where that is open."""
@@ -126,6 +138,12 @@ def images_of(batches: Iterable[tuple[str, Sequence[int], int]]) -> int | None:
                 f"{name} {tuple(shape)}: a batch of {shape[axis]}; give all operands {images}"
             )
     return images
+
+
+def as_codes(tensor: Tensor, array: Any) -> Any:
+    """A numpy array of E8M0 numbers as their codes, where these are what an operand holds."""
+    is_e8m0 = isinstance(array, np.ndarray) and array.dtype.name == "float8_e8m0fnu"
+    return array.view(CODES) if is_e8m0 and tensor.is_scales else array
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:

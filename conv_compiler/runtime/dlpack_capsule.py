@@ -53,6 +53,7 @@ _HEAD = struct.Struct("=Q3i2BH3Q")
 _TYPES = MappingProxyType(
     {
         **{(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)},
+        (1, 8): np.dtype("u1"),  # codes of block scales
         **{(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)},
         (4, 16): np.dtype(ml_dtypes.bfloat16),
         (10, 8): np.dtype(ml_dtypes.float8_e4m3fn),

@@ -9,6 +9,7 @@ and the shapes of its `@main`, and its archive carries checksums. So a file from
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
@@ -125,6 +126,7 @@ def run(
     second: Any = None,
     device: str | None = None,
     *,
+    scales: Iterable[Any] = (),
     d: Any = None,
 ) -> Any:
     """Call a kernel once and return its result.
@@ -136,6 +138,8 @@ def run(
         second: The second operand: `d_output` for `bwd_weight`, else `weight`; none for
             `bwd_bias`.
         device: The name of a device, as in `load`.
+        scales: The block scales of both operands, in their order, if the problem has them
+            (`problem.scale_shapes`): uint8 codes, or numpy arrays of `ml_dtypes.float8_e8m0fnu`.
         d: The tensor of the problem's elementwise op, if that takes one.
 
     Returns:
@@ -155,4 +159,4 @@ def run(
         >>> cc.run(cc.compile(problem, target="cpu"), image, gradient).shape
         (1, 16, 3, 3, 8)
     """
-    return load(artifact, device)(*(one for one in (first, second, d) if one is not None))
+    return load(artifact, device)(*(one for one in (first, second, *scales, d) if one is not None))

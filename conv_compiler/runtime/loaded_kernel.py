@@ -15,7 +15,7 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray, InvalidArtifact, LaunchFailed
 from conv_compiler.runtime import forks
-from conv_compiler.runtime.arrays import Tensor, check_operands, place
+from conv_compiler.runtime.arrays import Tensor, as_codes, check_operands, place
 from conv_compiler.runtime.arrays import to_numpy as to_numpy
 from conv_compiler.runtime.batch_scheduling import LONG_SECONDS, batch_wait, may_wait_as_batch
 from conv_compiler.runtime.devices import find_device, number_of, open_device, reason, targets_of
@@ -42,9 +42,10 @@ class Kernel(Exchange):
     """A loaded `.vmfb` on one device: `kernel(input, d_output)` returns d_weight.
 
     Operands and result are those of the problem's direction (`problem/directions.py`). A kernel
-    whose elementwise op takes a tensor d has it as last operand. That of a layer takes the operands
-    of `Layer.operand_names`, and returns a tuple of its results. That of several sizes takes the
-    operands of any of them, and refuses others.
+    whose operands have block scales takes these behind them, as uint8 codes or, of numpy, as
+    `ml_dtypes.float8_e8m0fnu`. One whose elementwise op takes a tensor d has it as last operand.
+    That of a layer takes the operands of `Layer.operand_names`, and returns a tuple of its results.
+    That of several sizes takes the operands of any of them, and refuses others.
 
     numpy arrays give a numpy array; where an operand is a device array (see `put`), so is the
     result. Arrays of other libraries (PyTorch, JAX, CuPy) are read where they lie, and give an
@@ -67,6 +68,7 @@ class Kernel(Exchange):
         "_seconds",
         "_sizes",
         "_takes_number",
+        "_takes_scales",
         "_waiting",
         "operands",
         "path",
@@ -109,6 +111,7 @@ class Kernel(Exchange):
         self.operands, self.results = stated.operands, stated.results
         self.takes_result, self._alignment = stated.takes_result, stated.alignment
         self._takes_number = any(not tensor.shape for tensor in self.operands)
+        self._takes_scales = any(tensor.is_scales for tensor in self.operands)
         self._invoke, self._seconds = invocation(context, function, len(self.results)), 0.0
 
     def _sibling(self, name: str) -> Kernel:
@@ -156,6 +159,8 @@ class Kernel(Exchange):
         called = operands
         if self._takes_number:
             operands = tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in operands)
+        if self._takes_scales:
+            operands = tuple(map(as_codes, self.operands, operands))
         foreign = [array for array in like_these if is_foreign(array)]
         like = foreign[0] if foreign else None
         taken = operands if like is None else [*map(self._taken, self.operands, operands)]

@@ -15,8 +15,16 @@ from conv_compiler.errors import InvalidArray, UnsupportedProblem, did_you_mean
 from conv_compiler.problem.canonical import equivalent_wgrad, summed_products
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.extended import most_places
+from conv_compiler.verification.block_scales import (
+    GROWTH,
+    WHOLE,
+    draw_scales,
+    put_zeros,
+    values,
+)
 from conv_compiler.verification.ones import alone
 from conv_compiler.verification.reference import multiplicand, reorder
+from conv_compiler.verification.special_inputs import SPECIAL, put_special
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,17 +55,18 @@ def _integers(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Ar
     weight = problem.result_type
     spread = _exact_limit(weight) / (3 if weight.is_integer else 4)
     widest = _WIDEST_INTEGER if problem.data_type.is_integer else _WIDEST_FLOAT
-    top = 1
+    growth = GROWTH if problem.block_scales else 1
+    summed, top = summed_products(problem) * growth, 1
     for a in range(2, widest + 1):
         # a (a + 1) / 3 is the variance of integers drawn evenly from [-a, a].
-        typical = math.sqrt(summed_products(problem)) * a * (a + 1) / 3
-        if summed_products(problem) * a * a <= limit and typical <= spread:
+        typical = math.sqrt(summed) * a * (a + 1) / 3
+        if summed * a * a <= limit and typical <= spread:
             top = a
     numpy = problem.data_type.to_numpy()
     first, second = (
         rng.integers(-top, top + 1, shape, dtype=np.int8) for shape in problem.operand_shapes
     )
-    if (share := limit / max(1, 2 * summed_products(problem))) < 1:
+    if (share := limit / max(1, 2 * summed)) < 1:
         second *= rng.random(second.shape, dtype=np.float32) < share
     return first.astype(numpy), second.astype(numpy)
 
@@ -106,43 +115,6 @@ def _denormal(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Ar
     return found[0], found[1]
 
 
-# What stands in an operand of `special` data: not a number, an infinity, and the largest power of
-# two, whose products may be none of the result's numbers.
-_SPECIAL = ("nan", "infinity", "large")
-
-
-def put_special(
-    problem: ConvProblem, operands: tuple[Array, ...], trial: int, rng: np.random.Generator
-) -> tuple[Array, ...]:
-    """Operands with the value of a trial at a drawn place of one of them, and a NaN in d.
-
-    A place is at the edge of an axis as often as not, where pads and the ends of tiles are.
-    """
-    if problem.data_type.is_integer:
-        return operands
-    import ml_dtypes
-
-    which, value = trial % 2, _SPECIAL[trial // 2 % len(_SPECIAL)]
-    numbers = {"nan": math.nan, "infinity": math.inf}
-    if value in numbers:
-        number = numbers[value]
-    else:
-        number = 2.0 ** (math.frexp(float(ml_dtypes.finfo(operands[which].dtype).max))[1] - 1)
-
-    def placed(array: Array, number: float) -> Array:
-        at = tuple(int(rng.choice([0, size - 1, rng.integers(size)])) for size in array.shape)
-        array = array.copy()
-        array[at] = number
-        return array
-
-    sign = 1 if value == "nan" else rng.choice([-1, 1])
-    found = list(operands)
-    found[which] = placed(found[which], sign * number)
-    if len(found) > 2 and not problem.d_type.is_integer:
-        found[2] = placed(found[2], math.nan)
-    return tuple(found)
-
-
 DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[Array, Array]]] = (
     MappingProxyType(
         {"integers": _integers, "random": _random, "denormal": _denormal, "special": _integers}
@@ -151,7 +123,7 @@ DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[A
 # Data that are integers wherever they are finite.
 _WHOLE = ("integers", "special")
 # Data of which one set is not enough.
-_TRIALS = MappingProxyType({"special": 2 * len(_SPECIAL)})
+_TRIALS = MappingProxyType({"special": 2 * len(SPECIAL)})
 
 
 def trials_of(data: str, problem: ConvProblem) -> int:
@@ -159,6 +131,8 @@ def trials_of(data: str, problem: ConvProblem) -> int:
     if problem.data_type.is_integer:
         return 1
     trials = _TRIALS.get(data, 1)
+    if problem.block_scales and trials > 1:
+        trials += 2
     return max(1, trials // 2) if problem.sums_alone else trials
 
 
@@ -199,6 +173,14 @@ def is_exact(problem: ConvProblem, first: Array, second: Array) -> bool:
     return bool(largest <= _exact_limit(problem.accumulator_type))
 
 
+def _are_exact(problem: ConvProblem, operands: tuple[Array, ...]) -> bool:
+    """`is_exact` of drawn operands; multiples of a power of two are as exact as integers."""
+    first, second, *_ = values(problem, operands)
+    if problem.block_scales:
+        first, second = first * WHOLE, second * WHOLE
+    return is_exact(problem, first, second)
+
+
 def is_flushed(
     problem: ConvProblem, number: int, array: Array, types: Collection[str] = ("f16", "bf16")
 ) -> Array:
@@ -219,6 +201,19 @@ def is_flushed(
         if multiplied.dtype == array.dtype:
             found |= (np.abs(array) < smallest) & (array != 0)
     return found
+
+
+def without_flushed(
+    problem: ConvProblem, operands: tuple[Array, ...], types: Collection[str]
+) -> tuple[Array, ...]:
+    """`without_denormals` of the operands of a call; of block scales the elements are 0."""
+    if not problem.block_scales:
+        first, second, *others = operands
+        pair = (without_denormals(problem, i, one, types) for i, one in enumerate((first, second)))
+        return (*pair, *others)
+    numbers = values(problem, operands)[:2]
+    flushed = [is_flushed(problem, i, one, types) for i, one in enumerate(numbers)]
+    return put_zeros(problem, operands, flushed)
 
 
 def without_denormals(
@@ -248,7 +243,8 @@ def _d(problem: ConvProblem, data: str, rng: np.random.Generator) -> Array:
 def inputs(
     problem: ConvProblem, data: str = "integers", seed: int = 0, trial: int | None = None
 ) -> tuple[Array, ...]:
-    """The operands in the problem's shapes and type, and d where its elementwise op takes one.
+    """The operands in the problem's shapes and type, their block scales where it has them, and d
+    where its elementwise op takes one.
 
     `data` is a row of DATA. Of `special` data each of `trials_of` is one set; left out, `trial` is
     none of them: all numbers are integers.
@@ -264,9 +260,10 @@ def inputs(
         at = None if trial is None else 2 * trial + 1
         return alone(problem, inputs(equivalent_wgrad(problem), data, seed, at))
     rng = np.random.default_rng(seed)
-    drawn = DATA[data](problem, rng)
+    drawn: tuple[Array, ...] = DATA[data](problem, rng)
+    drawn += draw_scales(problem, data, tiny_operand(problem), rng)
     integers = data in _WHOLE or problem.data_type.is_integer
-    if integers and problem.operand_ops == (None, None) and not is_exact(problem, *drawn):
+    if integers and problem.operand_ops == (None, None) and not _are_exact(problem, drawn):
         raise UnsupportedProblem(
             f"gemm_k {summed_products(problem)}: integer data would not be exact in "
             f"{problem.accumulator_type.name}; use random data"

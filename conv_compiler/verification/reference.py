@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conv_compiler.errors import InvalidArray
-from conv_compiler.problem.dtypes import DTYPES
+from conv_compiler.problem.dtypes import DTYPES, WIDER
 from conv_compiler.problem.extended import is_extended, over_extended, pixels_of
+from conv_compiler.verification.block_scales import values
 from conv_compiler.verification.ones import multiplying
 
 if TYPE_CHECKING:
@@ -65,11 +66,14 @@ def _operand(problem: ConvProblem, name: str, array: Array, order: str) -> Array
 def multiplicand(problem: ConvProblem, number: int, array: Array) -> Array:
     """Operand 0 or 1 as it is multiplied: after its op, in the type that `compute` names.
 
-    Of products in terms the whole number: what they are off by is the tolerance's.
+    Of products in terms the whole number: what they are off by is the tolerance's. Elements with
+    block scales are given as what these stand for.
     """
     row, op = DTYPES[problem.operand_dtypes[1 - number]], problem.operand_ops[number]
     if op is None and (problem.terms or not problem.compute):
         return array
+    if problem.block_scales:  # behind an op there are no elements and scales any more
+        row = DTYPES[WIDER]
     # Infinities and NaN are among what there may be.
     with np.errstate(over="ignore", invalid="ignore"):
         return _converted(problem, op, row, array)
@@ -227,9 +231,10 @@ def _blocked(problem: ConvProblem, *operands: Array) -> Array:
 def plain(problem: ConvProblem, *operands: Array, d: Array | None = None) -> Array:
     """The definition, for small problems.
 
-    The operands are those of the direction in COMPUTED. Arrays have the problem's shapes and any
-    type; the result has its shape and is float64, or int64 for integers. `d` is what the
-    elementwise op takes, also as last operand. Raises InvalidArray for a wrong shape.
+    The operands are those of the direction in COMPUTED, and their block scales behind them. Arrays
+    have the problem's shapes and any type; the result has its shape and is float64, or int64 for
+    integers. `d` is what the elementwise op takes, also as last operand. Raises InvalidArray for a
+    wrong shape.
     """
     return _finished_of(lambda *given: _over_pads(_plain, *given), problem, operands, d)
 
@@ -277,6 +282,7 @@ def _finished_of(
     d: Array | None,
 ) -> Array:
     given = operands if d is None else (*operands, d)
-    wgrad, (first, second, *extra) = multiplying(problem, given)
+    wgrad, given = multiplying(problem, given)
+    first, second, *extra = values(wgrad, given)
     found = finished(wgrad, sums(wgrad, first, second), *extra)
     return found.reshape(problem.result_shape)

@@ -129,7 +129,7 @@ def after_operand_ops(
     the largest of either operand as it is multiplied. Their mean is the product of the operands'
     means, for an op may leave one sign.
     """
-    if problem.operand_ops == (None, None):
+    if problem.operand_ops == (None, None) and (allowed.exact or not problem.block_scales):
         return allowed
     if allowed.exact and is_exact(problem, first, second):
         return allowed
@@ -139,11 +139,24 @@ def after_operand_ops(
 def scaled_to(
     problem: ConvProblem, first: Array, second: Array, short: ShortSums | None = None
 ) -> Tolerance:
-    """The tolerance of random data with the size of partial sums that operands make."""
+    """The tolerance of random data with the size of partial sums that operands make.
+
+    Scales make some blocks much larger than others, so of block scales each element has its own:
+    u(accumulator) min(n, 8 sqrt(n)) times the sum of its products' absolute values, which no
+    partial sum is above.
+    """
     multiplied = [
         multiplicand(problem, number, array).astype(np.float64)
         for number, array in enumerate((first, second))
     ]
+    if problem.block_scales:
+        n = summed_products(problem)
+        unit = 2.0 ** -(problem.accumulator_type.mantissa_bits + 1)
+        sizes = exact_sums(as_multiplied(problem), *map(np.abs, multiplied))
+        return Tolerance(
+            relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
+            absolute=unit * min(n, _CONFIDENCE * math.sqrt(n)) * sizes,
+        )
     deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
     mean = math.prod(abs(float(array.mean())) for array in multiplied)
     random, step = tolerance(problem, "denormal", short), _half_denormal(problem)

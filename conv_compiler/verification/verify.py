@@ -20,11 +20,12 @@ import numpy as np
 from conv_compiler.errors import InvalidArray
 from conv_compiler.runtime.kernel import load
 from conv_compiler.verification.amax import numbers_of, tolerance_of, with_largest
+from conv_compiler.verification.block_scales import values
 from conv_compiler.verification.calls import Called, called
 from conv_compiler.verification.comparison import Comparison, check_shape
 from conv_compiler.verification.comparison import compare as compare
 from conv_compiler.verification.inputs import inputs as inputs
-from conv_compiler.verification.inputs import trials_of, without_denormals
+from conv_compiler.verification.inputs import trials_of, without_flushed
 from conv_compiler.verification.ones import alone, multiplying
 from conv_compiler.verification.reference import exact_sums, finished
 from conv_compiler.verification.slices import call_operands, in_larger_arrays
@@ -152,14 +153,11 @@ def _tried(
     denormals and of sums."""
     (seed, trial), (flushed, short) = which, arithmetic
     asked, stated = problem, inputs(problem, data, seed, trial)
-    problem, (first, second, *extra) = multiplying(asked, stated)
+    problem, given = multiplying(asked, stated)
     if data != "denormal":
-        first, second = (
-            without_denormals(problem, number, array, flushed)
-            for number, array in enumerate((first, second))
-        )
-    given = (first, second, *extra)
+        given = without_flushed(problem, given, flushed)
     taken = alone(asked, given) if asked.sums_alone else given
+    first, second, *extra = values(problem, given)
     placed = [kernel.put(array) for array in in_larger_arrays(asked, taken)]
     (got, *largest), beside = called(kernel, asked, placed)
     drifting = [np.zeros(one.shape, bool) for one in (got, *largest)]
@@ -171,7 +169,7 @@ def _tried(
         ]
     if data == "special" and not problem.data_type.is_integer:
         check_shape(asked, got, asked.result_shape)
-        _, plain = multiplying(asked, inputs(asked, data, seed))
+        plain = values(problem, multiplying(asked, inputs(asked, data, seed))[1])
         got = got.reshape(problem.result_shape)
         given = (first, second, *extra)
         comparison, allowed = compare_special(problem, got, given, plain, short)
@@ -196,7 +194,7 @@ def _tried(
         comparison = compare(asked, got, want, allowed)
         if largest:
             numbers = numbers_of(problem, sums, tuple(extra))
-            near = tolerance_of(problem, data, arithmetic, given, sums)
+            near = tolerance_of(problem, data, arithmetic, (first, second, *extra), sums)
             comparison = with_largest(problem, comparison, largest[0], numbers, near)
     drifted = sum(int(one.sum()) for one in drifting)
     comparison = comparison.with_touched(beside)
