@@ -40,6 +40,7 @@ def _decoded(elements: ir.Value, scales: ir.Value, axis: int, size: int, dtype: 
     from iree.compiler import ir
 
     from conv_compiler.ir import dispatches, ops
+    from conv_compiler.ir.attributes import DECODED
     from conv_compiler.ir.f8 import widened
 
     type = ops.element_type(DTYPES[WIDER])
@@ -52,7 +53,7 @@ def _decoded(elements: ir.Value, scales: ir.Value, axis: int, size: int, dtype: 
 
     region = dispatches.dispatch_region(ir.RankedTensorType.get(ops.shape_of(blocks), type))
     with ir.InsertionPoint(region.regions[0].blocks[0]):
-        made = ops.elementwise([blocks, scales], type, body, axes={1: outside})
+        made = ops.elementwise([blocks, scales], type, body, DECODED, axes={1: outside})
         dispatches.dispatch_return(made)
     return ops.merge_axes(region.results[0], axis, 2)
 

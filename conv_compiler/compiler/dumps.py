@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from conv_compiler.artifacts.kernel_facts import OTHER, KernelFacts, amd_facts, text_facts
-from conv_compiler.ir.attributes import EXTENSION, SUM_ROLES
+from conv_compiler.ir.attributes import DECODED, EXTENSION, SUM_ROLES
 from conv_compiler.targets import BACKENDS, Target
 
 
@@ -35,7 +35,7 @@ def kernel_roles(work: Path) -> dict[str, str]:
     return roles
 
 
-_ROLE_ORDER = ("contraction", *SUM_ROLES, "packing", "reduction", "epilogue", EXTENSION)
+_ROLE_ORDER = ("contraction", *SUM_ROLES, "packing", "reduction", "epilogue", EXTENSION, DECODED)
 
 
 def kernel_facts(target: Target, work: Path) -> list[KernelFacts]:

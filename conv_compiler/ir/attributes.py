@@ -10,12 +10,14 @@ if TYPE_CHECKING:
 
     from iree.compiler import ir
 
-# What an op is for: `contraction`, `packing`, `placement`, `reduction`, `epilogue`, `extension`
-# or one of SUM_ROLES. By it a kernel
-# gets its schedule, and a pass finds what the one before left.
+# What an op is for: `contraction`, `packing`, `placement`, `reduction`, `epilogue`, `extension`,
+# `decoded` or one of SUM_ROLES. By it a kernel gets its schedule, and a pass finds what the one
+# before left.
 ROLE = "conv_compiler.role"
 # Of an op that makes another image, with pads that repeat pixels: what reads it must read this one.
 EXTENSION = "extension"
+# Of an op that makes the numbers that elements and block scales stand for.
+DECODED = "decoded"
 # Of the op that puts the phases of a strided data gradient in place: the first phase of each axis
 # of its result. Where what the op reads has no axis of phases, that one alone was computed.
 FIRST_PHASES = "conv_compiler.first_phases"

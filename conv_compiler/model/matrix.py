@@ -12,11 +12,13 @@ from conv_compiler.targets import find_target
 from conv_compiler.targets.mma import cycles_of
 
 _SHAPE = re.compile(r"_(\d+)x(\d+)x(\d+)_?(?:(\d+)b_)?([a-z]\w*)$")
+_FIRST_HALF = "v_mfma_ld_scale_b32"
 
 
 def is_matrix(name: str) -> bool:
-    """Whether a mnemonic is a matrix instruction's."""
-    return name.startswith(("v_mfma", "v_wmma"))
+    """Whether a mnemonic is a matrix instruction's; the first half of one that takes scales is
+    told apart, and only hands these on."""
+    return name.startswith(("v_mfma", "v_wmma")) and name != _FIRST_HALF
 
 
 def operand_type(name: str) -> str:

@@ -42,6 +42,8 @@ BLOCK_SCALES = MappingProxyType(
 BIAS, NAN_CODE = 127, 0xFF
 # The axis that is cut into blocks, by direction: the one of both operands that sums run over.
 ALONG = MappingProxyType({"bwd_weight": "N", "bwd_data": "K", "fwd": "C"})
+# What applies scales that no conversion does.
+IN_PRODUCTS = "the matrix instruction"
 # What an operand's scales are called: its name and this.
 SUFFIX = "_scales"
 
@@ -60,4 +62,6 @@ def scale_names(problem: Fields) -> tuple[str, ...]:
 
 def applied_by(problem: Fields) -> str:
     """What applies the scales of a problem that is settled for a target; empty without scales."""
-    return f"a conversion to {problem.compute} in front" if problem.block_scales else ""
+    if not problem.block_scales:
+        return ""
+    return f"a conversion to {problem.compute} in front" if problem.compute else IN_PRODUCTS

@@ -36,7 +36,7 @@ from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.amax import in_front
 from conv_compiler.problem.batching import innermost_chunk
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.problem.decoded import decoded
+from conv_compiler.problem.decoded import Decoded, decoded
 from conv_compiler.problem.directions import BIAS
 from conv_compiler.problem.extended import most_places, over_extended
 from conv_compiler.problem.layouts import Layout
@@ -234,6 +234,13 @@ def equivalent_wgrad(problem: ConvProblem) -> ConvProblem:
             f"problem {problem.name}: too large as the weight gradient that computes it ({error}); "
             "shrink it"
         ) from error
+
+
+def elements_of(wgrad: ConvProblem) -> str:
+    """The type of the elements that operands with block scales are made of, if what is multiplied
+    may be these and their scales; empty where it may not."""
+    of = wgrad.of if isinstance(wgrad, EquivalentWgrad) else wgrad
+    return of.elements if isinstance(of, Decoded) else ""
 
 
 def sums_of(wgrad: ConvProblem) -> ConvProblem | None:

@@ -172,6 +172,7 @@ AMD = (
         vector_flops_per_clock=256,  # D
         mma=mma.CDNA4_MMA,
         blocks=mma.CDNA4_BLOCKS,
+        scaled=mma.CDNA4_SCALED,
         cycles=mma.CDNA4_CYCLES,
         pipeline_stages=3,
         sustained=sustained.GFX950,

@@ -22,12 +22,14 @@ def for_target(problem: ConvProblem, target: Target, mma: str | None = None) -> 
     instructions would flush is computed in what the chip's row names. But not where `mma`, the
     instruction of a strategy that is known already, is of another type or empty: vector code
     flushes nothing. Elements with block scales are multiplied as bf16, which holds what they and
-    their scale stand for.
+    their scale stand for, unless by an instruction that takes scales.
     """
     if problem.sums_alone:
         return problem
     if problem.block_scales:
-        return replace(problem, compute=WIDER)
+        scaled = target.scaled_for(problem.dtype)
+        takes_scales = scaled and mma in (None, scaled.name) and not problem.compute
+        return problem if takes_scales else replace(problem, compute=WIDER)
     result = DIRECTIONS[problem.direction][1]
     instead = dict(target.gradients_as).get(problem.dtype, "")
     if instead and not problem.compute and result.startswith("d_"):

@@ -266,6 +266,21 @@ CDNA4_MMA = (
     *_rows(CDNA4_CYCLES, "MFMA", _F8_OCP, (16, 16, 32), (32, 32, 16)),
     *_rows(CDNA4_CYCLES, "MFMA", _F8_OCP, (16, 16, 128), (32, 32, 64), spelling=_ANY_F8),
 )
+# Of operands with block scales. IREE names the instruction once for all types.
+CDNA4_SCALED = tuple(
+    Mma(
+        name=f"MFMA_SCALE_F32_16x16x128_{dtype.upper()}",
+        dtype=dtype,
+        m=16,
+        n=16,
+        k=128,
+        instruction="v_mfma_scale_f32_16x16x128_f8f6f4",
+        subgroup_cycles=_F8F6F4[0][2],
+        unlisted=True,
+        spelling=_ANY_F8,
+    )
+    for dtype in ("f8E4M3FN", "f8E5M2")
+)
 RDNA3_MMA = _rows(RDNA3_CYCLES, "WMMAR3", _same("f16", "bf16", "i8"), (16, 16, 16))
 RDNA4_MMA = _rows(RDNA4_CYCLES, "WMMAR4", (*_same("f16", "bf16", "i8"), *_F8_OCP), (16, 16, 16))
 GFX125_MMA = (

@@ -124,7 +124,8 @@ class Target:
     `device` is the compiler's attribute of a device with the chip, where its own table has no such
     chip; a module must state it (`compiler/stated_device.py`).
 
-    `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once.
+    `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once, and
+    `scaled` those that take a scale for each 32 products.
     `wgmma` are the data types that groups of four waves multiply straight from LDS,
     `wgmma_along_k` those of which both operands must lie along gemm_k there, `mma_sync` those of
     which waves read fragments (NVIDIA). Waves of a unit have `wave_products` in a cycle,
@@ -154,6 +155,7 @@ class Target:
     vector_flops_per_clock: int = 0
     mma: tuple[Mma, ...] = ()
     blocks: tuple[Mma, ...] = ()
+    scaled: tuple[Mma, ...] = ()
     wgmma: tuple[str, ...] = ()
     wgmma_along_k: tuple[str, ...] = ()
     mma_sync: tuple[str, ...] = ()
@@ -195,6 +197,10 @@ class Target:
     def multiplies(self, dtype: str) -> bool:
         """Whether matrix instructions of some kernels multiply two numbers of a type."""
         return bool(self.mma_for(dtype)) or dtype in self.mma_sync
+
+    def scaled_for(self, dtype: str) -> Mma | None:
+        """The matrix instruction that takes scales of elements of a type, if there is one."""
+        return next((row for row in self.scaled if row.dtype == dtype), None)
 
     def blocks_for(self, dtype: str) -> Mma | None:
         """The matrix instruction of 16 blocks for a data type, if there is one."""

@@ -83,7 +83,7 @@ def test_what_a_target_multiplies(direction, weight_dtype):
     assert resolve(found.asked, find_target("gfx942")).asked == found.asked
     assert applied_by(found.asked) == "a conversion to bf16 in front"
     plain = replace(problem, block_scales="", dtype="bf16")
-    assert decoded(problem) == decoded(found.asked) == plain
+    assert decoded(found.asked) == plain
     assert decoded(plain) is plain
     assert found.wgrad == canonical(plain)
 
