@@ -46,6 +46,7 @@ PASSES = MappingProxyType(
         "pair-products": ("pair_products", "PairProducts"),
         "read-reversed": ("read_reversed", "ReadReversed"),
         "read-slices": ("read_slices", "ReadSlices"),
+        "scaled-gemm": ("scaled_gemm", "ScaledGemm"),
         "shorten-loop": ("shorten_loop", "ShortenLoop"),
         "skip-taps": ("skip_taps", "SkipTaps"),
         "store-slice": ("store_slice", "StoreSlice"),

@@ -21,6 +21,7 @@ from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
 from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
 from conv_compiler.strategies.gpu.implicit_gemm import IMPLICIT_GEMM
 from conv_compiler.strategies.gpu.mma_sync_windows import MMA_SYNC_WINDOWS
+from conv_compiler.strategies.gpu.scaled_gemm import SCALED_GEMM
 from conv_compiler.strategies.gpu.vector_gemm import VECTOR_GEMM
 from conv_compiler.strategies.gpu.wgmma_gemm import MMA_SYNC_GEMM, WGMMA_GEMM
 from conv_compiler.strategies.gpu.wgmma_pixels import MMA_SYNC_PIXELS, WGMMA_PIXELS
@@ -37,6 +38,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             CHANNELS_LAST_GEMM,
             DEPTHWISE,
             DEPTHWISE_PIXELS,
+            SCALED_GEMM,
             WGMMA_GEMM,
             WGMMA_PIXELS,
             WGMMA_WINDOWS,

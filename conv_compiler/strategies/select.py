@@ -64,7 +64,8 @@ def _candidates(
 
     def rank(entry: tuple[StrategyKind, Strategy]) -> tuple[float, bool]:
         kind, one = entry
-        return kind.cost(wgrad, target, one), kind.comes_last(wgrad, target, one)
+        seconds = kind.cost(wgrad, target, one) + kind.in_front(wgrad, target)
+        return seconds, kind.comes_last(wgrad, target, one)
 
     ranked = sorted(found, key=rank)
     return ranked[0][0].prefer(wgrad, target, tuple(one for _, one in ranked))
@@ -147,6 +148,13 @@ def decide(
     settled = resolve(problem.stated, problem.target, found[0].mma)
     if settled.asked != problem.asked:
         found = _chosen(settled, strategy, split_k)
+    if settled.asked.block_scales:  # no other way of applying them takes the place of the chosen
+        fitting = (
+            one
+            for one in found
+            if resolve(problem.stated, problem.target, one.mma).asked == settled.asked
+        )
+        found = tuple(fitting)
     return Choice(problem=settled, strategies=found)
 
 

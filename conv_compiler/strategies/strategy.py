@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.strategies.scaled_tiling import ScaledTiling
 from conv_compiler.strategies.warp_group_tiling import GradientTiling, WarpGroupTiling, WindowTiling
 from conv_compiler.typed import fields, typed
 
@@ -146,6 +147,7 @@ class SumTiling:
 
 Tiling = (
     GpuTiling
+    | ScaledTiling
     | DepthwiseTiling
     | PixelTiling
     | WarpGroupTiling
@@ -198,7 +200,7 @@ class Strategy:
     @property
     def tile(self) -> tuple[int, ...]:
         """The tile a user names: a workgroup's (m, n, gemm_k), or the CPU's register tile."""
-        if isinstance(self.tiling, GpuTiling | WarpGroupTiling):
+        if isinstance(self.tiling, GpuTiling | WarpGroupTiling | ScaledTiling):
             return self.tiling.workgroup
         if isinstance(self.tiling, DepthwiseTiling | PixelTiling):
             return self.tiling.columns, self.tiling.rows, self.tiling.vector

@@ -836,6 +836,25 @@ class GradientWindows:
     apart_share: float = 0.166
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scaled:
+    """Of `scaled_gemm`: the tiles that are tried, and what a wave executes beside its products.
+
+    No card was measured. Instructions are counted in compiled kernels; `waited_loads` is 1 because
+    the loop has no software pipeline: each iteration waits for its own loads.
+    """
+
+    row_tiles: tuple[int, ...] = (1, 2, 4)
+    column_tiles: tuple[int, ...] = (1, 2, 4)
+    waves: tuple[int, ...] = (1, 2, 4)
+    # Addresses, tests and zeros of a fragment and of its scale.
+    fragment_instructions: float = 24
+    start_instructions: float = 200
+    registers: int = 40
+    waited_loads: float = 1
+
+
+SCALED = Scaled()
 PHASE_TABLES = PhaseTables()
 GRADIENT_WINDOWS = GradientWindows()
 WINDOWS = Windows()

@@ -37,7 +37,8 @@ def prefer_low_valu(
     first = ranked[0]
     if not first.mma or problem.is_pointwise or problem.g > 1 or not is_cdna(target):
         return ranked
-    same = [one for one in ranked if one.mma and _loops(one) == _loops(first)]
+    tiled = (one for one in ranked if one.mma and isinstance(one.tiling, GpuTiling))
+    same = [one for one in tiled if _loops(one) == _loops(first)]
     fastest = _seconds(problem, target, first)
     alike = (1 + TIE_BREAK.alike_share) * fastest
     as_split = [one.with_split_k(first.split_k) for one in same]
