@@ -12,10 +12,11 @@ import pytest
 import conv_compiler as cc
 from conv_compiler.cli import main
 from conv_compiler.compiler.compile import compile
-from conv_compiler.errors import InvalidArray
-from conv_compiler.problem.block_scales import scale_names
+from conv_compiler.errors import InvalidArray, UnsupportedStrategy
+from conv_compiler.problem.block_scales import applied_by, scale_names
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load
+from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import plain, reference
 from conv_compiler.verification.verify import verify, verify_kernel
@@ -47,13 +48,12 @@ def of(direction: str, **fields) -> ConvProblem:
     return ConvProblem(direction=direction, **{**given, **fields})
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", ["cpu", "gfx90a", "gfx950"])
-def test_every_element_with_every_scale(target, dtype):
-    """65536 channels of one pixel hold all codes of elements with all codes of scales; each weight
-    is one of them times 1, for the other images of its block are 0."""
+def every_element_with_every_scale(dtype, compute, target, strategy=None):
+    """(found, what they stand for in float64, scales): 65536 channels of one pixel hold all codes
+    of elements with all codes of scales; each weight is one of them times 1, for the other images
+    of its block are 0."""
     problem = ConvProblem(
-        n=32, k=1, c=65536, image=(1,), filter=(1,), dtype=dtype, block_scales="mx"
+        n=32, k=1, c=65536, image=(1,), filter=(1,), dtype=dtype, block_scales="mx", compute=compute
     )
     numpy = problem.data_type.to_numpy()
     elements, scales = np.meshgrid(*[np.arange(256, dtype=np.uint8)] * 2)
@@ -61,16 +61,99 @@ def test_every_element_with_every_scale(target, dtype):
     image[0] = elements.reshape(image.shape[1:]).view(numpy)
     codes, ones = (np.full(shape, 127, np.uint8) for shape in problem.scale_shapes)
     codes[:] = scales.reshape(codes.shape)
-    kernel = load(compile(problem, target), None if target == "cpu" else "vgpu")
+    artifact = compile(problem, target, strategy)
+    kernel = load(artifact, None if target == "cpu" else "vgpu")
     found = kernel(image, np.ones(problem.output_shape, numpy), codes, ones).reshape(256, 256)
-    with np.errstate(invalid="ignore", over="ignore"):  # NaN, and what is above bf16's largest
+    with np.errstate(invalid="ignore"):  # NaN
         powers = np.where(scales == 255, np.nan, 2.0 ** (scales.astype(int) - 127))
-        want = elements.view(numpy).astype(np.float64) * powers
+        return found, elements.view(numpy).astype(np.float64) * powers
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("target", ["cpu", "gfx90a", "gfx950"])
+def test_every_element_with_every_scale(target, dtype):
+    found, want = every_element_with_every_scale(dtype, "bf16", target)
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN, and what is above bf16's largest
         want = want.astype(ml_dtypes.bfloat16).astype(np.float32)
     if target != "gfx950":  # docs/numerics.md
         want[np.abs(want) < 2.0**-126] = 0
     np.testing.assert_array_equal(found, want)
     assert np.isfinite(want).mean() > 0.9
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_instruction_that_takes_scales_rounds_nothing(dtype):
+    """Every element with every scale: no bf16 is in between."""
+    found, want = every_element_with_every_scale(dtype, "", "gfx950", "scaled_gemm")
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN, and what is above f32's largest
+        np.testing.assert_array_equal(found, want.astype(np.float32))
+
+
+def of_instruction(direction, **fields) -> ConvProblem:
+    """A problem whose result has its channels last."""
+    return of(direction, **{"layout": "NHWGC_GKYXC_NHWGK", **fields})
+
+
+@pytest.mark.parametrize(
+    ("direction", "kind", "data"),
+    in_turn(
+        ["fwd", "bwd_weight"],
+        [one for one in KINDS if not one[2].startswith("N") or one[2].endswith(("NHWGK", "NHWC"))],
+        ["integers", "random", "special", "denormal"],
+    ),
+)
+def test_scales_applied_by_the_instruction(direction, kind, data):
+    dtype, weight_dtype, layout = kind
+    problem = of_instruction(direction, dtype=dtype, weight_dtype=weight_dtype, layout=layout)
+    report = verify(problem, "gfx950", "scaled_gemm", data=data, device="vgpu-checked", budget=0.0)
+    report.require()
+    assert list(report.artifact.main_kernel.mma) == ["v_mfma_scale_f32_16x16x128_f8f6f4"]
+    assert (report.problem.compute, report.problem.block_scales) == ("", "mx")
+    assert applied_by(report.problem) == "the matrix instruction"
+
+
+@pytest.mark.parametrize("row_tiles", [1, 2, 4])
+@pytest.mark.parametrize(("column_tiles", "waves"), in_turn([1, 2, 4], [1, 2, 4]))
+@pytest.mark.parametrize("direction", ["fwd", "bwd_weight"])
+def test_every_tile_of_the_instruction(direction, row_tiles, column_tiles, waves):
+    """With rests of rows, columns and blocks: 5 blocks are one product of 4 and one of 1."""
+    along = {"fwd": {"c": 160, "k": 57}, "bwd_weight": {"n": 160, "k": 57, "c": 23}}
+    problem = of_instruction(direction, **along[direction], image=(9, 8))
+    wanted = StrategyRequest(name="scaled_gemm", tile=(row_tiles, column_tiles, waves))
+    verify(problem, "gfx950", wanted, budget=0.0).require()
+
+
+@pytest.mark.parametrize(
+    ("direction", "fields"),
+    [
+        ("fwd", {"elementwise": "bias>relu", "weight_dtype": "f16"}),
+        ("fwd", {"elementwise": "add:f32", "k": 8, "result_operand": True}),
+        ("fwd", {"elementwise": "scale_by", "amax": True, "weight_dtype": "bf16"}),
+        ("fwd", {"image": (5, 4, 3), "filter": (2, 2, 1), "stride": 1, "k": 20}),
+        ("fwd", {"image": (19,), "filter": (3,), "stride": 2, "dilation": 3, "pad_high": 4}),
+        ("bwd_weight", {"elementwise": "bilinear(0.5,2)", "weight_dtype": "f16"}),
+        ("bwd_weight", {"image": (19,), "filter": (3,), "stride": 2, "dilation": 3, "n": 64}),
+    ],
+)
+def test_the_instruction_beside_other_features(direction, fields):
+    for data in ("integers", "random"):
+        problem = of_instruction(direction, **fields)
+        verify(problem, "gfx950", "scaled_gemm", data=data, budget=0.0).require()
+
+
+def test_what_applies_scales_is_chosen_and_said():
+    """The conversion alone where `compute` asks for it; never one in the place of the other."""
+    problem = of("fwd", k=64, c=256, image=(14, 14), stride=1)
+    artifact = compile(problem, "gfx950")
+    assert (artifact.strategy.name, artifact.problem.compute) == ("scaled_gemm", "")
+    report = verify(replace(problem, compute="bf16"), "gfx950", budget=0.0).require()
+    assert report.artifact.strategy.name != "scaled_gemm"
+    assert (report.problem.compute, report.problem.block_scales) == ("bf16", "mx")
+    for other in (replace(problem, compute="bf16"), of("bwd_data"), of("fwd", layout="NCHW")):
+        with pytest.raises(UnsupportedStrategy, match="strategy scaled_gemm: has no tile"):
+            compile(other, "gfx950", "scaled_gemm")
+    with pytest.raises(UnsupportedStrategy, match="gfx942 has an instruction that takes scales"):
+        compile(problem, "gfx942", "scaled_gemm")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +174,12 @@ def test_directions(target, direction, kind, data):
 @pytest.mark.parametrize("target", each(EXECUTED))
 def test_on_every_chip(target):
     report = verify(of("fwd", k=40), target, budget=0.0).require()
-    assert (report.problem.compute, report.problem.block_scales) == ("bf16", "mx")
+    by_instruction = report.artifact.strategy.name == "scaled_gemm"
+    assert (report.problem.compute, report.problem.block_scales) == (
+        "" if by_instruction else "bf16",
+        "mx",
+    )
+    assert target == "gfx950" or not by_instruction
 
 
 @pytest.mark.parametrize("target", ["cpu", "gfx950"])
@@ -118,7 +206,8 @@ def test_beside_other_features(target, direction, fields):
 @pytest.mark.parametrize("parts", [2, 3])
 def test_split_k(parts):
     for direction in SIZES:
-        verify(of(direction, filter=(1, 1)), "gfx950", split_k=parts, budget=0.0).require()
+        problem = of(direction, filter=(1, 1), compute="bf16")
+        verify(problem, "gfx950", split_k=parts, budget=0.0).require()
 
 
 def test_a_dot_product_of_blocks():
@@ -226,8 +315,13 @@ def test_on_the_command_line(tmp_path, capsys):
     assert main(given) == 2
     assert "not taken; give input, weight" in capsys.readouterr().err
     assert not (tmp_path / "z.npy").exists()
-    assert main(["inspect", *words, "--target", "gfx950"]) == 0
+    assert main(["inspect", *words, "--target", "gfx942"]) == 0
     assert "scales    a conversion to bf16 in front\n" in capsys.readouterr().out
+    given = ["inspect", *words, "--target", "gfx950", "--strategy", "scaled_gemm"]
+    assert main(given) == 0
+    assert "scales    the matrix instruction\n" in capsys.readouterr().out
+    assert main([*given, "--model"]) == 0
+    assert "modelled, not measured" in capsys.readouterr().out
 
 
 def test_larger_problems_stay_exact():
