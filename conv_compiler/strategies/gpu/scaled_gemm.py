@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.model.counts import KernelCounts, counted
 from conv_compiler.model.estimate import estimate, unit_cycles
 from conv_compiler.model.facts import rank_facts
@@ -151,6 +152,10 @@ class ScaledGemm(StrategyKind):
         """The pass that writes the kernel, and the pipeline behind it."""
         from conv_compiler.passes.scaled_gemm import ScaledGemm as Pass
 
+        if rule := misfit(wgrad, target):  # of a strategy that was given whole
+            raise UnsupportedStrategy(
+                f"strategy {one.text}: for problems of which this holds: {rule}; leave it out"
+            )
         tiling, row = _tiling(one), wgrad.layout_row.grouped
         made = Pass(
             source=row.input,

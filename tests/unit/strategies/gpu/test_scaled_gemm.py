@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.problem.canonical import elements_of
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.gpu.scaled_gemm import SCALED_GEMM, blocks, misfit
@@ -69,6 +70,15 @@ def test_numbers_and_promises():
     assert Strategy.from_json(json.loads(json.dumps(one.to_json()))) == one
     assert isinstance(one.tiling, ScaledTiling)
     assert SCALED_GEMM.splits(wgrad, GFX950, one) == [1]
+
+
+def test_a_whole_strategy_of_another_problem_is_refused():
+    """It would apply scales in a way that the problem does not state."""
+    (one, *_) = choose(PROBLEM, GFX950, "scaled_gemm")
+    for other in ({"compute": "bf16"}, {"direction": "bwd_data"}, {"input_op": "relu"}):
+        wgrad = wgrad_of(replace(PROBLEM, **other))
+        with pytest.raises(UnsupportedStrategy, match=r"scaled_gemm .*: for problems of which"):
+            SCALED_GEMM.lower(wgrad, GFX950, one)
 
 
 def test_costs_count_what_lies_in_front():
