@@ -8,8 +8,10 @@ NaN is NaN. `may_spread` says of which; outside of these every element is the de
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
 from conv_compiler.problem.canonical import summed_products
@@ -77,10 +79,12 @@ def compare_special(
     integers in place of what is special.
 
     Wrong is an element
-    - that is finite where the definition, rounded to the result's type, is not;
+    - that is finite where the definition, rounded to the result's type, is not, or the other way
+      round, unless what `short` loses is as much as the definition is from the least number that
+      rounds to infinity;
     - that is another infinity, or a number where the definition is NaN;
-    - that is not finite where the definition is, but NaN where `may_spread` or where a sum of
-      products' sizes, or what ops make of it, is above the accumulator's largest number;
+    - that is NaN where the definition is finite, but where `may_spread` or where a sum of products'
+      sizes, or what ops make of it, is above the accumulator's largest number;
     - that is another number: where no special number is among its products as for integers, else by
       more than n roundings of the sum of its products' sizes. An instruction that keeps few bits of
       a sum (`short`) loses a share of that size besides.
@@ -100,13 +104,17 @@ def compare_special(
         as_integers = allowed.absolute == 0
         error = np.where(as_integers, np.abs(found - rounded), error)
         near = error <= np.where(as_integers, 0, allowed.absolute + allowed.relative * np.abs(want))
+        # Sums that few bits may put on the other side of the least number that rounds to infinity.
+        least = _least_infinite(problem.result_type)
+        straddles = ~as_integers & (np.abs(np.abs(want) - least) < lost * size)
+        infinite = straddles & np.isinf(found) & (np.signbit(found) == np.signbit(want))
         overflows = _reach(problem, size, extra) >= _most(problem.accumulator_type)
         spreads = np.isnan(found) & may_spread(problem, first, second)
         as_nan = spreads | (np.isnan(found) & (overflows | bool(problem.terms)))
         right = np.select(
             [np.isnan(rounded), np.isinf(rounded)],
-            [np.isnan(found), (found == rounded) | as_nan],
-            near | spreads | (overflows & ~np.isfinite(found)),
+            [np.isnan(found), (found == rounded) | as_nan | (straddles & near)],
+            near | infinite | spreads | (overflows & ~np.isfinite(found)),
         )
     wrong = ~right.astype(bool)
     worst = ""
@@ -142,6 +150,12 @@ def _reach(problem: ConvProblem, size: Array, extra: Sequence[Array]) -> Array:
 def _most(row: DType) -> float:
     """The largest number of the type that sums and ops on them are computed in."""
     return float(np.finfo(row.to_numpy()).max)
+
+
+def _least_infinite(row: DType) -> float:
+    """The least number that rounds to infinity in a type: the largest one and half of its step."""
+    most = float(ml_dtypes.finfo(row.to_numpy()).max)
+    return most + math.ldexp(0.5, math.frexp(most)[1] - 1 - row.mantissa_bits)
 
 
 def _sizes(problem: ConvProblem, first: Array, second: Array) -> Array:
