@@ -129,6 +129,8 @@ class Body:
         """An op of integers."""
         a, b = self.pick(kind), self.pick(kind)
         name = self.draw.choice((*_WRAPPING, *_WRAPPING, *_ORDERS, *_SHIFTS, *_DIVISIONS, *_COUNTS))
+        if (name, kind) == ("remui", "i64"):
+            name = "divui"  # docs/upstream/iree-remainder-of-extended-on-gpus.md
         if name in _COUNTS:
             self.emit(f"math.{name} {a} : {kind}", kind)
             return
