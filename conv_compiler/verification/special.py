@@ -79,15 +79,14 @@ def compare_special(
     integers in place of what is special.
 
     Wrong is an element
-    - that is finite where the definition, rounded to the result's type, is not, or the other way
-      round, unless what `short` loses is as much as the definition is from the least number that
-      rounds to infinity;
+    - that is finite where the definition, rounded to the result's type, is not;
     - that is another infinity, or a number where the definition is NaN;
     - that is NaN where the definition is finite, but where `may_spread` or where a sum of products'
       sizes, or what ops make of it, is above the accumulator's largest number;
     - that is another number: where no special number is among its products as for integers, else by
       more than n roundings of the sum of its products' sizes. An instruction that keeps few bits of
-      a sum (`short`) loses a share of that size besides.
+      a sum (`short`) loses a share of that size besides. By as much it may be on the other side of
+      the least number that rounds to infinity.
     """
     check_shape(problem, got, problem.result_shape)
     dtype = problem.result_type.to_numpy()
