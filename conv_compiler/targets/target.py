@@ -125,11 +125,10 @@ class Target:
     chip; a module must state it (`compiler/stated_device.py`).
 
     `mma` are the matrix instructions of GEMMs, `blocks` those that multiply 16 blocks at once, and
-    `scaled` those that take a scale for each 32 products.
-    `wgmma` are the data types that groups of four waves multiply straight from LDS,
-    `wgmma_along_k` those of which both operands must lie along gemm_k there, `mma_sync` those of
-    which waves read fragments (NVIDIA). Waves of a unit have `wave_products` in a cycle,
-    of 16-bit floats with sums in f32; 0 where nothing is known.
+    `scaled` those that take a scale for each 32 products. `wgmma` are the data types that groups of
+    four waves multiply straight from LDS, `wgmma_along_k` those of which both operands must lie
+    along gemm_k there, `mma_sync` those of which waves read fragments (NVIDIA). Waves of a unit
+    have `wave_products` in a cycle, of 16-bit floats with sums in f32; 0: nothing is known.
     `flushed` are the data types of which its matrix instructions (a CPU's whole code) take
     denormals as 0, and `gradients_as` names for such types what gradients are computed in where the
     problem leaves it open (dtypes.CONVERSIONS). `pipeline_stages` is the depth of a matrix kernel's

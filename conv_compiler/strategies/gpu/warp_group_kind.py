@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.strategies.gpu.cost_constants import WARP_GROUPS
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import STEP_BYTES, SUM_THREADS, lds_bytes
@@ -18,6 +19,7 @@ from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.strategies.warp_group_tiling import WarpGroupTiling
 
 if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
 
 # Operands and parts are counted in 32 bits, workgroups along y and z in 16.
@@ -49,6 +51,12 @@ PROMISED: Mapping[str, str] = MappingProxyType(
         "mma.sync.tf32": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32",
     }
 )
+
+
+def convolution_of(wgrad: ConvProblem) -> ConvProblem:
+    """The forward pass or data gradient that a weight gradient stands for."""
+    assert isinstance(wgrad, EquivalentWgrad)
+    return wgrad.of
 
 
 def instruction_of(tiling: WarpGroupTiling) -> str:

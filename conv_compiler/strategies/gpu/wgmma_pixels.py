@@ -29,6 +29,7 @@ from conv_compiler.strategies.gpu.pixel_shape import shape_of
 from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
+    convolution_of,
     few_channels,
     few_elements,
     has_kernel,
@@ -254,23 +255,24 @@ class CopiedPixels(StrategyKind):
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernels, and the pipeline behind it."""
         steps = passes(wgrad, target, one)
-        return Lowering(passes=steps, schedule=schedule(target, one, pads=bool(copied(_of(wgrad)))))
+        pads = bool(copied(convolution_of(wgrad)))
+        return Lowering(passes=steps, schedule=schedule(target, one, pads=pads))
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """Split-K factors that fill the chip."""
-        return splits(_of(wgrad), target, tiling_of(one))
+        return splits(convolution_of(wgrad), target, tiling_of(one))
 
     def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
         """Parts that have products."""
-        return filled_parts(_of(wgrad), tiling_of(one), split_k)
+        return filled_parts(convolution_of(wgrad), tiling_of(one), split_k)
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by a formula fitted to times on a card."""
-        return predict(_of(wgrad), target, tiling_of(one), one.split_k)
+        return predict(convolution_of(wgrad), target, tiling_of(one), one.split_k)
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The instruction, and copies that go to LDS by themselves."""
-        _, results = channels(_of(wgrad))
+        _, results = channels(convolution_of(wgrad))
         return Promises(instruction=promised(tiling_of(one), results), loads_to_lds=True)
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
@@ -280,12 +282,7 @@ class CopiedPixels(StrategyKind):
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
         tiling = tiling_of(one)
-        return workgroups(_of(wgrad), tiling), k_tiles(_of(wgrad), tiling)
-
-
-def _of(wgrad: ConvProblem) -> ConvProblem:
-    assert isinstance(wgrad, EquivalentWgrad)
-    return wgrad.of
+        return workgroups(convolution_of(wgrad), tiling), k_tiles(convolution_of(wgrad), tiling)
 
 
 WGMMA_PIXELS = CopiedPixels(

@@ -14,7 +14,12 @@ from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.problem.window_tiles import MOST_CHANNELS, PIECE
 from conv_compiler.strategies.gpu.cost_constants import WINDOWS
-from conv_compiler.strategies.gpu.warp_group_kind import MOST_ELEMENTS, MOST_WORKGROUPS, written
+from conv_compiler.strategies.gpu.warp_group_kind import (
+    MOST_ELEMENTS,
+    MOST_WORKGROUPS,
+    convolution_of,
+    written,
+)
 from conv_compiler.strategies.gpu.wgmma_windows_cost import (
     lds_bytes,
     predict,
@@ -115,11 +120,6 @@ def _fits(problem: ConvProblem, target: Target, tiling: WindowTiling) -> bool:
     )
 
 
-def _of(wgrad: ConvProblem) -> ConvProblem:
-    assert isinstance(wgrad, EquivalentWgrad)
-    return wgrad.of
-
-
 def _tiling(one: Strategy) -> WindowTiling:
     assert isinstance(one.tiling, WindowTiling)
     return one.tiling
@@ -138,7 +138,7 @@ class WgmmaWindowsKind(StrategyKind):
         """Tiles of the table that fit, fastest first."""
         if misfit(wgrad, target):
             return ()
-        problem = _of(wgrad)
+        problem = convolution_of(wgrad)
         found = [one for one in tilings(problem, target) if tile in ((), _strategy(one).tile)]
         found.sort(key=lambda one: predict(problem, target, one))
         return tuple(map(_strategy, found[: WINDOWS.most_tilings]))
@@ -147,7 +147,7 @@ class WgmmaWindowsKind(StrategyKind):
         """The pass that writes the kernel, and the pipeline behind it."""
         from conv_compiler.passes.wgmma_windows import WgmmaWindows
 
-        problem, tiling = _of(wgrad), _tiling(one)
+        problem, tiling = convolution_of(wgrad), _tiling(one)
         step = WgmmaWindows(
             tile_images=tiling.images,
             tile_rows=tiling.rows,
@@ -171,7 +171,7 @@ class WgmmaWindowsKind(StrategyKind):
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by a formula fitted to times on a card."""
-        return predict(_of(wgrad), target, _tiling(one))
+        return predict(convolution_of(wgrad), target, _tiling(one))
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The instruction, and copies that go to LDS by themselves."""
@@ -181,11 +181,11 @@ class WgmmaWindowsKind(StrategyKind):
         """The rule that the problem breaks, or that LDS holds no tile."""
         if why := misfit(wgrad, target):
             return why
-        return "" if next(tilings(_of(wgrad), target), None) else "LDS holds its windows"
+        return "" if next(tilings(convolution_of(wgrad), target), None) else "LDS holds its windows"
 
     def occupancy(self, wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[int, int]:
         """(workgroups, iterations of the main loop) of one part."""
-        return workgroups(_of(wgrad), _tiling(one)), 1
+        return workgroups(convolution_of(wgrad), _tiling(one)), 1
 
 
 def _strategy(tiling: WindowTiling) -> Strategy:
