@@ -27,6 +27,8 @@ _REFLECTION, _ARGUMENTS, _RESULTS = "iree.reflection", "arg_attrs", "res_attrs"
 # What gives the same elements in another shape.
 _VIEWS = ("tensor.collapse_shape", "tensor.expand_shape", "flow.tensor.reshape")
 _EMPTY = ("tensor.empty", "arith.constant")
+# What launches a kernel: a region that becomes one, and a call of one that a pass has written.
+_KERNELS = (REGION, "flow.dispatch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,7 @@ def _kept(main: ir.OpView, operand: int) -> list[_Place]:
             if value != weight and _maker(value) not in alone:
                 continue
             made, result = _made(value)
-            place = (number[made], result) if op.name == REGION and made else None
+            place = (number[made], result) if op.name in _KERNELS and made else None
             if place not in found:
                 found.append(place)
     return found or [None]

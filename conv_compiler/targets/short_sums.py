@@ -63,7 +63,7 @@ class ShortSums:
 
 
 # R: each number that is added keeps 13 bits behind the leading one of the largest (DeepSeek-V3,
-# arXiv 2412.19437, section 3.5.2), and a sum has 13 bits of fraction (SageAttention2, arXiv
+# arXiv 2412.19437, section 3.5.2). A sum has 13 bits of fraction (SageAttention2, arXiv
 # 2411.10958, section 3.2). A tile of gemm_k is 128 channels. Two numbers of e4m3 have three bits of
 # fraction each.
 HOPPER_F8 = ShortSums(bits=13, products=32, together=128, product_bits=6)

@@ -83,6 +83,20 @@ def loop(
     return list(loop.results)
 
 
+def put_where(test: ir.Value | None, tensor: ir.Value, put: Callable[[], ir.Value]) -> ir.Value:
+    """What `put` makes of a tensor where the test holds, and the tensor elsewhere; without a test
+    what `put` makes."""
+    if test is None:
+        return put()
+    chosen = scf.IfOp(test, [tensor.type], has_else=True)
+    with ir.InsertionPoint(chosen.then_block):
+        scf.YieldOp([put()])
+    with ir.InsertionPoint(chosen.else_block):
+        scf.YieldOp([tensor])
+    result: ir.Value = chosen.results[0]
+    return result
+
+
 def times(value: ir.Value, factor: int) -> ir.Value:
     """An index times a constant."""
     return arith.MulIOp(value, arith.ConstantOp(ir.IndexType.get(), factor).result).result

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, scf
+from iree.compiler.dialects import arith
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.depthwise_parts.arithmetic import (
@@ -17,6 +17,7 @@ from conv_compiler.passes.depthwise_parts.arithmetic import (
     cut,
     inside,
     linear,
+    put_where,
 )
 from conv_compiler.passes.depthwise_parts.filters import load
 from conv_compiler.passes.depthwise_parts.products import PRODUCTS
@@ -128,16 +129,7 @@ class Strip:
             extra = [one.read(load, places, kernel.options.vector) for one in kernel.extra]
             return self.write(piece, kernel.result.finished(sums, extra), place)
 
-        test = both(self.real, *tests)
-        if test is None:
-            return put()
-        written = scf.IfOp(test, [piece.type], has_else=True)
-        with ir.InsertionPoint(written.then_block):
-            scf.YieldOp([put()])
-        with ir.InsertionPoint(written.else_block):
-            scf.YieldOp([piece])
-        result: ir.Value = written.results[0]
-        return result
+        return put_where(both(self.real, *tests), piece, put)
 
 
 def _rounded_up(value: int, to: int) -> int:

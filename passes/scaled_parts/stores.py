@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, scf, tensor, vector
+from iree.compiler.dialects import arith, tensor, vector
 
-from conv_compiler.passes.depthwise_parts.arithmetic import below, both, linear
+from conv_compiler.passes.depthwise_parts.arithmetic import below, both, linear, put_where
 from conv_compiler.passes.depthwise_parts.filters import load
 from conv_compiler.passes.scaled_parts.operands import Strides
 from conv_compiler.passes.scaled_parts.products import image_and_taps
@@ -97,13 +97,4 @@ class Stores:
             map = ir.AffineMap.get_minor_identity(len(numbers), 1)
             return vector.TransferWriteOp(piece.type, value, piece, numbers, map, [True]).result
 
-        test = both(*tests)
-        if test is None:
-            return put()
-        written = scf.IfOp(test, [piece.type], has_else=True)
-        with ir.InsertionPoint(written.then_block):
-            scf.YieldOp([put()])
-        with ir.InsertionPoint(written.else_block):
-            scf.YieldOp([piece])
-        result: ir.Value = written.results[0]
-        return result
+        return put_where(both(*tests), piece, put)
