@@ -16,6 +16,9 @@
 
 namespace vgpu {
 
+// "0x1a40"
+std::string hex(uint64_t value);
+
 // Whether a store goes to the work-items' own memory, where functions and spills keep registers.
 bool stores_privately(const Wave& w, const Inst& i);
 
