@@ -5,7 +5,7 @@
     tools/cpu_check.py compile FOLDER [--chip cpu-sapphirerapids@2]
     tools/cpu_check.py run FOLDER         on a machine with such a CPU and iree-base-runtime
 
-The problems are those of tools/nvidia_check.py, in bf16 and i8: what tile registers multiply. `run`
+The problems are those of tools/nvidia_jobs.py, in bf16 and i8: what tile registers multiply. `run`
 compares integer data exactly and random data against float64, twice each, prints a table and writes
 FOLDER/report.json; it exits with 1 when a kernel is wrong.
 """
@@ -18,7 +18,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from nvidia_check import PROBLEMS, run_all, two_steps
+from nvidia_check import run_all, two_steps
+from nvidia_jobs import PROBLEMS
 
 from conv_compiler.problem.conv_problem import ConvProblem
 
