@@ -11,7 +11,7 @@ from conv_compiler.ir.attributes import SUM_ROLES
 from conv_compiler.problem.canonical import sums_of
 from conv_compiler.problem.channel_sums import LevelLoops, axes_of_sums, cuts_of, levels_of
 from conv_compiler.strategies.gpu.split_k_reduction import wave_tile
-from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, StrategyKind
+from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, OnePart
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import Strategy, SumTiling
@@ -30,8 +30,11 @@ LEAST_IN_FLIGHT = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChannelSums(StrategyKind):
-    """The one kind for sums of channels, and for nothing else."""
+class ChannelSums(OnePart):
+    """The one kind for sums of channels, and for nothing else.
+
+    One part: levels of sums stand in the place of split-K.
+    """
 
     def candidates(
         self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
@@ -61,14 +64,6 @@ class ChannelSums(StrategyKind):
         return Lowering(
             passes=(Cut(levels=one.tiling.levels), *passes), schedule=Schedule(roles=roles)
         )
-
-    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
-        """One: the levels say how many parts there are."""
-        return [1]
-
-    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
-        """One, whatever is asked for."""
-        return 1
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """That the problem multiplies something."""

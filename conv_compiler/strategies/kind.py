@@ -137,3 +137,16 @@ class StrategyKind(ABC):
         """The split-K factor by which a strategy's tiling is fastest."""
         splits = self.splits(wgrad, target, one)
         return min(splits, key=lambda parts: self.cost(wgrad, target, one.with_split_k(parts)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnePart(StrategyKind):
+    """A kind of strategy whose kernels have all products of a sum: split-K is 1."""
+
+    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
+        """One."""
+        return [1]
+
+    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
+        """One."""
+        return 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, StrategyKind
+from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, OnePart
 from conv_compiler.strategies.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zeros(StrategyKind):
+class Zeros(OnePart):
     """Never a candidate: `choose` takes it for a batch of 0, and for no other."""
 
     def candidates(
@@ -28,14 +28,6 @@ class Zeros(StrategyKind):
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The payload as it is built."""
         return Lowering(passes=(), schedule=Schedule(roles={}))
-
-    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
-        """One part."""
-        return [1]
-
-    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
-        """One part."""
-        return 1
 
 
 ZEROS = Zeros(

@@ -28,7 +28,7 @@ from conv_compiler.strategies.gpu.pixel_products import (
     work,
 )
 from conv_compiler.strategies.gpu.pixel_threads import with_threads
-from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
+from conv_compiler.strategies.kind import Lowering, OnePart, Promises
 from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import PixelTiling, Strategy
@@ -211,8 +211,11 @@ def schedule(target: Target, one: Strategy) -> Schedule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DepthwisePixels(StrategyKind):
-    """A kernel that a pass writes (`passes/depthwise_pixels.py`)."""
+class DepthwisePixels(OnePart):
+    """A kernel that a pass writes (`passes/depthwise_pixels.py`).
+
+    One part: a thread has all taps of a result pixel.
+    """
 
     normalise: str = "depthwise_pixels"
     is_modelled: bool = True
@@ -226,14 +229,6 @@ class DepthwisePixels(StrategyKind):
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline behind it."""
         return Lowering(passes=passes(wgrad, target, one), schedule=schedule(target, one))
-
-    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
-        """One part: a thread has all taps of a result pixel."""
-        return [1]
-
-    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
-        """One part: a thread has all taps of a result pixel."""
-        return 1
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by the performance model."""

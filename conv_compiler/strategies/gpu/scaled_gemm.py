@@ -19,7 +19,7 @@ from conv_compiler.model.launch import Launch
 from conv_compiler.problem.batching import BUFFER_BYTES
 from conv_compiler.problem.canonical import data_gradient_of, elements_of
 from conv_compiler.strategies.gpu.cost_constants import SCALED
-from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
+from conv_compiler.strategies.kind import Lowering, OnePart, Promises
 from conv_compiler.strategies.pipeline_file import behind_contraction, read_pipeline
 from conv_compiler.strategies.scaled_tiling import ScaledTiling
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
@@ -132,8 +132,11 @@ def predict(wgrad: ConvProblem, target: Target, tiling: ScaledTiling) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaledGemm(StrategyKind):
-    """A kernel that a pass writes (`passes/scaled_gemm.py`)."""
+class ScaledGemm(OnePart):
+    """A kernel that a pass writes (`passes/scaled_gemm.py`).
+
+    One part: a wave has all products of a sum.
+    """
 
     normalise: str = "scaled_gemm"
     is_modelled: bool = True
@@ -184,14 +187,6 @@ class ScaledGemm(StrategyKind):
         )
         schedule = Schedule(roles={"contraction": info}, behind=behind_contraction(pipeline))
         return Lowering(passes=(made,), schedule=schedule)
-
-    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
-        """One part: a wave has all products of a sum."""
-        return [1]
-
-    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
-        """One part: a wave has all products of a sum."""
-        return 1
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by the performance model."""

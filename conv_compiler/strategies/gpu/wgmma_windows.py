@@ -28,7 +28,7 @@ from conv_compiler.strategies.gpu.wgmma_windows_cost import (
     tiles,
     workgroups,
 )
-from conv_compiler.strategies.kind import Lowering, Promises, StrategyKind
+from conv_compiler.strategies.kind import Lowering, OnePart, Promises
 from conv_compiler.strategies.schedule import Schedule
 from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.strategies.warp_group_tiling import WindowTiling
@@ -126,8 +126,11 @@ def _tiling(one: Strategy) -> WindowTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WgmmaWindowsKind(StrategyKind):
-    """A kernel that a pass writes (`passes/wgmma_windows.py`)."""
+class WgmmaWindowsKind(OnePart):
+    """A kernel that a pass writes (`passes/wgmma_windows.py`).
+
+    One part: a workgroup has all taps and channels of its pixels.
+    """
 
     normalise: str = "wgmma_windows"
     is_modelled: bool = True
@@ -160,14 +163,6 @@ class WgmmaWindowsKind(StrategyKind):
         )
         info = written(target, tile_of(problem, tiling).threads)
         return Lowering(passes=(step,), schedule=Schedule(roles={"contraction": info}))
-
-    def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
-        """One part: a workgroup has all taps and channels of its pixels."""
-        return [1]
-
-    def filled_parts(self, wgrad: ConvProblem, one: Strategy, split_k: int) -> int:
-        """One part: a workgroup has all taps and channels of its pixels."""
-        return 1
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
         """Seconds by a formula fitted to times on a card."""
