@@ -131,14 +131,15 @@ def iree_model(chip: str, operation: ConvProblem | Gemm, counts: str) -> ModuleM
     """IREE's kernels of an operation."""
     target, kept = find_target(chip), Cache.default()
     if isinstance(operation, ConvProblem):
-        return model(compile_boo(operation, target, kept), counts)
+        return model(compile_boo(operation, target, kept), counts, operation)
     return model(compile_text(gemm_payload(**vars(operation)), target, kept), counts)
 
 
 @cache
 def our_model(chip: str, problem: ConvProblem, counts: str) -> ModuleModel:
     """Our kernels of a problem."""
-    return model(compile(problem, chip, cache=Cache.default(), tuned=False).vmfb, counts)
+    vmfb = compile(problem, chip, cache=Cache.default(), tuned=False).vmfb
+    return model(vmfb, counts, problem)
 
 
 def _side(name: str, make: Callable[[], ModuleModel]) -> dict[str, Any]:

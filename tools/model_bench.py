@@ -210,7 +210,7 @@ def compare(
     def columns(prefix: str, vmfb: Path) -> dict[str, Any]:
         def make() -> dict[str, Any]:
             with time_limit(MOST_SECONDS):
-                return side(model(vmfb, counts), problem)
+                return side(model(vmfb, counts, problem), problem)
 
         return {f"{prefix}_{name}": value for name, value in kept.side(vmfb, counts, make).items()}
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import one
+from conv_compiler.commands.facts import recorded
 from conv_compiler.commands.options import wanted
+
+if TYPE_CHECKING:
+    from conv_compiler.artifacts.artifact import Artifact
 
 
 def draw_module(args: argparse.Namespace, path: Path | None) -> int:
@@ -15,9 +20,6 @@ def draw_module(args: argparse.Namespace, path: Path | None) -> int:
 
     The page needs a first look on the virtual GPU; the trace needs the machine code alone.
     """
-    from conv_compiler.artifacts.artifact import Artifact
-    from conv_compiler.artifacts.embedded import has_record
-    from conv_compiler.binary.module_file import ModuleFile
     from conv_compiler.commands.model_table import count_on_virtual_gpu, model
     from conv_compiler.compiler.compile import compile
     from conv_compiler.model.facts import chip_facts
@@ -34,16 +36,17 @@ def draw_module(args: argparse.Namespace, path: Path | None) -> int:
     artifact: Artifact | None
     if path:
         vmfb = path
-        artifact = Artifact.load(path) if has_record(ModuleFile.read(path)) else None
+        artifact = recorded(path)
     else:
         job = one(args)
         chip_facts(job.target)  # refuse before compiling
         artifact = compile(job.problem, job.target.name, wanted(args), job.split_k)
         vmfb = artifact.vmfb
-    module = model(vmfb)
+    problem = artifact.problem if artifact else None
+    module = model(vmfb, problem=problem)
     looked = count_on_virtual_gpu(vmfb, look=True) if args.html else ()
     if looked:
-        module = model_module(vmfb, looked, first_look=True)
+        module = model_module(vmfb, looked, first_look=True, problem=problem)
     traces = [trace(kernel) for kernel in module.kernels]
     title = artifact.problem.name if artifact else vmfb.name
     if args.html:

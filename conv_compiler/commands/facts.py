@@ -43,6 +43,19 @@ def of_one(path: Path) -> Artifact:
     return found
 
 
+def recorded(path: Path) -> Artifact | None:
+    """The artifact of a module with a record of one problem; None of any other module."""
+    from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.artifacts.embedded import has_record
+    from conv_compiler.artifacts.load import load_artifact
+    from conv_compiler.binary.module_file import ModuleFile
+
+    if not has_record(ModuleFile.read(path)):
+        return None
+    found = load_artifact(path)
+    return found if isinstance(found, Artifact) else None
+
+
 def refuse_sizes(path: Path) -> None:
     """Refuse to model what no call runs: the kernels of all sizes."""
     from conv_compiler.artifacts.embedded import has_record

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conv_compiler.commands.arguments import add_problems, artifact_path, one
-from conv_compiler.commands.facts import of_one, print_facts, print_file, refuse_sizes
+from conv_compiler.commands.facts import (
+    of_one,
+    print_facts,
+    print_file,
+    recorded,
+    refuse_sizes,
+)
 from conv_compiler.commands.options import (
     add_build,
     add_output,
@@ -24,6 +30,7 @@ from conv_compiler.errors import UnsupportedProblem
 
 if TYPE_CHECKING:
     from conv_compiler.artifacts.artifact import Artifact
+    from conv_compiler.problem.conv_problem import ConvProblem
 
 # Dynamic counts of a run on the virtual GPU: wave-instructions by class, bytes, cache lines.
 COUNTS = (
@@ -110,7 +117,8 @@ def run(args: argparse.Namespace) -> int:
     if args.reproduce:
         return _reproduce(args, path)
     if path and args.model:
-        return _print_model(args, path)
+        known = recorded(path)
+        return _print_model(args, path, known.problem if known else None)
     if args.stage and not (args.counts or args.model):
         if args.csv:
             raise UnsupportedProblem("--csv: not for stages, which are texts; use --json")
@@ -127,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
             job.problem, job.target.name, wanted(args), job.split_k, tuned=is_tuned(args)
         )
     if args.model:
-        return _print_model(args, artifact.vmfb)
+        return _print_model(args, artifact.vmfb, artifact.problem)
     if args.counts:
         return _print_counts(args, artifact)
     print_facts(args, artifact)
@@ -162,12 +170,12 @@ def _draw(args: argparse.Namespace, path: Path | None) -> int:
     return draw_module(args, path)
 
 
-def _print_model(args: argparse.Namespace, vmfb: Path) -> int:
+def _print_model(args: argparse.Namespace, vmfb: Path, problem: ConvProblem | None) -> int:
     """Model a module's kernels, from a run's counts where one was asked for."""
     from conv_compiler.commands.model_table import model, print_model
 
     source = "virtual" if args.counts else "look" if args.look else "static"
-    print_model(model(vmfb, source), output(args))
+    print_model(model(vmfb, source, problem), output(args))
     return 0
 
 

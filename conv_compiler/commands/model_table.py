@@ -13,6 +13,7 @@ from conv_compiler.commands.report import Output, left, right, seconds, show, sh
 if TYPE_CHECKING:
     from conv_compiler.model.kernel_model import KernelModel
     from conv_compiler.model.module import ModuleModel
+    from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.vgpu import KernelCounters
 
 
@@ -97,15 +98,19 @@ def count_on_virtual_gpu(vmfb: Path, look: bool = False) -> tuple[KernelCounters
     return vgpu.counters()
 
 
-def model(vmfb: Path, source: str = "static") -> ModuleModel:
-    """Model a `.vmfb` by counts of one of the sources: "static", "look" or "virtual"."""
+def model(vmfb: Path, source: str = "static", problem: ConvProblem | None = None) -> ModuleModel:
+    """Model a `.vmfb` by counts of one of the sources: "static", "look" or "virtual".
+
+    `problem` is what it computes, where that is known.
+    """
     from conv_compiler.model.module import model_module
 
-    static = model_module(vmfb)  # refuses what cannot be modelled before anything is run
+    # Refuses what cannot be modelled before anything is run.
+    static = model_module(vmfb, problem=problem)
     if source == "static":
         return static
     look = source == "look"
-    return model_module(vmfb, count_on_virtual_gpu(vmfb, look), look)
+    return model_module(vmfb, count_on_virtual_gpu(vmfb, look), look, problem)
 
 
 def pipe_rows(model: KernelModel) -> list[dict[str, Any]]:

@@ -76,7 +76,7 @@ def _row(args: argparse.Namespace, job: Job) -> Row:
     from conv_compiler.model.roofline import least_seconds, work_of
 
     artifact = compile(job.problem, job.target.name, wanted(args), job.split_k)
-    module = model(artifact.vmfb, "look" if args.look else "static")
+    module = model(artifact.vmfb, "look" if args.look else "static", artifact.problem)
     work = work_of(artifact.problem, job.target)
     least = least_seconds(artifact.problem, job.target)
     return {

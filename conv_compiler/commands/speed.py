@@ -75,7 +75,7 @@ def peak_share(problem: ConvProblem, target: Target, time: float) -> float | Non
     return work.flops / time / peak_flops(work.operands, target)
 
 
-def modelled(vmfb: Path) -> dict[str, Any]:
+def modelled(vmfb: Path, problem: ConvProblem) -> dict[str, Any]:
     """The modelled time of a module at the chip's highest clock, from its machine code alone.
 
     Where the model refuses the module, `not_modelled` says why.
@@ -84,6 +84,6 @@ def modelled(vmfb: Path) -> dict[str, Any]:
     from conv_compiler.model.module import model_module
 
     try:
-        return {"time": "modelled", "modelled_seconds": model_module(vmfb).seconds}
+        return {"time": "modelled", "modelled_seconds": model_module(vmfb, problem=problem).seconds}
     except ConvError as error:
         return {"time": None, "modelled_seconds": None, "not_modelled": str(error)}

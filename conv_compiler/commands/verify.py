@@ -146,5 +146,7 @@ def report_row(report: Report, label: str = "", launched: Path | None = None) ->
     if report.times:
         return row | measured(report.problem, find_target(report.target), report.times)
     return row | (
-        modelled(launched or report.artifact.vmfb) if find_device(report.device).virtual else {}
+        modelled(launched or report.artifact.vmfb, report.problem)
+        if find_device(report.device).virtual
+        else {}
     )

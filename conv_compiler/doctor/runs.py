@@ -39,7 +39,7 @@ def verified(name: str, problem: ConvProblem, target: str, device: str) -> Row:
         found = {
             "passed": all(report.passed for report in reports.values()),
             "verdicts": {data: report.verdict for data, report in reports.items()},
-            "model": model_module(artifact.vmfb).to_json(),
+            "model": model_module(artifact.vmfb, problem=problem).to_json(),
         }
         if find_device(device).virtual:
             found["counted_model"] = _counted(artifact, problem, device)
@@ -55,7 +55,7 @@ def timed(name: str, problem: ConvProblem, target: str, device: str) -> Row:
     """
 
     def row(artifact: Artifact) -> Row:
-        model = model_module(artifact.vmfb)
+        model = model_module(artifact.vmfb, problem=problem)
         found: Row = {"model": model.to_json(), "times": None, "measured_over_modelled": None}
         if not find_device(device).virtual:
             times = load(artifact, device).times(*inputs(problem, "random"), budget=BUDGET)
@@ -85,4 +85,4 @@ def _counted(artifact: Artifact, problem: ConvProblem, device: str) -> Row:
     kernel = load(artifact, device)
     with vgpu.counting():
         kernel(*inputs(problem))
-    return model_module(artifact.vmfb, vgpu.counters()).to_json()
+    return model_module(artifact.vmfb, vgpu.counters(), problem=problem).to_json()

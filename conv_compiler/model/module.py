@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conv_compiler.binary.code_objects import code_objects
 from conv_compiler.binary.module_file import ModuleFile
@@ -24,10 +24,14 @@ from conv_compiler.model.estimate import fill_seconds
 from conv_compiler.model.facts import ChipFacts, chip_facts
 from conv_compiler.model.kernel_model import KernelModel, modelled
 from conv_compiler.model.launch import Launch
+from conv_compiler.model.met_pixels import ReadImage, read_image
 from conv_compiler.model.static import alone, static_counts
 from conv_compiler.model.under_load import under_load
 from conv_compiler.targets import Target, find_target
 from conv_compiler.vgpu.counters import KernelCounters
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,16 +84,22 @@ class ModuleModel:
         }
 
 
-def launch_of(code: KernelCode, dispatch: Dispatch, written_before: set[Buffer]) -> Launch:
-    """The launch of a kernel; its last buffer is the one it writes, as IREE orders them."""
+def launch_of(
+    code: KernelCode, dispatch: Dispatch, written_before: set[Buffer], image: ReadImage | None
+) -> Launch:
+    """The launch of a kernel; its last buffer is the one it writes, as IREE orders them.
+
+    `image` is the operand of which no kernel reads all.
+    """
     read, written = dispatch.buffers[:-1], dispatch.buffers[-1:]
+    met = {image.bytes: image.met_bytes} if image else {}
     return Launch(
         workgroups=dispatch.workgroups,
         waves=code.waves,
         vgprs=code.vgprs,
         sgprs=code.sgprs,
         lds_bytes=code.lds_bytes,
-        read_bytes=sum(one.bytes for one in read),
+        read_bytes=sum(met.get(one.bytes, one.bytes) for one in read),
         written_bytes=sum(one.bytes for one in written),
         warm_bytes=sum(one.bytes for one in read if one in written_before),
     )
@@ -165,12 +175,17 @@ def _kernel_model(
 
 
 def model_module(
-    vmfb: Path, counters: Sequence[KernelCounters] = (), first_look: bool = False
+    vmfb: Path,
+    counters: Sequence[KernelCounters] = (),
+    first_look: bool = False,
+    problem: ConvProblem | None = None,
 ) -> ModuleModel:
     """Model a `.vmfb` for AMD GPUs, ours or any that IREE compiled with static shapes.
 
     `counters` are those of one run of it on the virtual GPU; they take the place of static counts.
     With `first_look` they are of a run that ended at its first barriers: only their rates are used.
+    `problem` is what the module computes: of an image that its taps do not meet whole, kernels read
+    the lines that they meet. Without one they read whole buffers.
     Raises UnsupportedTarget for chips without facts, InvalidArtifact for files without AMD code,
     and ModelRefused where an iteration count or a grid is not a constant.
     """
@@ -184,6 +199,7 @@ def model_module(
     chip_facts(target)
     counted = {row.kernel: row for row in counters}
     launches = dispatches(disassembly(vmfb))
+    image = read_image(problem) if problem else None
     models: list[KernelModel] = []
     written: set[Buffer] = set()
     for dispatch in launches:
@@ -194,7 +210,7 @@ def model_module(
                 f"artifact {vmfb.name}: launches {dispatch.kernel or 'a kernel without a name'}, "
                 "which it does not hold; compile it again"
             )
-        launch = launch_of(code, dispatch, written)
+        launch = launch_of(code, dispatch, written, image)
         written |= set(dispatch.buffers[-1:])
         models.append(_kernel_model(code, dispatch, launch, counted.get(code.name), first_look))
     if not models:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import chip_facts
+from conv_compiler.model.met_pixels import met_share
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.targets.f8 import multiplied
 
@@ -44,35 +45,8 @@ def least_bytes(problem: ConvProblem) -> int:
     meets: a filter of 1x1 with stride 2 reads a quarter of them."""
     if "input" not in problem.tensors[:2]:
         return problem.bytes
-    met = math.prod(
-        _met(*line)
-        for line in zip(
-            *(problem.image, problem.out_image, problem.filter, problem.stride),
-            *(problem.dilation, problem.pad_low),
-            strict=True,
-        )
-    )
-    left_out = math.prod(problem.image) - met
-    return problem.bytes - left_out * problem.n * problem.g * problem.c * problem.data_type.bytes
-
-
-def _met(size: int, outs: int, taps: int, stride: int, dilation: int, pad: int) -> int:
-    """Pixels of a spatial dimension that any tap meets.
-
-    A tap meets every stride-th pixel: a run of pixels of one phase.
-    """
-    runs: dict[int, list[tuple[int, int]]] = {}
-    for tap in range(taps):
-        first, phase = divmod(tap * dilation - pad, stride)
-        of_phase = len(range(phase, size, stride))
-        runs.setdefault(phase, []).append((max(first, 0), min(first + outs, of_phase)))
-    met = 0
-    for of_one in runs.values():
-        reached = 0
-        for start, end in sorted(of_one):
-            met += max(0, end - max(start, reached))
-            reached = max(reached, end)
-    return met
+    image = math.prod(problem.input_shape) * problem.data_type.bytes
+    return problem.bytes - round(image * (1 - met_share(problem, line_bytes=1)))
 
 
 def peak_flops(operands: tuple[str, str], target: Target) -> float:

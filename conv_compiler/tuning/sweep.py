@@ -79,6 +79,7 @@ def trial(
     artifact = compile(problem, target.name, strategy)
     kernel = load(artifact, device)
     if kernel.virtual:
-        return Trial(artifact=artifact, seconds=model_module(artifact.vmfb).seconds, times=None)
+        seconds = model_module(artifact.vmfb, problem=problem).seconds
+        return Trial(artifact=artifact, seconds=seconds, times=None)
     times = kernel.times(*call_operands(problem, "random"), budget=budget)
     return Trial(artifact=artifact, seconds=times.median, times=times)

@@ -75,7 +75,7 @@ def build(task: Build) -> Built:
     _check(task.made_by)
     problem, strategy = ConvProblem.from_json(task.problem), Strategy.from_json(task.strategy)
     artifact = compile(problem, task.target, strategy)
-    seconds = model_module(artifact.vmfb).seconds if task.modelled else None
+    seconds = model_module(artifact.vmfb, problem=problem).seconds if task.modelled else None
     return Built(record=artifact.to_json(), module=artifact.module, seconds=seconds)
 
 

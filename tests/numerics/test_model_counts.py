@@ -218,3 +218,18 @@ def test_main_loops_are_lean(layer, dtype):
     predicted = mma_counts(problem, find_target("gfx942"), tiling, mma, artifact.strategy.split_k)
     expected = predicted.iteration.valu / predicted.iteration.equivalents
     assert expected == pytest.approx(iteration.valu / iteration.equivalents, rel=0.3)
+
+
+@pytest.mark.parametrize("direction", ["bwd_weight", "fwd"])
+def test_a_strided_filter_of_one_tap_reads_few_pixels(direction):
+    """The bytes by the problem against the lines that a run reads."""
+    problem = ConvProblem(
+        n=16, k=64, c=128, image=(16, 16), filter=(1, 1), stride=(2, 2), direction=direction
+    )
+    artifact = compile(problem, "gfx942", "implicit_gemm", 1)
+    (row,) = count_on_virtual_gpu(artifact.vmfb)
+    whole = model_module(artifact.vmfb).main.launch.read_bytes
+    main = model_module(artifact.vmfb, problem=problem).main
+    image = 16 * 16 * 16 * 128 * 2
+    assert whole - main.launch.read_bytes == image * 3 // 4
+    assert main.launch.read_bytes == row.read_lines * 128

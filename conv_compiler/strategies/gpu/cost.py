@@ -12,6 +12,7 @@ from conv_compiler.model.counts import KernelCounts
 from conv_compiler.model.estimate import Estimate, estimate
 from conv_compiler.model.facts import ChipFacts, rank_facts
 from conv_compiler.model.launch import Launch
+from conv_compiler.model.met_pixels import met_elements
 from conv_compiler.problem.canonical import data_gradient_of
 from conv_compiler.strategies.gpu.cost_constants import REGISTERS, SLACK, TIE_BREAK
 from conv_compiler.strategies.gpu.data_gradient_kernels import placing_seconds
@@ -102,7 +103,7 @@ def _prediction(
         waves=kernel.waves,
         vgprs=kernel.vgprs,
         lds_bytes=kernel.lds_bytes,
-        read_bytes=(math.prod(problem.input_shape) + math.prod(problem.output_shape)) * size,
+        read_bytes=round((met_elements(problem) + math.prod(problem.output_shape)) * size),
         written_bytes=stored * problem.result_type.bytes if direct else partials_bytes,
         dies=kernel.dies,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from conv_compiler.model.met_pixels import met_elements
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.strategies.gpu.grid import tile_grid
 from conv_compiler.strategies.gpu.tilings import merged
@@ -49,7 +50,7 @@ def dies_reading(problem: ConvProblem, tiling: GpuTiling, split_k: int, dies: in
         of_b.append(_Readers(min(taps, grid.outer), outer))
     elif not tiling.channels_outside:
         of_b.append(_Readers(min(taps, grid.columns), split_k * max(1, whole.c // n)))
-    a, b = math.prod(problem.output_shape), math.prod(problem.input_shape)
+    a, b = math.prod(problem.output_shape), met_elements(problem)
     return (a * _dies(of_a, dies) + b * _dies(of_b, dies)) / (a + b)
 
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which pixels of an image any tap meets: a filter of 1x1 with stride 2 meets a quarter of them.
+
+A kernel reads no others. Memory brings whole cache lines, so pixels are left out along those
+dimensions alone whose neighbours are in other lines.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+
+# Bytes that memory brings together, as the counters of the virtual GPU have them.
+LINE_BYTES = 128
+
+
+class ReadImage(NamedTuple):
+    """The image that a problem reads: its bytes, and those of the lines that its kernel reads."""
+
+    bytes: int
+    met_bytes: int
+
+
+def met_share(problem: ConvProblem, line_bytes: int = LINE_BYTES) -> float:
+    """The share of its image's bytes that a problem meets, in lines of so many bytes.
+
+    1 gives the share of the pixels themselves.
+    """
+    met = 1.0
+    for size, axis in zip(problem.image, range(problem.ndim), strict=True):
+        if _apart(problem, axis) >= line_bytes:
+            met *= _met_of(problem, axis) / size
+    return met
+
+
+def met_elements(problem: ConvProblem) -> float:
+    """The elements of its image that a problem meets, in whole lines."""
+    return math.prod(problem.input_shape) * met_share(problem)
+
+
+def read_image(problem: ConvProblem) -> ReadImage | None:
+    """The image that a problem reads and does not meet whole; None where there is none.
+
+    Also where another of its tensors has the same size, for a buffer does not tell which it is, and
+    where channels are not adjacent: kernels in front then rearrange the whole image.
+    """
+    if "input" not in problem.tensors[:2] or not problem.layout_row.grouped.input.endswith("C"):
+        return None
+    share, kind = met_share(problem), problem.data_type.bytes
+    whole = math.prod(problem.input_shape) * kind
+    others = math.prod(problem.output_shape), math.prod(problem.weight_shape)
+    if share == 1 or whole in {size * kind for size in others}:
+        return None
+    return ReadImage(bytes=whole, met_bytes=round(whole * share))
+
+
+def _apart(problem: ConvProblem, axis: int) -> int:
+    """Bytes from one pixel to the next along a spatial axis of the image."""
+    inner = problem.layout_row.grouped.input.partition("*")[2]
+    extents = {"N": problem.n, "C": problem.c, "G": problem.g}
+    behind = math.prod(extents[letter] for letter in inner)
+    return behind * math.prod(problem.image[axis + 1 :]) * problem.data_type.bytes
+
+
+def _met_of(problem: ConvProblem, axis: int) -> int:
+    """Pixels of a spatial dimension that any tap meets.
+
+    A tap meets every stride-th pixel: a run of pixels of one phase.
+    """
+    size, outs, stride = problem.image[axis], problem.out_image[axis], problem.stride[axis]
+    runs: dict[int, list[tuple[int, int]]] = {}
+    for tap in range(problem.filter[axis]):
+        first, phase = divmod(tap * problem.dilation[axis] - problem.pad_low[axis], stride)
+        of_phase = len(range(phase, size, stride))
+        runs.setdefault(phase, []).append((max(first, 0), min(first + outs, of_phase)))
+    met = 0
+    for of_one in runs.values():
+        reached = 0
+        for start, end in sorted(of_one):
+            met += max(0, end - max(start, reached))
+            reached = max(reached, end)
+    return met
