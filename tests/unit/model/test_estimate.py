@@ -151,6 +151,25 @@ def test_block_instructions_count_every_block(name, blocks):
     assert matrix_work("gfx942", name) == (8, 2 * 4 * 4 * 4 * blocks)
 
 
+@pytest.mark.parametrize(
+    ("name", "cycles", "operations"),
+    [
+        ("v_mfma_f32_4x4x4f16", 8, 2 * 4 * 4 * 4 * 16),
+        ("v_mfma_f32_4x4x4bf16_1k", 8, 2 * 4 * 4 * 4 * 16),
+        ("v_mfma_f32_16x16x4bf16_1k", 32, 2 * 16 * 16 * 4 * 4),
+        ("v_mfma_f32_32x32x2bf16", 64, 2 * 32 * 32 * 2 * 2),
+        ("v_mfma_f32_32x32x1f32", 64, 2 * 32 * 32 * 2),
+        ("v_mfma_f32_16x16x16f16", 32, 2 * 16 * 16 * 16),
+        ("v_mfma_i32_32x32x8i8", 64, 2 * 32 * 32 * 8),
+        ("v_mfma_f64_4x4x4f64", 16, 2 * 4 * 4 * 4 * 4),
+        ("v_mfma_f64_16x16x4f64", 32, 2 * 16 * 16 * 4),
+    ],
+)
+def test_old_mnemonics_do_not_say_their_blocks(name, cycles, operations):
+    """gfx90a's; the blocks are those of the CDNA2 ISA document."""
+    assert matrix_work("gfx90a", name) == (cycles, operations)
+
+
 def test_an_unknown_matrix_instruction_is_refused():
     with pytest.raises(ModelRefused, match="v_mfma_f32_7x7x7_f16"):
         matrix_work("gfx942", "v_mfma_f32_7x7x7_f16")
