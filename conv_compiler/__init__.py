@@ -27,6 +27,8 @@ _HOMES = {
     "StrategyRequest": "strategies.strategy",
     "run": "runtime.kernel",
     "load": "runtime.kernel",
+    "pack": "runtime.packing",
+    "unpack": "runtime.packing",
     "verify": "verification.verify",
     "verify_layer": "verification.layers",
     "verify_sizes": "verification.sizes",
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from conv_compiler.problem.layer import Layer
     from conv_compiler.problem.sizes import Sizes
     from conv_compiler.runtime.kernel import load, run
+    from conv_compiler.runtime.packing import pack, unpack
     from conv_compiler.strategies.strategy import Strategy, StrategyRequest
     from conv_compiler.verification.layers import verify_layer
     from conv_compiler.verification.sizes import verify_sizes

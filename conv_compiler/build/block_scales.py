@@ -44,6 +44,8 @@ def _decoded(elements: ir.Value, scales: ir.Value, axis: int, size: int, dtype: 
     from conv_compiler.ir.f8 import widened
 
     type = ops.element_type(DTYPES[WIDER])
+    if dtype.is_packed:
+        return _unpacked(elements, scales, axis, size, dtype)
     shape = ops.shape_of(elements)
     blocks = ops.split_axis(elements, axis, (shape[axis] // size, size))
     outside = [at for at in range(len(shape) + 1) if at != axis + 1]
@@ -56,6 +58,46 @@ def _decoded(elements: ir.Value, scales: ir.Value, axis: int, size: int, dtype: 
         made = ops.elementwise([blocks, scales], type, body, DECODED, axes={1: outside})
         dispatches.dispatch_return(made)
     return ops.merge_axes(region.results[0], axis, 2)
+
+
+def _unpacked(bytes_: ir.Value, scales: ir.Value, axis: int, size: int, dtype: DType) -> ir.Value:
+    """The same of packed elements: the last axis becomes groups of adjacent ones, and those of a
+    group."""
+    from iree.compiler import ir
+    from iree.compiler.dialects import linalg
+
+    from conv_compiler.ir import dispatches, ops
+    from conv_compiler.ir.attributes import DECODED
+    from conv_compiler.ir.f8 import number_of
+    from conv_compiler.ir.packed import element_of_group
+
+    type = ops.element_type(DTYPES[WIDER])
+    (*shape, length), last = ops.shape_of(bytes_), len(ops.shape_of(bytes_)) - 1
+    elements, group_bytes = dtype.packed
+    groups = ops.split_axis(bytes_, last, (length // group_bytes, group_bytes))
+    shape.append(length // group_bytes)
+    along = size // elements if axis == last else size
+    blocks = ops.split_axis(groups, axis, (shape[axis] // along, along))
+    shape[axis : axis + 1] = [shape[axis] // along, along]
+    dims = range(len(shape) + 1)
+    outside = [at for at in dims if at != axis + 1]
+    if axis == last:
+        outside = outside[:-1]
+    else:
+        scales = ops.split_axis(scales, last, (shape[-1], elements))
+
+    def body(code: ir.Value) -> ir.Value:
+        *place, which = (linalg.IndexOp(at).result for at in dims)
+        element = element_of_group(blocks, place, which, dtype)
+        return ops.convert(scaled(number_of(element, dtype), code), type)
+
+    whole = [*shape, elements]
+    region = dispatches.dispatch_region(ir.RankedTensorType.get(whole, type))
+    with ir.InsertionPoint(region.regions[0].blocks[0]):
+        made = ops.mapped([scales], [outside], whole, type, body, DECODED)
+        dispatches.dispatch_return(made)
+    found = ops.merge_axes(region.results[0], len(shape) - 1, 2)
+    return ops.merge_axes(found, axis, 2)
 
 
 def scaled(value: ir.Value, code: ir.Value) -> ir.Value:

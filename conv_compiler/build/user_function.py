@@ -19,6 +19,7 @@ from conv_compiler.problem.directions import (
     RESULT_MEMORY,
     STATED_DIRECTION,
     STATED_OPERANDS,
+    STATED_PACKED,
     STATED_RESULT_SLICES,
     STATED_RESULTS,
     STATED_SLICES,
@@ -103,6 +104,9 @@ def _stated(problem: ConvProblem) -> dict[str, str]:
         names = (*operands, *scale_names(problem), *(["d"] * problem.takes_d))
         found |= {STATED_OPERANDS: ",".join(names)}
         found |= {STATED_RESULTS: ",".join(results_of(problem))}
+        if problem.data_type.is_packed:
+            packed = [problem.dtype if name in operands else "" for name in names]
+            found |= {STATED_PACKED: ",".join(packed)}
     if has_slices(problem):
         every = zip(_operand_types(problem), taken_shapes(problem), strict=True)
         parts = ["" if own == larger else _text(type, own) for type, (larger, own) in every]

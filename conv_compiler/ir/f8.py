@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Wider floats as 8-bit floats, to the nearest even and saturated, and 8-bit floats as f32."""
+"""Wider floats as 8-bit floats, to the nearest even and saturated, and floats of 8 bits or fewer as
+f32."""
 
 from __future__ import annotations
 
@@ -51,11 +52,16 @@ def narrowed(
 def widened(value: ir.Value, dtype: DType) -> ir.Value:
     """A scalar 8-bit float as f32, in integer arithmetic: IREE 3.13's own conversion reads a NaN of
     f8E4M3FN as -480."""
+    byte = arith.BitcastOp(ir.IntegerType.get_signless(8), value).result
+    return number_of(arith.ExtUIOp(ir.IntegerType.get_signless(32), byte).result, dtype)
+
+
+def number_of(code: ir.Value, dtype: DType) -> ir.Value:
+    """The f32 of a float of 8 bits or fewer, whose code is an i32; no denormals are calculated
+    with."""
     f32, bits = ir.F32Type.get(), ir.IntegerType.get_signless(32)
     fraction, bias = dtype.mantissa_bits, dtype.exponent_bias
-    byte = arith.BitcastOp(ir.IntegerType.get_signless(8), value).result
-    code = arith.ExtUIOp(bits, byte).result
-    size = arith.AndIOp(code, integer(0x7F)).result
+    size = arith.AndIOp(code, integer(2 ** (dtype.bits - 1) - 1)).result
 
     exponent = integer((BIAS - bias) << FRACTION)
     shifted = arith.ShLIOp(size, integer(FRACTION - fraction)).result
@@ -64,13 +70,14 @@ def widened(value: ir.Value, dtype: DType) -> ir.Value:
     multiple = arith.MulFOp(arith.UIToFPOp(f32, size).result, smallest).result
     is_normal = _compare("uge", size, 1 << fraction)
     found = arith.SelectOp(is_normal, normal, arith.BitcastOp(bits, multiple).result).result
-    sign = arith.ShLIOp(arith.ShRUIOp(code, integer(7)).result, integer(31)).result
+    top = arith.ShRUIOp(code, integer(dtype.bits - 1)).result
+    sign = arith.ShLIOp(top, integer(31)).result
     signed = arith.OrIOp(found, sign).result
     if dtype.infinity_code:  # and NaN above it: the largest exponent, as in f32
         special = arith.OrIOp(arith.OrIOp(shifted, integer(0x7F800000)).result, sign).result
         is_special = _compare("uge", size, dtype.infinity_code)
         signed = arith.SelectOp(is_special, special, signed).result
-    else:
+    elif dtype.nan_code:
         one = code if dtype.fnuz else size
         signed = arith.SelectOp(_compare("eq", one, dtype.nan_code), integer(0x7FC00000), signed)
         signed = signed.result

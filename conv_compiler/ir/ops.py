@@ -239,12 +239,25 @@ def elementwise(
     """A tensor of `body` of the inputs' elements, all of one shape but those in `axes`, which have
     some axes of the first one's; the op may have a role."""
     shape = shape_of(inputs[0])
+    every = [axes.get(i, range(len(shape))) for i in range(len(inputs))]
+    return mapped(inputs, every, shape, to, body, role)
+
+
+def mapped(
+    inputs: Sequence[ir.Value],
+    axes: Sequence[Sequence[int]],
+    shape: Sequence[int],
+    to: ir.Type,
+    body: Callable[..., ir.Value],
+    role: str = "",
+) -> ir.Value:
+    """A tensor of a shape, of `body` of the inputs' elements; each input has the axes of the result
+    that stand in `axes`. The op may have a role."""
     dims = [ir.AffineDimExpr.get(i) for i in range(len(shape))]
-    maps = [[dims[a] for a in axes.get(i, range(len(shape)))] for i in range(len(inputs))]
     return generic(
         inputs,
         tensor.EmptyOp(shape, to).result,
-        [*maps, dims],
+        [*([dims[a] for a in own] for own in axes), dims],
         len(shape),
         0,
         lambda *scalars: body(*scalars[:-1]),

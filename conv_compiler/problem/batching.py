@@ -100,11 +100,9 @@ def divisors(number: int) -> list[int]:
 def tensor_bytes(problem: ConvProblem) -> tuple[int, int]:
     """Bytes of the input and of the output: as they are or as they are multiplied.
 
-    In terms, or of 8-bit floats as bf16, which many chips multiply in their place.
+    In terms, or of floats of 8 bits or fewer as bf16, which many chips multiply in their place.
     """
-    operand = problem.data_type.bytes
-    if problem.data_type.is_f8:
-        operand = DTYPES[WIDER].bytes
+    operand = DTYPES[WIDER if problem.data_type.is_narrow else problem.dtype].bytes
     if problem.terms:
         operand = max(operand, problem.terms.count * DTYPES[problem.terms.dtype].bytes)
     sizes = dict.fromkeys(problem.tensors[:2], operand)

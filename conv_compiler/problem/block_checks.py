@@ -20,6 +20,26 @@ def compute_of(problem: Shapes, dtype: str) -> str:
     return compute_text(problem.compute, dtype)
 
 
+def check_packed(problem: Shapes) -> None:
+    """Refuse packed elements that do not fill whole bytes, or have no scales, by
+    UnsupportedProblem."""
+    row = problem.data_type
+    if not row.is_packed:
+        return
+    if not problem.block_scales:
+        raise UnsupportedProblem(
+            f"dtype {row.name}: elements of {row.bits} bits have block scales; set block scales to "
+            f"{' or '.join(BLOCK_SCALES)}"
+        )
+    elements, size = row.packed
+    for name, shape in zip(problem.tensors, problem.operand_shapes, strict=False):
+        if shape[-1] % elements:
+            raise UnsupportedProblem(
+                f"{name} {shape}: {elements} elements of {row.name} along the last axis are "
+                f"{size} byte{'s' * (size > 1)}; make it a multiple of {elements}"
+            )
+
+
 def check_block_scales(problem: Shapes) -> None:
     """Refuse scales that the other fields leave no room for, by UnsupportedProblem."""
     what = f"block scales {problem.block_scales}"

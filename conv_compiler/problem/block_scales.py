@@ -32,7 +32,7 @@ BLOCK_SCALES = MappingProxyType(
             BlockScales(
                 name="mx",
                 size=32,
-                dtypes=("f8E4M3FN", "f8E5M2"),
+                dtypes=("f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN"),
                 results=("f32", "f16", "bf16"),
             ),
         )

@@ -71,9 +71,10 @@ class ConvProblem(Shapes):
             `reflect` or `replicate`, as PyTorch's `padding_mode`.
         amax: Give the largest absolute value of the result beside it, from before it is rounded:
             of what the ops in front of a last `scale_by` or `divide_by` give, in f32.
-        block_scales: `mx` for operands of 8-bit floats of which each 32 have a scale in common,
-            along the axis that sums run over: channels C of `fwd`, K of `bwd_data`, images of
-            `bwd_weight`. The scales of both, E8M0 codes as uint8, are operands behind them.
+        block_scales: `mx` for operands of floats of 8, 6 or 4 bits of which each 32 have a scale.
+            Blocks lie along the axis that sums run over: channels C of `fwd`, K of `bwd_data`,
+            images of `bwd_weight`. The scales of both, E8M0 codes as uint8, are operands behind
+            them. Elements of 6 and 4 bits are packed (`pack`), in arrays of shapes `held_shapes`.
         input_within, weight_within, output_within: The shape, in the order of `layout`, of the
             larger tensor that the operand of this name is a slice of; `output` is `d_output` too.
             A call takes a slice with its strides, or the larger tensor, whose first elements the

@@ -19,6 +19,8 @@ COMPUTED: MappingProxyType[str, tuple[tuple[str, ...], str]] = MappingProxyType(
     {**DIRECTIONS, BIAS: (("d_output",), "d_bias")}
 )
 TENSORS = ("input", "weight", "output")
+# The types of operands whose elements are packed in bytes, commas between; empty for others.
+STATED_PACKED = "conv_compiler.packed"
 # Under which a compiled module states its direction, for whoever runs it without the problem.
 STATED_DIRECTION = "conv_compiler.direction"
 # The same of a module of a layer: names of its operands and results, in order, commas between.

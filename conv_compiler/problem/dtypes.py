@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,9 @@ class DType:
 
     Of 8-bit floats: `fnuz` have no infinity, no negative zero and one NaN. `nan_code` is that of a
     NaN without a sign, where it can have one. `infinity_code` is 0 where there is no infinity.
+
+    Narrower floats are all numbers, and packed: `mlir` is the type of their bytes, and `numpy` that
+    of one element in a byte of its own (`runtime/packing.py`).
     """
 
     name: str
@@ -60,6 +64,22 @@ class DType:
         return self.bits == 8 and not self.is_integer
 
     @property
+    def is_packed(self) -> bool:
+        """Whether elements have no bytes of their own: floats of 4 or 6 bits."""
+        return self.bits < 8
+
+    @property
+    def packed(self) -> tuple[int, int]:
+        """The fewest adjacent elements that fill whole bytes, and how many bytes."""
+        elements = 8 // math.gcd(8, self.bits)
+        return elements, elements * self.bits // 8
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether values are floats of 8 bits or fewer."""
+        return self.bits <= 8 and not self.is_integer
+
+    @property
     def cpu_only(self) -> bool:
         """Whether there is no schedule for it on GPUs, where a sum takes one register."""
         return DTYPES[self.accumulator].bits > 32
@@ -71,8 +91,14 @@ class DType:
 
     @property
     def bytes(self) -> int:
-        """Storage size of one element in bytes."""
+        """Storage size of one element in bytes. Raises ValueError where that is no whole number."""
+        if self.is_packed:
+            raise ValueError(f"{self.name}: {self.bits} bits are no whole bytes; take bytes_of")
         return self.bits // 8
+
+    def bytes_of(self, elements: int) -> int:
+        """Storage size of so many elements in bytes, rounded down."""
+        return elements * self.bits // 8
 
     def to_numpy(self) -> Any:
         """The numpy dtype (ml_dtypes for the types numpy lacks)."""
@@ -150,6 +176,22 @@ DTYPES = MappingProxyType(
                     ("f8E5M2FNUZ", 2, True, 0x80, 0),
                 )
             ),
+            # OCP's (Microscaling Formats 1.0).
+            *(
+                DType(
+                    name=name,
+                    mlir="i8",
+                    numpy=f"ml_dtypes.float{bits}_{name[2:].lower()}",
+                    bits=bits,
+                    mantissa_bits=mantissa,
+                    accumulator="f32",
+                )
+                for name, bits, mantissa in (
+                    ("f4E2M1FN", 4, 1),
+                    ("f6E2M3FN", 6, 3),
+                    ("f6E3M2FN", 6, 2),
+                )
+            ),
             DType(name="i8", mlir="i8", numpy="int8", bits=8, mantissa_bits=0, accumulator="i32"),
             DType(
                 name="i32", mlir="i32", numpy="int32", bits=32, mantissa_bits=0, accumulator="i32"
@@ -176,7 +218,14 @@ TYPE_PAIRS = (
         for weight in ("f32", "f16", "bf16", *kind)
     ),
 )
-
+# The same of elements that have block scales always (problem/block_checks.py).
+SCALED_PAIRS = tuple(
+    (row.name, weight)
+    for row in DTYPES.values()
+    for weight in ("f32", "f16", "bf16")
+    if row.is_packed
+)
+_PAIRS = (*TYPE_PAIRS, *SCALED_PAIRS)
 
 # What 8-bit floats are multiplied as where there is no instruction for them: holds each of them
 # exactly, and none as a denormal, which gfx90a would flush.
@@ -268,6 +317,9 @@ ALIASES = MappingProxyType(
         "float8_e5m2": "f8E5M2",
         "float8_e4m3fnuz": "f8E4M3FNUZ",
         "float8_e5m2fnuz": "f8E5M2FNUZ",
+        "float4_e2m1fn": "f4E2M1FN",
+        "float6_e2m3fn": "f6E2M3FN",
+        "float6_e3m2fn": "f6E3M2FN",
     }
 )
 _SPELLINGS = MappingProxyType({**{name.lower(): name for name in DTYPES}, **ALIASES})
@@ -335,26 +387,26 @@ def compute_pair(text: str, dtype: str) -> tuple[str, ...]:
             f"own, two of {', '.join(known)}, for f16 data {' or '.join(_converting('f16'))}, or "
             f"for f32 data {', '.join((*TERMS, *_converting('f32'), TF32))}"
         )
-    if DTYPES[dtype].is_integer or DTYPES[dtype].bits == 8:
+    if DTYPES[dtype].is_integer or DTYPES[dtype].is_narrow:
         raise UnsupportedProblem(f"compute {text}: is for wider floats than {dtype}; leave it out")
     return pair
 
 
 def default_weight_dtype(dtype: str) -> str:
     """The weight-gradient type of a data type when the user names none."""
-    for data, weight in TYPE_PAIRS:
+    for data, weight in _PAIRS:
         if data == dtype:
             return weight
-    known = sorted({data for data, _ in TYPE_PAIRS})
+    known = sorted({data for data, _ in _PAIRS})
     near = did_you_mean(dtype, (*known, *ALIASES))
     raise UnsupportedProblem(f"dtype {dtype}: not a data type; {near}known: {', '.join(known)}")
 
 
 def check_pair(dtype: str, weight_dtype: str) -> None:
-    """Raise UnsupportedProblem unless the pair is in TYPE_PAIRS."""
+    """Raise UnsupportedProblem unless the pair is in TYPE_PAIRS or SCALED_PAIRS."""
     default_weight_dtype(dtype)
-    if (dtype, weight_dtype) not in TYPE_PAIRS:
-        allowed = [weight for data, weight in TYPE_PAIRS if data == dtype]
+    if (dtype, weight_dtype) not in _PAIRS:
+        allowed = [weight for data, weight in _PAIRS if data == dtype]
         near = "" if weight_dtype in DTYPES else did_you_mean(weight_dtype, allowed)
         raise UnsupportedProblem(
             f"weight dtype {weight_dtype}: not possible with {dtype} data; {near}"

@@ -186,6 +186,13 @@ class Shapes(Fields):
         return tuple(getattr(self, f"{name}_shape") for name in self.tensors[:-1])
 
     @property
+    def held_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the operands' arrays: `operand_shapes`, but of packed elements the last axis
+        counts bytes."""
+        elements, size = self.data_type.packed if self.data_type.is_packed else (1, 1)
+        return tuple((*one[:-1], one[-1] // elements * size) for one in self.operand_shapes)
+
+    @property
     def scale_shapes(self) -> tuple[tuple[int, ...], ...]:
         """Shapes of the operands' block scales, of a byte each: those of the operands, with one for
         each block along its axis. Empty where there are none."""
@@ -253,4 +260,4 @@ class Shapes(Fields):
         beside = math.prod(self.d_shape) * self.d_type.bytes if self.takes_d else 0
         result = math.prod(self.result_shape) * self.result_type.bytes
         scales = sum(map(math.prod, self.scale_shapes))
-        return data * self.data_type.bytes + scales + result + beside
+        return self.data_type.bytes_of(data) + scales + result + beside

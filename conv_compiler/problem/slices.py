@@ -47,7 +47,10 @@ def taken_shapes(problem: Shapes) -> tuple[tuple[Shape, Shape], ...]:
     """(larger shape, own shape) of each operand, scales and d among them; alike where it is a whole
     tensor."""
     *operands, result = problem.tensors
-    found = [(within_of(problem, name), getattr(problem, f"{name}_shape")) for name in operands]
+    found = [
+        (getattr(problem, f"{name}_within") or shape, shape)
+        for name, shape in zip(operands, problem.held_shapes, strict=True)
+    ]
     found += [(shape, shape) for shape in problem.scale_shapes]
     if problem.takes_d:
         own = problem.d_shape
@@ -84,7 +87,7 @@ def check_memory(problem: ConvProblem) -> None:
             f"problem {problem.name}: block scales are not built where a tensor has 2 GiB or more "
             "as bf16; use a smaller batch"
         )
-    sizes = [math.prod(within_of(problem, name)) * problem.data_type.bytes for name in operands]
+    sizes = [problem.data_type.bytes_of(math.prod(within_of(problem, name))) for name in operands]
     sizes.append(math.prod(within_of(problem, result)) * problem.result_type.bytes)
     in_chunks = not problem.dynamic_batch and chunks_of(whole(problem))
     if has_slices(problem) and (max(sizes) >= BUFFER_BYTES or in_chunks):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import UnsupportedProblem, did_you_mean
-from conv_compiler.problem.block_checks import check_block_scales, compute_of
+from conv_compiler.problem.block_checks import check_block_scales, check_packed, compute_of
 from conv_compiler.problem.dtypes import (
     check_pair,
     default_weight_dtype,
@@ -182,6 +182,7 @@ def check(problem: Shapes) -> None:
         raise UnsupportedProblem(
             f"problem {name_of(problem)}: a tensor of over 2^62 elements; shrink it"
         )
+    check_packed(problem)
 
 
 def _check_slice(problem: Shapes, name: str, within: tuple[int, ...]) -> None:

@@ -18,7 +18,7 @@ from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.layouts import without_groups
 from conv_compiler.runtime.devices import reason
 
-# What the codes of block scales are to numpy.
+# What the codes of block scales and packed elements are to numpy.
 CODES = np.dtype(np.uint8)
 
 
@@ -27,25 +27,28 @@ class Tensor:
     """Shape and type of one operand of a kernel; None stands for a dimension of any size.
 
     `part` is the shape of the slice that is read, from the first element on; None for all of it.
+    `packed` is the type of elements whose bytes it holds, empty for all others.
     """
 
     name: str
     shape: tuple[int | None, ...]
     dtype: np.dtype[Any]
     part: tuple[int | None, ...] | None = None
+    packed: str = ""
 
     @classmethod
-    def parse(cls, name: str, text: str, part: str = "") -> Tensor:
+    def parse(cls, name: str, text: str, part: str = "", packed: str = "") -> Tensor:
         """The operand an MLIR tensor type such as `2x3xf16` states, and its part by `2x2`.
 
-        The codes of block scales have no sign, which an `i8` does not tell.
+        The codes of block scales and packed elements have no sign, which an `i8` does not tell.
         """
         *sizes, element = text.split("x")
         return cls(
             name=name,
             shape=_shape(sizes),
-            dtype=CODES if name.endswith(SUFFIX) else DTYPES[element].to_numpy(),
+            dtype=CODES if packed or name.endswith(SUFFIX) else DTYPES[element].to_numpy(),
             part=_shape(part.split("x")) if part else None,
+            packed=packed,
         )
 
     @cached_property
@@ -102,6 +105,10 @@ class Tensor:
         shape, dtype = tuple(array.shape), array.dtype
         if shape == self.shape and dtype == self.dtype:  # every call of a program comes here
             return
+        if self.packed and dtype == DTYPES[self.packed].to_numpy():
+            raise InvalidArray(
+                f"{self.name} {dtype}: a byte for each element; give conv_compiler.pack of it"
+            )
         if self.is_part(shape):
             if dtype == self.dtype and not self.is_slice(array):
                 raise InvalidArray(

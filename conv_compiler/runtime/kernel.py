@@ -134,7 +134,8 @@ def run(
     Args:
         artifact: An artifact, or the path of a `.vmfb`.
         first: The first operand: `input`, for `bwd_data` `d_output`. Its shape and type are those
-            that the problem states, such as `problem.input_shape`.
+            that the problem states, such as `problem.input_shape`. Elements of 4 and 6 bits are
+            packed in uint8 arrays (`pack`) of the shapes `problem.held_shapes`.
         second: The second operand: `d_output` for `bwd_weight`, else `weight`; none for
             `bwd_bias`.
         device: The name of a device, as in `load`.

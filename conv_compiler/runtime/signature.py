@@ -13,6 +13,7 @@ from conv_compiler.problem.directions import (
     STATED_ALIGNMENT,
     STATED_DIRECTION,
     STATED_FUNCTIONS,
+    STATED_PACKED,
     STATED_RESULT_SLICES,
     STATED_RESULTS,
     STATED_SLICES,
@@ -41,7 +42,8 @@ class Signature:
         reflection = function.reflection
         stated = {STATED_DIRECTION, STATED_RESULTS} & set(reflection)
         names, made = stated_names(reflection, len(operands), len(results))
-        taken = _tensors(names, operands, reflection.get(STATED_SLICES, ""))
+        parts, packed = (reflection.get(name, "") for name in (STATED_SLICES, STATED_PACKED))
+        taken = _tensors(names, operands, parts, packed)
         given = _tensors(made, results, reflection.get(STATED_RESULT_SLICES, ""))
         return cls(
             operands=taken,
@@ -62,10 +64,13 @@ class Signature:
         return images_of((self.operands[i].name, operands[i].shape, at) for i, at in self.batches)
 
 
-def _tensors(names: Sequence[str], types: Sequence[str], parts: str) -> tuple[Tensor, ...]:
-    """Operands or results by name and type; `parts` are their slices, commas between."""
-    every = parts.split(",") if parts else [""] * len(types)
-    return tuple(map(Tensor.parse, names, types, every))
+def _tensors(
+    names: Sequence[str], types: Sequence[str], parts: str, packed: str = ""
+) -> tuple[Tensor, ...]:
+    """Operands or results by name and type; `parts` are their slices, and `packed` the types of
+    packed elements, commas between."""
+    every = (one.split(",") if one else [""] * len(types) for one in (parts, packed))
+    return tuple(map(Tensor.parse, names, types, *every))
 
 
 def one_for_each(results: Sequence[Tensor], out: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.problem.canonical import elements_of
+from conv_compiler.problem.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
@@ -108,7 +109,8 @@ class StrategyKind(ABC):
         if not (target.scaled and elements_of(wgrad)):
             return 0.0
         elements = math.prod(wgrad.input_shape) + math.prod(wgrad.output_shape)
-        moved = elements * (1 + wgrad.data_type.bytes) / (target.memory_gb_per_s * 1e9)
+        size = DTYPES[elements_of(wgrad)].bytes_of(elements) + elements * wgrad.data_type.bytes
+        moved = size / (target.memory_gb_per_s * 1e9)
         return moved + 2 * rank_facts(target).launch_seconds
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""8-bit floats on targets without instructions for them: what is multiplied in their place."""
+"""Floats of 8 bits or fewer on targets without instructions for them: what is multiplied in their
+place."""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 
 
 def is_emulated(problem: ConvProblem, target: Target) -> bool:
-    """Whether a problem multiplies 8-bit floats that the target has no instruction for."""
-    return problem.operand_type.is_f8 and not target.mma_for(*problem.operand_dtypes)
+    """Whether a problem multiplies narrow floats that the target has no instruction for."""
+    if problem.block_scales and not problem.compute and target.scaled_for(problem.dtype):
+        return False
+    return problem.operand_type.is_narrow and not target.mma_for(*problem.operand_dtypes)
 
 
 def multiplied(problem: ConvProblem, target: Target) -> tuple[str, str]:

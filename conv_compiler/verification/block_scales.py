@@ -11,6 +11,7 @@ import numpy as np
 
 from conv_compiler.errors import InvalidArray
 from conv_compiler.problem.block_scales import BIAS, NAN_CODE, row_of, scale_names
+from conv_compiler.runtime.packing import pack, unpack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,13 +42,15 @@ def values(problem: ConvProblem, operands: Sequence[Array]) -> tuple[Array, ...]
     """The operands as the numbers that they stand for, in float64 and without scales, and d as it
     is; all as they are of a problem without block scales.
 
-    Raises InvalidArray for scales of another number, shape or type.
+    Raises InvalidArray for scales of another number, shape or type, and packed elements of another
+    shape or type.
     """
     row = row_of(problem)
     if row is None:
         return tuple(operands)
     count, names = len(problem.operand_shapes), scale_names(problem)
-    elements, scales = operands[:count], operands[count : 2 * count]
+    scales = operands[count : 2 * count]
+    elements = [unpacked(problem, number, one) for number, one in enumerate(operands[:count])]
     if len(scales) < len(names):
         raise InvalidArray(f"{names[len(scales)]}: not given; give uint8 codes of each block")
     made = []
@@ -62,6 +65,27 @@ def values(problem: ConvProblem, operands: Sequence[Array]) -> tuple[Array, ...]
         with np.errstate(invalid="ignore"):  # NaN
             made.append(element.astype(np.float64) * scale)
     return (*made, *operands[2 * count :])
+
+
+def unpacked(problem: ConvProblem, number: int, array: Array) -> Array:
+    """Operand 0 or 1 with a byte for each element that is packed.
+
+    Raises InvalidArray for packed elements of another shape or type.
+    """
+    if not problem.data_type.is_packed:
+        return array
+    shape, name = problem.held_shapes[number], problem.tensors[number]
+    if array.shape != shape or array.dtype != np.uint8:
+        raise InvalidArray(
+            f"{name} {array.shape} {array.dtype}: not the problem's packed elements; give "
+            f"{shape} uint8 (conv_compiler.pack)"
+        )
+    return unpack(array, problem.dtype)
+
+
+def held(problem: ConvProblem, array: Array) -> Array:
+    """Elements of the problem's type as an operand has them: packed, where they are."""
+    return pack(array) if problem.data_type.is_packed else array
 
 
 def draw_scales(
@@ -81,8 +105,8 @@ def put_zeros(
 ) -> tuple[Array, ...]:
     """The operands with elements that are 0 at some places of each."""
     count = len(problem.operand_shapes)
-    made = (
-        np.where(zero, np.zeros_like(array), array)
-        for array, zero in zip(operands, where, strict=False)
-    )
+    made = []
+    for number, zero in enumerate(where):
+        array = unpacked(problem, number, operands[number])
+        made.append(held(problem, np.where(zero, np.zeros_like(array), array)))
     return (*made, *operands[count:])

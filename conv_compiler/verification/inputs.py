@@ -19,12 +19,13 @@ from conv_compiler.verification.block_scales import (
     GROWTH,
     WHOLE,
     draw_scales,
+    held,
     put_zeros,
     values,
 )
 from conv_compiler.verification.ones import alone
 from conv_compiler.verification.reference import multiplicand, reorder
-from conv_compiler.verification.special_inputs import SPECIAL, put_special
+from conv_compiler.verification.special_inputs import put_special, specials_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 # Composable Kernel's tests draw from [-5, 5); float weights are compared in their own precision.
 _WIDEST_FLOAT = 4
 _WIDEST_INTEGER = 127
+# Of random elements of 4 and 6 bits, which have few numbers below 1.
+_WIDEST_PACKED = 2
 
 
 def _exact_limit(accumulator: DType) -> int:
@@ -72,12 +75,15 @@ def _integers(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Ar
 
 
 def _random(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Floats drawn evenly from [-1, 1); integers stay integers."""
+    """Floats drawn evenly from [-1, 1), packed ones from [-2, 2); integers stay integers."""
     if problem.data_type.is_integer:
         return _integers(problem, rng)
     numpy = problem.data_type.to_numpy()
+    top = _WIDEST_PACKED if problem.data_type.is_packed else 1
     drawn = np.float64 if problem.data_type.bits > 32 else np.float32
-    first, second = (rng.random(shape, dtype=drawn) * 2 - 1 for shape in problem.operand_shapes)
+    first, second = (
+        (rng.random(shape, dtype=drawn) * 2 - 1) * drawn(top) for shape in problem.operand_shapes
+    )
     return first.astype(numpy), second.astype(numpy)
 
 
@@ -111,6 +117,8 @@ def _denormal(problem: ConvProblem, rng: np.random.Generator) -> tuple[Array, Ar
     kind = rng.integers(0, 4, shape)
     even = rng.random(shape) * 2 - 1
     drawn = np.choose(kind, [rng.standard_normal(shape) * 0.65] * 2 + [even, 256 * even]) * least
+    if problem.data_type.is_packed:  # of so few exponents that 256 s may be no number
+        drawn = drawn.clip(-problem.data_type.largest, problem.data_type.largest)
     found[number] = drawn.astype(problem.data_type.to_numpy())
     return found[0], found[1]
 
@@ -122,15 +130,13 @@ DATA: MappingProxyType[str, Callable[[ConvProblem, np.random.Generator], tuple[A
 )
 # Data that are integers wherever they are finite.
 _WHOLE = ("integers", "special")
-# Data of which one set is not enough.
-_TRIALS = MappingProxyType({"special": 2 * len(SPECIAL)})
 
 
 def trials_of(data: str, problem: ConvProblem) -> int:
     """How many sets of inputs a kernel is tried on."""
     if problem.data_type.is_integer:
         return 1
-    trials = _TRIALS.get(data, 1)
+    trials = 2 * len(specials_of(problem)) if data == "special" else 1
     if problem.block_scales and trials > 1:
         trials += 2
     return max(1, trials // 2) if problem.sums_alone else trials
@@ -260,7 +266,7 @@ def inputs(
         at = None if trial is None else 2 * trial + 1
         return alone(problem, inputs(equivalent_wgrad(problem), data, seed, at))
     rng = np.random.default_rng(seed)
-    drawn: tuple[Array, ...] = DATA[data](problem, rng)
+    drawn: tuple[Array, ...] = tuple(held(problem, one) for one in DATA[data](problem, rng))
     drawn += draw_scales(problem, data, tiny_operand(problem), rng)
     integers = data in _WHOLE or problem.data_type.is_integer
     if integers and problem.operand_ops == (None, None) and not _are_exact(problem, drawn):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conv_compiler.problem.block_scales import NAN_CODE
+from conv_compiler.verification.block_scales import held, unpacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 # What stands in an operand of `special` data: not a number, an infinity, and the largest power of
-# two, whose products may be none of the result's numbers.
+# two, whose products may be none of the result's numbers. Packed types have the last one alone.
 SPECIAL = ("nan", "infinity", "large")
+
+
+def specials_of(problem: ConvProblem) -> tuple[str, ...]:
+    """Those of SPECIAL that the data of a problem has."""
+    return SPECIAL[-1:] if problem.data_type.is_packed else SPECIAL
 
 
 def put_special(
@@ -40,19 +46,21 @@ def put_special(
         return array
 
     which, kind = trial % 2, trial // 2
-    if kind == len(SPECIAL):  # a scale that is none
+    specials = specials_of(problem)
+    if kind == len(specials):  # a scale that is none
         at = len(problem.operand_shapes) + which
         return (*operands[:at], placed(operands[at], NAN_CODE), *operands[at + 1 :])
-    value = SPECIAL[kind]
+    value = specials[kind]
     numbers = {"nan": math.nan, "infinity": math.inf}
     if value in numbers:
         number = numbers[value]
     else:
-        number = 2.0 ** (math.frexp(float(ml_dtypes.finfo(operands[which].dtype).max))[1] - 1)
+        largest = ml_dtypes.finfo(problem.data_type.to_numpy()).max
+        number = 2.0 ** (math.frexp(float(largest))[1] - 1)
 
     sign = 1 if value == "nan" else rng.choice([-1, 1])
     found = list(operands)
-    found[which] = placed(found[which], sign * number)
+    found[which] = held(problem, placed(unpacked(problem, which, found[which]), sign * number))
     if problem.takes_d and not problem.d_type.is_integer:
         found[-1] = placed(found[-1], math.nan)
     return tuple(found)

@@ -107,7 +107,7 @@ def tolerance(
 def _in_pieces(problem: ConvProblem) -> int:
     """Products of an element where source channels come in pieces of 16 bytes."""
     source = problem.k if problem.direction == "bwd_data" else problem.c
-    piece = _PIECE_BYTES // problem.data_type.bytes
+    piece = 8 * _PIECE_BYTES // problem.data_type.bits
     return summed_products(problem) // source * (-(-source // piece) * piece)
 
 

@@ -95,7 +95,22 @@ def test_what_a_target_multiplies(direction, weight_dtype):
         ({"block_scales": 32}, "block scales 32: not a text"),
         ({"dtype": "f16", "weight_dtype": ""}, "not of f16 elements; use f8E4M3FN or f8E5M2"),
         ({"dtype": "f8E4M3FNUZ"}, "not of f8E4M3FNUZ elements"),
-        ({"dtype": "f4E2M1FN"}, "dtype f4E2M1FN: not a data type"),
+        ({"dtype": "f8E3M4"}, "dtype f8E3M4: not a data type"),
+        ({"dtype": "f4E2M1FN", "weight_dtype": "f4E2M1FN"}, "use f32 or f16 or bf16"),
+        (
+            {"dtype": "f4E2M1FN", "block_scales": ""},
+            "dtype f4E2M1FN: elements of 4 bits have block scales; set block scales to mx",
+        ),
+        ({"dtype": "f6E3M2FN", "block_scales": ""}, "elements of 6 bits have block scales"),
+        (
+            {"dtype": "f6E2M3FN", "direction": "bwd_data", "c": 6},
+            r"weight \(2, 64, 3, 2, 6\): 4 elements of f6E2M3FN along the last axis are 3 bytes; "
+            "make it a multiple of 4",
+        ),
+        (
+            {"dtype": "f4E2M1FN", "layout": "NCHW"},
+            r"input \(32, 192, 9, 7\): 2 elements of f4E2M1FN along the last axis are 1 byte; mak",
+        ),
         ({"weight_dtype": "f8E5M2"}, "no results of f8E5M2; use f32 or f16 or bf16"),
         ({"compute": "f16"}, "compute f16: is for f16 data"),
         ({"c": 48}, "c 48: blocks of 32 lie along it in fwd; use a multiple of 32"),
