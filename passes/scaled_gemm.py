@@ -8,17 +8,18 @@ After, in one dispatch region that reads elements and scales themselves:
       forall lane of some waves                                     threads
         acc = 0                                                     registers
         for gradient pixel, 128 of N                                a loop
-          elements and scales of the lane's rows and columns        loads, 16 elements each
+          elements and scales of the lane's rows and columns        loads, 16 or 32 elements each
           acc += v_mfma_scale_f32_16x16x128_f8f6f4                  each row tile and column tile
         result = epilogue(acc)                                      vectors stored
 
 Blocks lie along N in the roles of a weight gradient. An operand with N elsewhere than innermost is
-transposed in front. Rows and columns are dealt to lanes so that a lane's sums are adjacent in the
-result. Row 4 q + r of tile i is row 4 tiles q + 4 i + r of the wave's. Column c of tile j is column
-tiles c + j.
+transposed in front, and packed elements are packed along N by that. Rows and columns are dealt to
+lanes so that a lane's sums are adjacent in the result. Row 4 q + r of tile i is row
+4 tiles q + 4 i + r of the wave's. Column c of tile j is column tiles c + j.
 
-A lane of group q (lane / 16) has depths 16 q to 16 q + 15 of each half of the 128. It has the scale
-of depths 32 q to 32 q + 31. `vgpu/native/isa/matrix_f8f6f4.cpp` has the sources.
+A lane of group q (lane / 16) has depths 16 q to 16 q + 15 of each half of the 128. Of elements of 4
+and 6 bits it has depths 32 q to 32 q + 31. It has the scale of depths 32 q to 32 q + 31.
+`vgpu/native/isa/matrix_f8f6f4.cpp` has the sources.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ class _Kernel:
         self.sizes, self.value_before = sizes, result.value
         extents = {"G": sizes.groups, "K": sizes.rows, "C": sizes.images, "N": sizes.summed}
         # Operand 0 of the contraction is the image.
-        columns = Packed.of(op.operands[0], sizes.source, extents, sizes.image)
-        rows = Packed.of(op.operands[1], sizes.weight, extents, sizes.outs)
+        columns = Packed.of(op.operands[0], sizes.source, extents, sizes.image, sizes.element)
+        rows = Packed.of(op.operands[1], sizes.weight, extents, sizes.outs, sizes.element)
         self.products = Products(sizes, rows, columns)
         places = {"C*GK": "cgr", "GC*K": "gcr", "GK*C": "grc"}
         self.order = places[sizes.result]
@@ -153,7 +154,7 @@ def _part(
     """Offset and size of a part of an axis, which the axis may cut short or leave empty."""
     index = ir.IndexType.get()
     at = arith.IndexCastOp(index, first).result
-    if size == 1 or (isinstance(extent, int) and extent % size == 0):
+    if isinstance(extent, int) and extent % size == 0:
         return at, size
     if isinstance(extent, int):
         extent = arith.ConstantOp(index, extent).result

@@ -44,7 +44,7 @@ def classify(one: Instruction, chip: str, lanes: int) -> Counts:
     """What one wave-instruction counts."""
     name = one.name
     if is_matrix(name):
-        work = matrix_work(chip, name)
+        work = matrix_work(chip, name, one.is_short)
         return Counts(matrix=1, matrix_cycles=work.cycles, matrix_flops=work.flops)
     if name.startswith("v_"):
         return _vector(one, lanes)

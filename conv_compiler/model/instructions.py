@@ -25,7 +25,8 @@ class Instruction:
     """One wave-instruction at `address`.
 
     `target` is the address a branch goes to; `dual` marks the second half of a dual-issue pair,
-    which takes no issue slot of its own, `to_lds` a load that writes to LDS.
+    which takes no issue slot of its own, `to_lds` a load that writes to LDS. `is_short` marks a
+    matrix instruction whose CBSZ and BLGP both name types of 4 or 6 bits.
     """
 
     address: int
@@ -34,6 +35,7 @@ class Instruction:
     target: int | None = None
     dual: bool = False
     to_lds: bool = False
+    is_short: bool = False
 
     @property
     def width(self) -> int:
@@ -73,9 +75,21 @@ def from_records(records: Iterable[Record], base: int) -> tuple[Instruction, ...
                 target=target,
                 dual=r.part > 0,
                 to_lds="_lds_" in r.name or (r.name.startswith("buffer_") and bool(r.flags & LDS)),
+                is_short=_is_short(r.name, r.cbsz, r.blgp),
             )
         )
     return tuple(found)
+
+
+def _is_short(name: str, cbsz: int, blgp: int) -> bool:
+    """Whether both operands of a matrix instruction have 4 or 6 bits; 0 and 1 name 8-bit types."""
+    return name.endswith("_f8f6f4") and min(cbsz, blgp) > 1
+
+
+def _field(name: str, operands: tuple[str, ...]) -> int:
+    """A field that assembly states behind the last operand, 0 where it does not."""
+    match = re.search(rf"\b{name}:(\d+)", operands[-1]) if operands else None
+    return int(match[1]) if match else 0
 
 
 def _addk(name: str, operands: list[str]) -> list[str]:
@@ -107,6 +121,7 @@ def from_text(assembly: str) -> tuple[Instruction, ...]:
             operands=operands,
             target=labels[operands[0]] if name.startswith(("s_branch", "s_cbranch")) else None,
             to_lds="_lds_" in name or (bool(operands) and operands[-1].split()[-1] == "lds"),
+            is_short=_is_short(name, _field("cbsz", operands), _field("blgp", operands)),
         )
         for i, (name, operands) in enumerate(lines)
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from conv_compiler.errors import ModelRefused
 from conv_compiler.targets import find_target
-from conv_compiler.targets.mma import cycles_of
+from conv_compiler.targets.mma import F6F4, cycles_of
 
 _SHAPE = re.compile(r"_(\d+)x(\d+)x(\d+)(_?)(?:(\d+)b_)?([a-z]\w*)$")
 # Mnemonics up to gfx90a have no separator in front of the type, and do not say how many blocks
@@ -46,14 +46,15 @@ class MatrixWork(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def matrix_work(chip: str, name: str) -> MatrixWork:
-    """What one matrix instruction takes and does.
+def matrix_work(chip: str, name: str, is_short: bool = False) -> MatrixWork:
+    """What one matrix instruction takes and does; `is_short` tells of one whose fields name the
+    types of its operands that both have 4 or 6 bits.
 
     Raises ModelRefused for one that is in no table.
     """
     if match := _SHAPE.search(name):
         m, n, k = (int(part) for part in match.groups()[:3])
-        kind, blocks = _kind(match[6]), int(match[5] or 1)
+        kind, blocks = F6F4 if is_short else _kind(match[6]), int(match[5] or 1)
         if not match[4]:
             blocks = max(1, _LANES * _A_ELEMENTS.get(match[6], 0) // (m * k))
         if cycles := cycles_of(find_target(chip).cycles, kind, m, blocks):

@@ -49,10 +49,10 @@ def read_image(problem: ConvProblem) -> ReadImage | None:
     """
     if "input" not in problem.tensors[:2] or not problem.layout_row.grouped.input.endswith("C"):
         return None
-    share, kind = met_share(problem), problem.data_type.bytes
-    whole = math.prod(problem.input_shape) * kind
+    share, size = met_share(problem), problem.data_type.bytes_of
+    whole = size(math.prod(problem.input_shape))
     others = math.prod(problem.output_shape), math.prod(problem.weight_shape)
-    if share == 1 or whole in {size * kind for size in others}:
+    if share == 1 or whole in map(size, others):
         return None
     return ReadImage(bytes=whole, met_bytes=round(whole * share))
 
@@ -62,7 +62,7 @@ def _apart(problem: ConvProblem, axis: int) -> int:
     inner = problem.layout_row.grouped.input.partition("*")[2]
     extents = {"N": problem.n, "C": problem.c, "G": problem.g}
     behind = math.prod(extents[letter] for letter in inner)
-    return behind * math.prod(problem.image[axis + 1 :]) * problem.data_type.bytes
+    return problem.data_type.bytes_of(behind * math.prod(problem.image[axis + 1 :]))
 
 
 def _met_of(problem: ConvProblem, axis: int) -> int:

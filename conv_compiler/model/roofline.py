@@ -45,7 +45,7 @@ def least_bytes(problem: ConvProblem) -> int:
     meets: a filter of 1x1 with stride 2 reads a quarter of them."""
     if "input" not in problem.tensors[:2]:
         return problem.bytes
-    image = math.prod(problem.input_shape) * problem.data_type.bytes
+    image = problem.data_type.bytes_of(math.prod(problem.input_shape))
     return problem.bytes - round(image * (1 - met_share(problem, line_bytes=1)))
 
 
@@ -58,6 +58,8 @@ def peak_flops(operands: tuple[str, str], target: Target) -> float:
     chip = chip_facts(target)
     is_tf32 = operands == ("xf32", "xf32") and "xf32" in target.mma_sync
     rows = target.mma_for("f16") if is_tf32 else target.mma_for(*operands)
+    if not rows and (scaled := target.scaled_for(operands[0])):
+        rows = (scaled,)
     rates = [2 * row.m * row.n * row.k / row.subgroup_cycles / (1 + is_tf32) for row in rows]
     vector = target.vector_flops_per_clock * target.compute_units
     a_cycle = max(rates) * chip.simds * chip.units if rates else vector

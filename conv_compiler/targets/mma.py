@@ -109,8 +109,12 @@ _SLOW = ((16, 1, 32), (32, 1, 64), *_BLOCKS)
 _FAST = ((16, 1, 16), (32, 1, 32), *_BLOCKS)
 _F64 = ((16, 1, 32), (4, 4, 16))
 _F8F6F4 = ((16, 1, 32), (32, 1, 64))
-# How CDNA4's assembly spells both types where fields of an instruction tell them.
-_ANY_F8 = "f8f6f4"
+# Both operands of 4 or 6 bits: the published peaks are twice those of 8 bits (AMD Instinct MI355X
+# data sheet: 10.1 PFLOP/s of MXFP6 and MXFP4, 5.0 of MXFP8).
+_F6F4 = ((16, 1, 16), (32, 1, 32))
+# How CDNA4's assembly spells both types where fields of an instruction tell them, and the rows of
+# its cycles where both have 4 or 6 bits.
+_ANY_F8, F6F4 = "f8f6f4", "f6f4"
 _WMMA_32, _WMMA_16, _WMMA_8 = ((16, 1, 32),), ((16, 1, 16),), ((16, 1, 8),)
 
 
@@ -128,7 +132,7 @@ _CDNA3 = (
     _cycles(_FAST, "f16", "bf16", "i8", "fp8", "bf8") + _cycles(_SLOW, "f32") + _cycles(_F64, "f64")
 )
 CDNA3_CYCLES = _CDNA3 + _cycles(_FAST[:2], "xf32")
-CDNA4_CYCLES = _CDNA3 + _cycles(_F8F6F4, _ANY_F8)
+CDNA4_CYCLES = _CDNA3 + _cycles(_F8F6F4, _ANY_F8) + _cycles(_F6F4, F6F4)
 RDNA3_CYCLES = _cycles(_WMMA_32, "f16", "bf16", "i8")
 # i8 and 8-bit floats at twice the rate of f16, as the published peaks say (389 TOP/s of i8).
 RDNA4_CYCLES = _cycles(_WMMA_16, "f16", "bf16") + _cycles(_WMMA_8, "i8", "fp8", "bf8")
@@ -275,11 +279,14 @@ CDNA4_SCALED = tuple(
         n=16,
         k=128,
         instruction="v_mfma_scale_f32_16x16x128_f8f6f4",
-        subgroup_cycles=_F8F6F4[0][2],
+        subgroup_cycles=cycles,
         unlisted=True,
         spelling=_ANY_F8,
     )
-    for dtype in ("f8E4M3FN", "f8E5M2")
+    for dtype, cycles in (
+        *((dtype, _F8F6F4[0][2]) for dtype in ("f8E4M3FN", "f8E5M2")),
+        *((dtype, _F6F4[0][2]) for dtype in ("f6E2M3FN", "f6E3M2FN", "f4E2M1FN")),
+    )
 )
 RDNA3_MMA = _rows(RDNA3_CYCLES, "WMMAR3", _same("f16", "bf16", "i8"), (16, 16, 16))
 RDNA4_MMA = _rows(RDNA4_CYCLES, "WMMAR4", (*_same("f16", "bf16", "i8"), *_F8_OCP), (16, 16, 16))

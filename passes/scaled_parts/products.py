@@ -10,7 +10,7 @@ from iree.compiler.dialects import arith
 
 from conv_compiler.passes.depthwise_parts.arithmetic import below, both, cut, linear, loop, number
 from conv_compiler.passes.depthwise_parts.pixels import zeros
-from conv_compiler.passes.scaled_parts.sizes import BLOCK, DEPTH, ROWS, RUN, SIDE
+from conv_compiler.passes.scaled_parts.sizes import BLOCK, DEPTH, ROWS, SIDE
 
 if TYPE_CHECKING:
     from conv_compiler.passes.scaled_parts.operands import Packed
@@ -63,12 +63,13 @@ class Products:
 
         def step(iteration: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
             *out, at = cut(iteration, (*sizes.outs, sizes.steps))
-            depth = linear(at, DEPTH, linear(quarter, RUN))
+            depth = linear(at, DEPTH, linear(quarter, sizes.run))
             block = linear(at, DEPTH // BLOCK, quarter)
-            runs: list[ir.Value | None] = [None, None]
+            starts_of_runs = range(0, BLOCK // sizes.run * DEPTH // 2, DEPTH // 2)
+            runs: list[ir.Value | None] = [None for _ in starts_of_runs]
             there = None
             if sizes.summed % DEPTH:
-                runs = [below(linear(depth, 1, x), sizes.summed) for x in (0, DEPTH // 2)]
+                runs = [below(linear(depth, 1, x), sizes.summed) for x in starts_of_runs]
                 there = below(block, sizes.blocks)
             of_rows = []
             for base, base_of_scale in addresses:

@@ -1,9 +1,9 @@
 // A forward pass of operands with block scales becomes one kernel of products that take the scales:
 // elements and scales are read as the program has them, and nothing converts them.
 
-// RUN: %conv_opt %s --pass 'scaled-gemm{source=C*GN weight=GK*N result=C*GK groups=1 rows=20 images=2 summed=64 image=5 outs=2 taps=6 stride=1 dilation=1 pad=1 row_tiles=1 column_tiles=2 waves=1}' \
+// RUN: %conv_opt %s --pass 'scaled-gemm{source=C*GN weight=GK*N result=C*GK elements=f8E4M3FN groups=1 rows=20 images=2 summed=64 image=5 outs=2 taps=6 stride=1 dilation=1 pad=1 row_tiles=1 column_tiles=2 waves=1}' \
 // RUN:   | %filecheck
-// RUN: not %conv_opt %s --pass 'scaled-gemm{source=C*GN weight=GK*N result=CGK* groups=1 rows=20 images=2 summed=64 image=5 outs=2 taps=6 stride=1 dilation=1 pad=1 row_tiles=1 column_tiles=2 waves=1}' 2>&1 \
+// RUN: not %conv_opt %s --pass 'scaled-gemm{source=C*GN weight=GK*N result=CGK* elements=f8E4M3FN groups=1 rows=20 images=2 summed=64 image=5 outs=2 taps=6 stride=1 dilation=1 pad=1 row_tiles=1 column_tiles=2 waves=1}' 2>&1 \
 // RUN:   | %filecheck --check-prefix=ORDER
 
 // CHECK-LABEL: func.func @main(

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conv_compiler.errors import ModelRefused, UnsupportedTarget
+from conv_compiler.model.classify import classify
 from conv_compiler.model.constants import BOUND
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.estimate import (
@@ -20,6 +21,7 @@ from conv_compiler.model.estimate import (
     unit_time,
 )
 from conv_compiler.model.facts import CHIPS, chip_facts
+from conv_compiler.model.instructions import from_text
 from conv_compiler.model.launch import Launch, occupancy, resident
 from conv_compiler.model.matrix import matrix_work
 from conv_compiler.model.roofline import least_seconds, peak_flops
@@ -141,6 +143,21 @@ def test_matrix_rates_are_those_of_the_targets_table(chip):
             name = row.instruction
         work = row.subgroup_cycles, 2 * row.m * row.n * row.k
         assert matrix_work(chip, name) == tuple(row.joined * part for part in work)
+
+
+def test_products_of_4_and_6_bits_have_twice_the_rate():
+    """Where both operands are so narrow (AMD Instinct MI355X data sheet: 10.1 PFLOP/s, MXFP8 5)."""
+    chip = find_target("gfx950")
+    for dtype in ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN"):
+        assert peak_flops((dtype, dtype), chip) == 2 * peak_flops(("f8E5M2", "f8E5M2"), chip)
+    assert peak_flops((dtype, dtype), chip) / 1e15 == pytest.approx(10.1, rel=0.03)
+    name = "v_mfma_scale_f32_16x16x128_f8f6f4"
+    row = chip.scaled_for("f6E3M2FN")
+    assert matrix_work("gfx950", name, is_short=True).cycles == row.subgroup_cycles == 16
+    words = "v[0:3], v[36:41], v[18:23], v[2:5], v32, v17 op_sel_hi:[0,0,0]"
+    for text, cycles in (("cbsz:2 blgp:4", 16), ("cbsz:2", 32), ("blgp:1", 32), ("", 32)):
+        (one,) = from_text(f"{name} {words} {text}")
+        assert classify(one, "gfx950", 64).matrix_cycles == cycles
 
 
 @pytest.mark.parametrize(
