@@ -11,12 +11,14 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 
+from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.problem.block_scales import ALONG, BLOCK_SCALES
 from conv_compiler.problem.canonical import summed_products
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.problem.dtypes import CONVERSIONS, DTYPES, TERMS, TYPE_PAIRS
 from conv_compiler.problem.elementwise import ELEMENTWISE, Elementwise
-from conv_compiler.problem.layouts import LAYOUTS
+from conv_compiler.problem.layouts import LAYOUTS, find_layout
 from conv_compiler.problem.slides import Spaced
 
 # One for tests of the commands.
@@ -211,6 +213,26 @@ def of_any_kind(draw: st.DrawFn, direction: str = "") -> tuple[ConvProblem, int 
         and draw(st.sampled_from([0, 0, 1]))
     )
     return replace(problem, dynamic_batch=bool(any_batch)), split_k
+
+
+@st.composite
+def scaled_problems(draw: st.DrawFn) -> ConvProblem:
+    """A problem with block scales of any elements, direction, dimension and layout that has room
+    for them; channels stand in for columns of packed elements that fill no bytes."""
+    row = BLOCK_SCALES["mx"]
+    data, weight = draw(st.sampled_from(row.dtypes)), draw(st.sampled_from(row.results))
+    direction = draw(st.sampled_from(list(DIRECTIONS)))
+    problem = draw(problems(types=("bf16", "f32")))
+    step = DTYPES[data].packed[0] if DTYPES[data].is_packed else 1
+    sizes = {"g": min(problem.g, 4), "n": min(problem.n, 3)}
+    sizes |= {name: -(-min(getattr(problem, name), 17) // step) * step for name in "kc"}
+    sizes |= {ALONG[direction].lower(): row.size * draw(st.integers(1, 5))}
+    wanted = {**sizes, "direction": direction, "dtype": data, "weight_dtype": weight}
+    try:
+        return replace(problem, **wanted, block_scales=row.name)
+    except UnsupportedProblem:
+        layout = find_layout("NHWGC_GKYXC_NHWGK", problem.ndim).spell(problem.ndim)
+        return replace(problem, **wanted, block_scales=row.name, layout=layout)
 
 
 def independent(strategy: st.SearchStrategy[Any], count: int, seed_of: str) -> Iterator[Any]:

@@ -9,6 +9,7 @@ multiple of 2^-133; larger ones become infinity.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from iree.compiler import ir
 
     from conv_compiler.problem.conv_problem import ConvProblem
+
+# Packed elements that a thread may convert at once: as bf16 they are 16 bytes.
+_AT_ONCE = 8
 
 
 def decoded_operands(problem: ConvProblem, operands: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
@@ -74,6 +78,8 @@ def _unpacked(bytes_: ir.Value, scales: ir.Value, axis: int, size: int, dtype: D
     type = ops.element_type(DTYPES[WIDER])
     (*shape, length), last = ops.shape_of(bytes_), len(ops.shape_of(bytes_)) - 1
     elements, group_bytes = dtype.packed
+    times = math.gcd(length // group_bytes, size // elements, _AT_ONCE // elements)
+    elements, group_bytes = times * elements, times * group_bytes
     groups = ops.split_axis(bytes_, last, (length // group_bytes, group_bytes))
     shape.append(length // group_bytes)
     along = size // elements if axis == last else size

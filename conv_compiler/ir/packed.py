@@ -22,12 +22,12 @@ def element_of_group(
     groups: ir.Value, place: Sequence[ir.Value], which: ir.Value, dtype: DType
 ) -> ir.Value:
     """The code of an element as an i32: `which`, an index, of the group at a place of a tensor
-    whose last axis has the bytes of a group."""
-    _, size = dtype.packed
+    whose last axis has the bytes of a group, or of several adjacent ones."""
+    size = ops.shape_of(groups)[-1]
     bit = arith.MulIOp(which, index(dtype.bits)).result
     first = arith.DivUIOp(bit, index(_BYTE)).result
     word = _byte(groups, [*place, first])
-    if size > 1:  # the element may reach into the next byte
+    if _BYTE % dtype.bits:  # the element may reach into the next byte
         last = index(size - 1)
         following = arith.MinUIOp(arith.AddIOp(first, index(1)).result, last).result
         high = arith.ShLIOp(_byte(groups, [*place, following]), _integer(_BYTE)).result

@@ -49,21 +49,22 @@ class _Managed(ctypes.Structure):
 
 # The same as one read, for each field of a structure costs a call.
 _HEAD = struct.Struct("=Q3i2BH3Q")
-# (DLDataTypeCode, bits) -> numpy's type.
+# (DLDataTypeCode, bits, lanes) -> numpy's type.
 _TYPES = MappingProxyType(
     {
-        **{(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)},
-        (1, 8): np.dtype("u1"),  # codes of block scales
-        **{(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)},
-        (4, 16): np.dtype(ml_dtypes.bfloat16),
-        (10, 8): np.dtype(ml_dtypes.float8_e4m3fn),
-        (11, 8): np.dtype(ml_dtypes.float8_e4m3fnuz),
-        (12, 8): np.dtype(ml_dtypes.float8_e5m2),
-        (13, 8): np.dtype(ml_dtypes.float8_e5m2fnuz),
+        **{(0, 8 * n, 1): np.dtype(f"i{n}") for n in (1, 2, 4, 8)},
+        (17, 4, 2): np.dtype("u1"),  # two of float4_e2m1fn
+        (1, 8, 1): np.dtype("u1"),  # codes of block scales, packed elements
+        **{(2, 8 * n, 1): np.dtype(f"f{n}") for n in (2, 4, 8)},
+        (4, 16, 1): np.dtype(ml_dtypes.bfloat16),
+        (10, 8, 1): np.dtype(ml_dtypes.float8_e4m3fn),
+        (11, 8, 1): np.dtype(ml_dtypes.float8_e4m3fnuz),
+        (12, 8, 1): np.dtype(ml_dtypes.float8_e5m2),
+        (13, 8, 1): np.dtype(ml_dtypes.float8_e5m2fnuz),
     }
 )
 
-_CODES = MappingProxyType({dtype: code for (code, _), dtype in _TYPES.items()})
+_CODES = MappingProxyType({dtype: code for (code, *_), dtype in _TYPES.items()})
 _NAME = b"dltensor"  # alive as long as capsules: they have its address
 
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
@@ -155,8 +156,8 @@ def viewed(name: str, capsule: Any) -> np.ndarray[Any, Any]:
     """
     head = _HEAD.unpack(ctypes.string_at(_pointer_of(capsule, _NAME), _HEAD.size))
     data, _, _, ndim, code, bits, lanes, at, steps, offset = head
-    dtype = _TYPES.get((code, bits))
-    if dtype is None or lanes != 1:
+    dtype = _TYPES.get((code, bits, lanes))
+    if dtype is None:
         raise InvalidArray(
             f"{name}: of DLPack's type {code} with {bits} bits, which no kernel "
             "takes; see conv-compiler list dtypes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from dataclasses import replace
 
 import ml_dtypes
@@ -12,7 +13,7 @@ import pytest
 import conv_compiler as cc
 from conv_compiler.cli import main
 from conv_compiler.compiler.compile import compile
-from conv_compiler.errors import InvalidArray, UnsupportedStrategy
+from conv_compiler.errors import InvalidArray, UnsupportedProblem, UnsupportedStrategy
 from conv_compiler.problem.block_scales import applied_by, scale_names
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load
@@ -21,6 +22,7 @@ from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import plain, reference
 from conv_compiler.verification.verify import verify, verify_kernel
 from tests.chips import EXECUTED, each
+from tests.problems import independent, scaled_problems
 from tests.turns import in_turn
 
 DTYPES = ("f8E4M3FN", "f8E5M2")
@@ -208,6 +210,28 @@ def test_split_k(parts):
     for direction in SIZES:
         problem = of(direction, filter=(1, 1), compute="bf16")
         verify(problem, "gfx950", split_k=parts, budget=0.0).require()
+
+
+# One in each run on each of these, and more with the slow tests.
+DRAWN_ON = ("cpu", "gfx950", "gfx90a", "gfx942", "gfx1100", "gfx1201")
+
+
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [
+        pytest.param(target, number, marks=[pytest.mark.slow] * (number > 0))
+        for target in DRAWN_ON
+        for number in range(12)
+    ],
+)
+def test_drawn(target, number):
+    (problem,) = independent(scaled_problems(), 1, f"scaled {target} {number}")
+    data = "random"
+    if number % 2 == 0:
+        with suppress(UnsupportedProblem):  # integers of so many products are not exact
+            inputs(problem, "integers", number)
+            data = "integers"
+    verify(problem, target, data=data, seed=number, budget=0.0).require()
 
 
 def test_a_dot_product_of_blocks():

@@ -19,6 +19,7 @@ from conv_compiler.runtime.kernel import load
 from conv_compiler.strategies.strategy import StrategyRequest
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.reference import plain, reference
+from conv_compiler.verification.verdict import flushed_types
 from conv_compiler.verification.verify import verify
 from tests.chips import EXECUTED, each
 from tests.turns import in_turn
@@ -55,8 +56,8 @@ def of(direction: str, kind=KINDS[0], **fields) -> ConvProblem:
 
 
 def every_element_with_every_scale(dtype, direction, compute, target, strategy=None):
-    """(found, what they stand for in float64): channels (images of `fwd`) of one pixel hold all
-    codes of elements with all codes of scales, each times 1."""
+    """(artifact, found, what they stand for in float64): channels of one pixel, images of `fwd`,
+    hold all codes of elements with all codes of scales, each times 1."""
     codes = 2 ** DTYPES[dtype].bits
     elements, scales = np.meshgrid(*(np.arange(n, dtype=np.uint8) for n in (codes, 256)))
     sizes = (
@@ -81,7 +82,7 @@ def every_element_with_every_scale(dtype, direction, compute, target, strategy=N
     found = found.reshape(-1, codes * 256)[0].reshape(256, codes)
     with np.errstate(invalid="ignore"):  # NaN
         powers = np.where(scales == 255, np.nan, 2.0 ** (scales.astype(int) - 127))
-        return found, elements.view(numpy).astype(np.float64) * powers
+        return artifact, found, elements.view(numpy).astype(np.float64) * powers
 
 
 @pytest.mark.parametrize(
@@ -89,10 +90,10 @@ def every_element_with_every_scale(dtype, direction, compute, target, strategy=N
     in_turn(["cpu", "gfx90a", "gfx942", "gfx950"], ["fwd", "bwd_weight"], PACKED),
 )
 def test_every_element_with_every_scale(target, direction, dtype):
-    found, want = every_element_with_every_scale(dtype, direction, "bf16", target)
+    artifact, found, want = every_element_with_every_scale(dtype, direction, "bf16", target)
     with np.errstate(invalid="ignore", over="ignore"):  # NaN, and what is above bf16's largest
         want = want.astype(ml_dtypes.bfloat16).astype(np.float32)
-    if target in ("cpu", "gfx90a"):  # docs/numerics.md
+    if "bf16" in flushed_types(artifact):
         want[np.abs(want) < 2.0**-126] = 0
     np.testing.assert_array_equal(found, want)
     assert np.isfinite(want).mean() > 0.9
@@ -101,7 +102,7 @@ def test_every_element_with_every_scale(target, direction, dtype):
 @pytest.mark.parametrize("dtype", PACKED)
 @pytest.mark.parametrize("direction", ["fwd", "bwd_weight"])
 def test_an_instruction_that_takes_scales_rounds_nothing(direction, dtype):
-    found, want = every_element_with_every_scale(dtype, direction, "", "gfx950", "scaled_gemm")
+    _, found, want = every_element_with_every_scale(dtype, direction, "", "gfx950", "scaled_gemm")
     with np.errstate(invalid="ignore", over="ignore"):  # NaN, and what is above f32's largest
         np.testing.assert_array_equal(found, want.astype(np.float32))
 
@@ -214,6 +215,18 @@ def test_arrays():
         cc.run(artifact, gradient, weight.view(np.int8), scales=scales)
     with pytest.raises(InvalidArray, match=r"not the problem's packed elements; give .* uint8"):
         reference(problem, elements, weight, *scales)
+
+
+@pytest.mark.parametrize("dtype", ["float4_e2m1fn_x2", "uint8"])
+def test_arrays_of_pytorch(dtype):
+    torch = pytest.importorskip("torch")
+    problem = of("fwd")
+    artifact = compile(problem, "cpu")
+    operands = inputs(problem, "random")
+    given = [torch.from_numpy(one) for one in operands]
+    given[:2] = [one.view(getattr(torch, dtype)) for one in given[:2]]
+    found = cc.load(artifact)(*given)
+    np.testing.assert_array_equal(found.numpy(), cc.load(artifact)(*operands))
 
 
 def test_reference_is_the_definition():
