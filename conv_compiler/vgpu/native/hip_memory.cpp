@@ -2,6 +2,8 @@
 // The registry of allocations and HIP's allocation calls.
 #include "hip_memory.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -24,10 +26,18 @@ constexpr int kPoison = 0xff;
 
 void release_nothing(void*) {}
 
+// From this size on the host is asked for pages of this size. Lanes of one load often lie in as many pages as there are
+// lanes, and the host looks up few small ones at once.
+constexpr size_t kLargePageBytes = size_t{2} << 20;
+
 // Zero pages the host has not touched cost nothing, so memory nobody writes is never filled here.
 std::unique_ptr<uint8_t, void (*)(void*)> new_storage(size_t size) {
   void* memory = nullptr;
-  if (posix_memalign(&memory, kAlignmentBytes, size) != 0) throw std::bad_alloc();
+  const bool large = size >= kLargePageBytes;
+  if (posix_memalign(&memory, large ? kLargePageBytes : kAlignmentBytes, size) != 0) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  if (large) (void)madvise(memory, size - size % kLargePageBytes, MADV_HUGEPAGE);  // a wish: small pages do as well
+#endif
   return {static_cast<uint8_t*>(memory), std::free};
 }
 
