@@ -2,6 +2,10 @@
 // Element types of matrix operands: how many a dword holds, and their value.
 #pragma once
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 #include "ops.h"
 
 namespace vgpu {
@@ -30,6 +34,15 @@ struct EXF32 {  // f32 cut to ten bits of mantissa
     }
   };
 };
+#ifdef __F16C__
+// The two elements of each of eight dwords, as f32.
+VGPU_INLINE __m256i eight_dwords(const u32* row) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)); }
+#define VGPU_PAIRS(ELEMENT) \
+  VGPU_INLINE void pairs(const u32* row, float* low, float* high) { ELEMENT::pairs_of(eight_dwords(row), low, high); }
+#else
+#define VGPU_PAIRS(ELEMENT)
+#endif
+
 struct EF16 {
   using Acc = float;
   static constexpr float kSmallestNormal = 0x1p-14f;
@@ -38,7 +51,17 @@ struct EF16 {
   struct Reader {
     Reader(const Wave&, const Inst&, bool) {}
     VGPU_INLINE float get(u32 x, int s) { return from_f16(x >> 16 * s & 0xffff); }
+    VGPU_PAIRS(EF16)
   };
+#ifdef __F16C__
+  // A signalling NaN becomes quiet, which the product would make it too.
+  VGPU_INLINE void pairs_of(__m256i x, float* low, float* high) {
+    const __m256 first = _mm256_cvtph_ps(_mm256_castsi256_si128(x)), second = _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1));
+    const auto in_order = [](__m256 y) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(y), 0xd8)); };
+    _mm256_storeu_ps(low, in_order(_mm256_shuffle_ps(first, second, 0x88)));
+    _mm256_storeu_ps(high, in_order(_mm256_shuffle_ps(first, second, 0xdd)));
+  }
+#endif
 };
 struct EBF16 {
   using Acc = float;
@@ -48,7 +71,14 @@ struct EBF16 {
   struct Reader {
     Reader(const Wave&, const Inst&, bool) {}
     VGPU_INLINE float get(u32 x, int s) { return f32(s ? x & 0xffff0000u : x << 16); }
+    VGPU_PAIRS(EBF16)
   };
+#ifdef __F16C__
+  VGPU_INLINE void pairs_of(__m256i x, float* low, float* high) {
+    _mm256_storeu_ps(low, _mm256_castsi256_ps(_mm256_slli_epi32(x, 16)));
+    _mm256_storeu_ps(high, _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(static_cast<i32>(0xffff0000u)))));
+  }
+#endif
 };
 // 16-bit elements of WMMA: NEG negates those of the low halves, NEG_HI those of the high halves.
 template <class E>
@@ -60,6 +90,11 @@ struct Negatable : E {
       flip = (mods & kNeg ? 0x8000u : 0) | (mods & kNegHi ? 0x80000000u : 0);
     }
     inline __attribute__((always_inline)) float get(u32 x, int s) const { return E::Reader::get(x ^ flip, s); }
+#ifdef __F16C__
+    inline __attribute__((always_inline)) void pairs(const u32* row, float* low, float* high) const {
+      E::pairs_of(_mm256_xor_si256(eight_dwords(row), _mm256_set1_epi32(static_cast<i32>(flip))), low, high);
+    }
+#endif
   };
 };
 struct EI8 {

@@ -60,12 +60,10 @@ template <class L>
 void plain(Wave& w, const Inst& i) {
   const Record& r = *i.record;
   w.flops += i.entry->parameter;
-  alignas(64) float a[L::K * L::M], b[L::K * L::N], c[L::M * L::N];
+  alignas(64) float a[L::K * L::M], b[L::K * L::N];
   unpack_packed<L::M, L::K>(w, i, i.a.reg, r.cbsz, a);
   unpack_packed<L::N, L::K>(w, i, i.b.reg, r.blgp, b);
-  load_accumulators<L>(w, i, c);
-  multiply<L, true>(a, b, c);
-  store_accumulators<L>(w, i, c);
+  multiply_registers<L, true>(w, i, a, b);
 }
 
 // The first half of a scaled instruction keeps the scales: one byte of a dword, which OP_SEL names.

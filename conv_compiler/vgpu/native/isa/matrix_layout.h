@@ -3,7 +3,9 @@
 //
 // Lanes come in groups of M (for A) or N (for B and the accumulators). Element e of lane group g of A or
 // B is at depth k(g, e) of block block(g); register r of lane group g of the accumulators is row(r, g) of
-// block acc_block(r, g). Source: AMD's matrix instruction calculator and the ISA guides.
+// block acc_block(r, g). The other way round, row i of a block is in lane group acc_group(i) of register
+// acc_register(block, i), where N is no less than 16. Source: AMD's matrix instruction calculator and the
+// ISA guides.
 #pragma once
 
 namespace vgpu {
@@ -22,6 +24,8 @@ struct Mfma {
   static constexpr int row(int r, int g) {
     return M == 4 ? r : M == 16 ? 4 * g + r % 4 : 8 * (r % kPerBlock / 4) + 4 * g + r % 4;
   }
+  static constexpr int acc_register(int block, int i) { return block * kPerBlock + 4 * (i / (4 * kAccGroups)) + i % 4; }
+  static constexpr int acc_group(int i) { return i / 4 % kAccGroups; }
 };
 struct WmmaRdna3 {  // both halves of the wave hold the same A and B
   static constexpr int M = 16, N = 16, K = 16, B = 1, kPerLane = 16, kAccRegisters = 8, kSourceGroups = 1, kAccGroups = 2;
@@ -29,6 +33,8 @@ struct WmmaRdna3 {  // both halves of the wave hold the same A and B
   static constexpr int k(int, int e) { return e; }
   static constexpr int acc_block(int, int) { return 0; }
   static constexpr int row(int r, int g) { return 2 * r + g; }
+  static constexpr int acc_register(int, int i) { return i / 2; }
+  static constexpr int acc_group(int i) { return i % 2; }
 };
 template <int kK>
 struct WmmaRdna4 {
@@ -37,6 +43,8 @@ struct WmmaRdna4 {
   static constexpr int k(int g, int e) { return kPerLane * g + e; }
   static constexpr int acc_block(int, int) { return 0; }
   static constexpr int row(int r, int g) { return 8 * g + r; }
+  static constexpr int acc_register(int, int i) { return i % 8; }
+  static constexpr int acc_group(int i) { return i / 8; }
 };
 
 }  // namespace VGPU_ISA

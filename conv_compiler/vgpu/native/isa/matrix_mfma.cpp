@@ -35,9 +35,11 @@ void permute_lanes(const u32* row, u32 blgp, u32* out) {
 
 // On gfx90a the products of f16 and bf16 take and give zeros for denormals, of their sign, whatever MODE says. Source:
 // AMD's MIOpen documentation, MI200 MFMA behavior specifics.
-constexpr float kSmallestNormalF32 = 0x1p-126f;
 void flush_below(float smallest, float* values, int count) {
   for (int n = 0; n < count; ++n) values[n] = std::fabs(values[n]) < smallest ? std::copysign(0.f, values[n]) : values[n];
+}
+void flush_accumulators(u32* values, int count) {
+  for (int n = 0; n < count; ++n) values[n] = values[n] & 0x7f800000 ? values[n] : values[n] & 0x80000000u;
 }
 
 template <class L, class EA, class EB, Pattern kPatterns>
@@ -46,7 +48,7 @@ void mfma(Wave& w, const Inst& i) {
   const Record& r = *i.record;
   w.flops += i.entry->parameter;
   check_fields(w, i, L::B, kPatterns);
-  alignas(64) Acc a[L::B * L::K * L::M], b[L::B * L::K * L::N], c[L::B * L::M * L::N];
+  alignas(64) Acc a[L::B * L::K * L::M], b[L::B * L::K * L::N];
   unpack<L, EA, L::M>(w, i.a.reg, typename EA::Reader(w, i, false), a);
   if (r.cbsz) broadcast_blocks(r, L::B, L::K * L::M, a);
   const typename EB::Reader reader(w, i, true);
@@ -59,20 +61,15 @@ void mfma(Wave& w, const Inst& i) {
   } else {
     unpack<L, EB, L::N>(w, i.b.reg, reader, b);
   }
-  load_accumulators<L>(w, i, c);
+  constexpr bool kExact = EA::kExact && EB::kExact;
   if constexpr (std::is_same<EA, EF16>::value || std::is_same<EA, EBF16>::value) {
-    const bool flush = w.group->cdna == 2;
-    if (flush) {
+    if (w.group->cdna == 2) {
       flush_below(EA::kSmallestNormal, a, L::B * L::K * L::M);
       flush_below(EB::kSmallestNormal, b, L::B * L::K * L::N);
-      flush_below(kSmallestNormalF32, c, L::B * L::M * L::N);
+      return multiply_modified<L, kExact>(w, i, a, b, flush_accumulators, flush_accumulators);
     }
-    multiply<L, EA::kExact && EB::kExact>(a, b, c);
-    if (flush) flush_below(kSmallestNormalF32, c, L::B * L::M * L::N);
-  } else {
-    multiply<L, EA::kExact && EB::kExact>(a, b, c);
   }
-  store_accumulators<L>(w, i, c);
+  multiply_registers<L, kExact>(w, i, a, b);
 }
 
 }  // namespace

@@ -8,27 +8,26 @@ namespace VGPU_ISA {
 namespace {
 
 // NEG and NEG_HI of C: negated, and before that made positive.
-template <class L>
-void modify_accumulators(const Inst& i, float* c) {
-  if (!(i.c.mods & (kNeg | kNegHi))) return;
+bool modifies_accumulators(const Inst& i) { return i.c.mods & (kNeg | kNegHi); }
+void modify_accumulators(const Inst& i, u32* c, int count) {
   const u32 keep = i.c.mods & kNegHi ? 0x7fffffffu : ~0u, flip = i.c.mods & kNeg ? 0x80000000u : 0;
-  for (int n = 0; n < L::M * L::N; ++n) c[n] = f32((bits(c[n]) & keep) ^ flip);
+  for (int n = 0; n < count; ++n) c[n] = (c[n] & keep) ^ flip;
 }
-template <class L>
-void modify_accumulators(const Inst&, i32*) {}
 
 template <class L, class EA, class EB>
 void wmma(Wave& w, const Inst& i) {
   using Acc = typename EA::Acc;
+  constexpr bool kExact = EA::kExact && EB::kExact;
   check_all_lanes(w, i);
   w.flops += i.entry->parameter;
-  alignas(64) Acc a[L::K * L::M], b[L::K * L::N], c[L::M * L::N];
+  alignas(64) Acc a[L::K * L::M], b[L::K * L::N];
   unpack<L, EA, L::M>(w, i.a.reg, typename EA::Reader(w, i, false), a);
   unpack<L, EB, L::N>(w, i.b.reg, typename EB::Reader(w, i, true), b);
-  load_accumulators<L>(w, i, c);
-  modify_accumulators<L>(i, c);
-  multiply<L, EA::kExact && EB::kExact>(a, b, c);
-  store_accumulators<L>(w, i, c);
+  if (std::is_same<Acc, float>::value && modifies_accumulators(i)) {
+    const auto before = [&](u32* c, int count) { modify_accumulators(i, c, count); };
+    return multiply_modified<L, kExact>(w, i, a, b, before, [](u32*, int) {});
+  }
+  multiply_registers<L, kExact>(w, i, a, b);
 }
 
 // With 16-bit accumulators RDNA3 has one element a register, in the half that OP_SEL names; RDNA4 packs
@@ -37,36 +36,27 @@ template <class L, class E, bool kPackedRows>
 void wmma16(Wave& w, const Inst& i) {
   check_all_lanes(w, i);
   w.flops += i.entry->parameter;
-  alignas(64) float a[L::K * L::M], b[L::K * L::N], c[L::M * L::N];
+  alignas(64) float a[L::K * L::M], b[L::K * L::N];
   unpack<L, E, L::M>(w, i.a.reg, typename E::Reader(w, i, false), a);
   unpack<L, E, L::N>(w, i.b.reg, typename E::Reader(w, i, true), b);
   const bool constant = i.c.kind == Source::kConst;
   const int shift = !kPackedRows && (i.c.mods & kOpsel) ? 16 : 0;
-  const auto place = [&](int r, int g, int& reg, int& sh) {
-    reg = kPackedRows ? r / 2 : r;
-    sh = kPackedRows ? 16 * (r % 2) : shift;
-    return L::row(r, g) * L::N;
-  };
+  const auto register_of = [&](int r) { return kPackedRows ? r / 2 : r; };
+  const auto shift_of = [&](int r) { return kPackedRows ? 16 * (r % 2) : shift; };
   constexpr bool kBf = std::is_base_of<EBF16, E>::value;
-  int reg, sh;
+  alignas(64) u32 c[L::kAccRegisters][kMaxLanes] = {};
   for (int r = 0; r < L::kAccRegisters; ++r)
-    for (int g = 0; g < L::kAccGroups; ++g) {
-      float* to = c + place(r, g, reg, sh);
-      for (int n = 0; n < L::N; ++n) {
-        u32 x = (constant ? i.c.lo[0] : w.v[i.c.reg + reg][g * L::N + n] >> sh) & 0xffff;
-        to[n] = kBf ? from_bf16(x) : from_f16(x);
-      }
+    for (int l = 0; l < 32; ++l) {
+      const u32 x = (constant ? i.c.lo[0] : w.v[i.c.reg + register_of(r)][l] >> shift_of(r)) & 0xffff;
+      c[r][l] = bits(kBf ? from_bf16(x) : from_f16(x));
     }
-  modify_accumulators<L>(i, c);
-  multiply<L, E::kExact>(a, b, c);
+  if (modifies_accumulators(i)) modify_accumulators(i, c[0], L::kAccRegisters * kMaxLanes);
+  multiply<L, E::kExact>(a, b, Accumulators{c[0], kMaxLanes, c[0]});
   for (int r = 0; r < L::kAccRegisters; ++r)
-    for (int g = 0; g < L::kAccGroups; ++g) {
-      const float* from = c + place(r, g, reg, sh);
-      for (int n = 0; n < L::N; ++n) {
-        u32& d = w.v[i.d + reg][g * L::N + n];
-        u32 x = kBf ? to_bf16(from[n]) : to_f16(from[n]);
-        d = (d & ~(0xffffu << sh)) | x << sh;
-      }
+    for (int l = 0; l < 32; ++l) {
+      u32& d = w.v[i.d + register_of(r)][l];
+      const u32 x = kBf ? to_bf16(f32(c[r][l])) : to_f16(f32(c[r][l]));
+      d = (d & ~(0xffffu << shift_of(r))) | x << shift_of(r);
     }
 }
 
