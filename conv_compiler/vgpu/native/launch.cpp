@@ -291,6 +291,7 @@ class Run {
     w.dpp_off = 0;
     w.current = g.program->code() + entry_;
     memset(w.counts, 0, sizeof w.counts);
+    memset(w.read_at, 0, sizeof w.read_at);
     w.flops = 0;
     look_up(w, *w.current);
     start_wave(w, state_, g.id, index);

@@ -27,6 +27,8 @@ enum class MemoryOp : uint8_t { kRead, kWrite, kAtomic };
 
 enum class Stop : uint8_t { kRun, kEnd, kYield };
 
+constexpr int kReadsKept = 128;
+
 struct alignas(64) Wave {
   Row v[kRows];
   alignas(64) Row mask;      // all ones in active lanes; follows EXEC
@@ -49,6 +51,7 @@ struct alignas(64) Wave {
   uint64_t dpp_off;          // lanes that the current DPP source disables
   uint64_t counts[static_cast<int>(Class::kCount)];
   uint64_t flops;            // of matrix instructions
+  uint64_t read_at[kReadsKept];  // where lane 0 of loads from memory last read, by the instruction's index modulo so many
   uint8_t matrix_scale[2][kMaxLanes];  // of A and B, for the scaled matrix instruction that follows
   Group* group;
   const Inst* current;       // for messages

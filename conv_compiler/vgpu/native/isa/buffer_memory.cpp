@@ -17,7 +17,8 @@ struct Buffer {
   u64 owner;    // base of the resource: the allocation that is meant
   u64 base;     // with the scalar offset
   u64 records;  // bytes
-  u64 offset[kMaxLanes];
+  alignas(64) Row offset;
+  inline __attribute__((always_inline)) u64 at(u64 l) const { return base + offset[l]; }
 };
 
 void private_addresses(Wave& w, const Inst& i, Buffer& out) {
@@ -29,6 +30,7 @@ void private_addresses(Wave& w, const Inst& i, Buffer& out) {
   out.base = g.scratch + u64(w.index) * w.lanes * g.scratch_lane;
   out.owner = out.base;
   out.records = u64(w.lanes) * g.scratch_lane;
+  if (out.records > UINT32_MAX) fail(w, i, "private segment of a wave with 4 GiB or more");
   for (u32 l = 0; l < w.lanes; ++l) {
     const u32 offset = v[l] + static_cast<u32>(i.imm) + s / w.lanes;
     const bool inside = lies_in(0, g.scratch_lane, offset, i.entry->parameter & kBytesMask);
@@ -47,33 +49,35 @@ void addresses(Wave& w, const Inst& i, Buffer& out) {
   out.records = w.s[r + 2];
   alignas(64) Row zero = {}, tmp;
   const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : zero;
-  for (u32 l = 0; l < w.lanes; ++l) out.offset[l] = v[l] + static_cast<u32>(i.imm);
+  VGPU_LANES(w, l) out.offset[l] = v[l] + static_cast<u32>(i.imm);
 }
 
 // Lanes whose bytes are all inside, and those of which only a part of the dwords is.
 template <u32 kBytes>
 VGPU_INLINE void classify(const Wave& w, const Buffer& b, u64& whole, u64& part) {
   const u64 exec = w.exec();
-  u64 last = 0;
-  for (u32 l = 0; l < w.lanes; ++l) last = b.offset[l] > last ? b.offset[l] : last;
+  u32 last = 0;
+  VGPU_LANES(w, l) last = b.offset[l] > last ? b.offset[l] : last;
   whole = exec;
   part = 0;
   if (lies_in(0, b.records, last, kBytes)) return;
   for (u32 l = 0; l < w.lanes; ++l) {
-    whole &= ~(u64(b.offset[l] + kBytes > b.records) << l);
-    part |= u64(kBytes > 4 && b.offset[l] + 4 <= b.records) << l;
+    whole &= ~(u64(u64(b.offset[l]) + kBytes > b.records) << l);
+    part |= u64(kBytes > 4 && u64(b.offset[l]) + 4 <= b.records) << l;
   }
   part &= exec & ~whole;
 }
 
 VGPU_INLINE u32 dwords_inside(const Buffer& b, u64 l, u32 dwords) {
   u32 n = 0;
-  while (n < dwords && b.offset[l] + 4 * n + 4 <= b.records) ++n;
+  while (n < dwords && u64(b.offset[l]) + 4 * n + 4 <= b.records) ++n;
   return n;
 }
+// Tells who observes, and proves that what is accessed is mapped.
 template <u32 kBytes>
-void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, u64* at, MemoryOp op) {
-  for (u32 l = 0; l < w.lanes; ++l) at[l] = b.base + b.offset[l];
+void reach_each(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, MemoryOp op) {
+  u64 at[kMaxLanes];
+  for (u32 l = 0; l < w.lanes; ++l) at[l] = b.at(l);
   const bool write = op != MemoryOp::kRead;
   if (w.group->observed) observe_global(w, i, at, whole, kBytes, op, b.owner);
   // What is inside the buffer is mapped where the whole buffer is.
@@ -85,54 +89,60 @@ void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, u64* at
     ensure_mapped(w, i, at, lanes, 4 * n, write);
   }
 }
+template <u32 kBytes>
+VGPU_INLINE void reach(Wave& w, const Inst& i, const Buffer& b, u64 whole, u64 part, MemoryOp op) {
+  const bool mapped = b.base >= w.span_lo && lies_in(w.span_lo, w.span_hi, b.base, b.records);
+  if (__builtin_expect(w.group->observed || part || !mapped, 0)) reach_each<kBytes>(w, i, b, whole, part, op);
+}
 
 template <u32 kBytes>
 void load(Wave& w, const Inst& i) {
   Buffer b;
-  u64 at[kMaxLanes], whole, part;
+  u64 whole, part;
   addresses(w, i, b);
   classify<kBytes>(w, b, whole, part);
-  reach<kBytes>(w, i, b, whole, part, at, MemoryOp::kRead);
+  reach<kBytes>(w, i, b, whole, part, MemoryOp::kRead);
+  if (kBytes >= 4) expect_next(w, i, [&](u64 l) { return b.at(l); });
   const u32 p = i.entry->parameter;
-  load_rows<kBytes>(w, i.d, whole, p, [&](u64 l) { return reinterpret_cast<const u8*>(at[l]); });
+  load_rows<kBytes>(w, i.d, whole, p, [&](u64 l) { return reinterpret_cast<const u8*>(b.at(l)); });
   if (__builtin_expect(whole == w.exec(), 1)) return;
   constexpr u32 n = (kBytes + 3) / 4;
   FOR_ACTIVE(w.exec() & ~whole, l) {
     u32 x[n] = {};
     const u32 inside = kBytes < 4 ? 0 : dwords_inside(b, l, n);
-    if (inside) memcpy(x, reinterpret_cast<const u8*>(at[l]), 4 * inside);  // else the address is anything, null too
+    if (inside) memcpy(x, reinterpret_cast<const u8*>(b.at(l)), 4 * inside);  // else the address is anything, null too
     for (u32 k = 0; k < n; ++k) w.v[i.d + k][l] = kBytes < 4 ? narrow(0, w.v[i.d][l], p) : x[k];
   }
 }
 template <u32 kBytes>
 void store(Wave& w, const Inst& i) {
   Buffer b;
-  u64 at[kMaxLanes], whole, part;
+  u64 whole, part;
   addresses(w, i, b);
   classify<kBytes>(w, b, whole, part);
-  reach<kBytes>(w, i, b, whole, part, at, MemoryOp::kWrite);
+  reach<kBytes>(w, i, b, whole, part, MemoryOp::kWrite);
   const u32 s = data_row(w, i, i.b);
-  store_rows<kBytes>(w, s, whole, i.entry->parameter, [&](u64 l) { return reinterpret_cast<u8*>(at[l]); });
+  store_rows<kBytes>(w, s, whole, i.entry->parameter, [&](u64 l) { return reinterpret_cast<u8*>(b.at(l)); });
   FOR_ACTIVE(part, l) {
     const u32 inside = dwords_inside(b, l, kBytes / 4);
-    for (u32 k = 0; k < inside; ++k) memcpy(reinterpret_cast<u8*>(at[l]) + 4 * k, &w.v[s + k][l], 4);
+    for (u32 k = 0; k < inside; ++k) memcpy(reinterpret_cast<u8*>(b.at(l)) + 4 * k, &w.v[s + k][l], 4);
   }
 }
 // Into LDS at M0 + instruction offset, lane after lane; what lies out of range writes 0.
 template <u32 kBytes>
 void load_to_lds(Wave& w, const Inst& i) {
   Buffer b;
-  u64 at[kMaxLanes], whole, part;
+  u64 whole, part;
   addresses(w, i, b);
   classify<kBytes>(w, b, whole, part);
-  reach<kBytes>(w, i, b, whole, part, at, MemoryOp::kRead);
+  reach<kBytes>(w, i, b, whole, part, MemoryOp::kRead);
   alignas(64) Row to;
   for (u32 l = 0; l < w.lanes; ++l) to[l] = w.s[kM0] + static_cast<u32>(i.imm) + l * kBytes;
   if (w.group->observed) observe_lds(w, i, to, w.exec(), kBytes, MemoryOp::kWrite);
   FOR_ACTIVE(w.exec(), l) {
     u8 x[kBytes] = {};
     const u32 bytes = whole >> l & 1 ? kBytes : kBytes < 4 ? 0 : 4 * dwords_inside(b, l, kBytes / 4);
-    if (bytes) memcpy(x, reinterpret_cast<const u8*>(at[l]), bytes);
+    if (bytes) memcpy(x, reinterpret_cast<const u8*>(b.at(l)), bytes);
     if (lies_in(0, w.group->lds_size, to[l], kBytes)) memcpy(w.group->lds + to[l], x, kBytes);
   }
 }
@@ -140,10 +150,12 @@ void load_to_lds(Wave& w, const Inst& i) {
 template <class Op, class T>
 void atomic(Wave& w, const Inst& i) {
   Buffer b;
-  u64 at[kMaxLanes], whole, part;
+  u64 whole, part;
   addresses(w, i, b);
   classify<sizeof(T)>(w, b, whole, part);
-  reach<sizeof(T)>(w, i, b, whole, 0, at, MemoryOp::kAtomic);
+  reach<sizeof(T)>(w, i, b, whole, 0, MemoryOp::kAtomic);
+  u64 at[kMaxLanes];
+  for (u32 l = 0; l < w.lanes; ++l) at[l] = b.at(l);
   atomic_lanes<Op, T>(w, i, at, whole);
   if (i.d == kNone) return;
   FOR_ACTIVE(w.exec() & ~whole, l) {

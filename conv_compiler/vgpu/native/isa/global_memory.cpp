@@ -73,6 +73,7 @@ void load(Wave& w, const Inst& i) {
   kAddresses(w, i, lanes);
   if (w.group->observed) observe_global(w, i, lanes.at, lanes.active, kBytes, MemoryOp::kRead, lanes.owner);
   ensure_mapped(w, i, lanes.at, lanes.active, kBytes, false);
+  if (kBytes >= 4 && kAddresses == &global_addresses) expect_next(w, i, [&](u64 l) { return lanes.at[l]; });
   load_rows<kBytes>(w, i.d, lanes.active, i.entry->parameter, [&](u64 l) { return reinterpret_cast<const u8*>(lanes.at[l]); });
 }
 template <Addresses kAddresses, u32 kBytes>

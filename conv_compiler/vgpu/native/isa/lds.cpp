@@ -8,9 +8,7 @@ namespace VGPU_ISA {
 namespace {
 
 template <u32 kBytes>
-void read_at(Wave& w, const Inst& i, u32 d, u32 offset) {
-  LdsLanes lanes;
-  lds_addresses(w, i, offset, kBytes, lanes);
+VGPU_INLINE void read_lanes(Wave& w, const Inst& i, u32 d, const LdsLanes& lanes) {
   if (w.group->observed) observe_lds(w, i, lanes.at, w.exec(), kBytes, MemoryOp::kRead);
   const u8* base = w.group->lds;
   const u32 p = i.entry->parameter;
@@ -29,22 +27,21 @@ void write_at(Wave& w, const Inst& i, u32 s, u32 offset) {
 }
 
 template <u32 kBytes>
-void read(Wave& w, const Inst& i) { read_at<kBytes>(w, i, i.d, static_cast<u32>(i.imm)); }
+void read(Wave& w, const Inst& i) {
+  LdsLanes lanes;
+  lds_addresses(w, i, static_cast<u32>(i.imm), kBytes, lanes);
+  read_lanes<kBytes>(w, i, i.d, lanes);
+}
 template <u32 kBytes>
 void write(Wave& w, const Inst& i) { write_at<kBytes>(w, i, data_row(w, i, i.b), static_cast<u32>(i.imm)); }
 // Two accesses of one address with two offsets in units of the element, or of 64 elements.
 template <u32 kBytes, u32 kUnit>
 void read2(Wave& w, const Inst& i) {
-  // The address register may be the first destination.
-  alignas(64) Row first[kBytes / 4], saved[kBytes / 4];
-  for (u32 k = 0; k < kBytes / 4; ++k) memcpy(saved[k], w.v[i.d + k], sizeof(Row));
-  read_at<kBytes>(w, i, i.d, static_cast<u32>(i.imm) * kBytes * kUnit);
-  for (u32 k = 0; k < kBytes / 4; ++k) {
-    memcpy(first[k], w.v[i.d + k], sizeof(Row));
-    memcpy(w.v[i.d + k], saved[k], sizeof(Row));
-  }
-  read_at<kBytes>(w, i, i.d + kBytes / 4, static_cast<u32>(i.imm1) * kBytes * kUnit);
-  for (u32 k = 0; k < kBytes / 4; ++k) memcpy(w.v[i.d + k], first[k], sizeof(Row));
+  LdsLanes first, second;  // both before the read: the address register may be a destination
+  lds_addresses(w, i, static_cast<u32>(i.imm) * kBytes * kUnit, kBytes, first);
+  lds_addresses(w, i, static_cast<u32>(i.imm1) * kBytes * kUnit, kBytes, second);
+  read_lanes<kBytes>(w, i, i.d, first);
+  read_lanes<kBytes>(w, i, i.d + kBytes / 4, second);
 }
 template <u32 kBytes, u32 kUnit>
 void write2(Wave& w, const Inst& i) {
@@ -59,7 +56,7 @@ void read_transposed(Wave& w, const Inst& i) {
   constexpr u32 kElements = 64 / kBits, kLanesPerRow = 16 / kElements;
   alignas(64) Row saved[2], in[2];
   memcpy(saved, w.v[i.d], sizeof saved);
-  read_at<8>(w, i, i.d, static_cast<u32>(i.imm));
+  read<8>(w, i);
   memcpy(in, w.v[i.d], sizeof in);
   memcpy(w.v[i.d], saved, sizeof saved);
   for (u32 l = 0; l < w.lanes; ++l) {

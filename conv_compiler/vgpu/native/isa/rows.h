@@ -111,6 +111,10 @@ void store_special(Wave& w, const Inst& i, u32 row, const u32* value);
 
 VGPU_INLINE void blend(Wave& w, u32 reg, const u32* value) {
   u32* d = w.v[reg];
+  if (__builtin_expect(w.full, 1)) {
+    VGPU_LANES(w, l) d[l] = value[l];
+    return;
+  }
   VGPU_LANES(w, l) d[l] = (value[l] & w.mask[l]) | (d[l] & ~w.mask[l]);
 }
 VGPU_INLINE void store(Wave& w, const Inst& i, u32 row, const u32* value) {
