@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "global_writes.h"
+#include "lds_log.h"
 #include "uses.h"
 #include "wave.h"
 
@@ -55,6 +56,9 @@ struct WaveShadow {
   uint32_t vgpr_ticket[kRows];        // number of the access that will write the row, 0: none
   uint8_t vgpr_counter[kRows];
   uint32_t scalar_ticket[128];
+  // Registers with a value in all lanes and no outstanding access that writes them. Others may be so without it being
+  // noted here. Bytes of 0 or 1, which are read eight at a time.
+  uint8_t vgpr_settled[kRows + 8], scalar_settled[128 + 8];
   uint32_t issued[kCounters], done[kCounters];
   uint32_t last_scalar_load;          // ticket of the last out-of-order access on its counter
   uint32_t last_lds_write;
@@ -82,6 +86,7 @@ struct PendingUnit {
 };
 // An LDS read that its wave has not waited for.
 struct PendingRead {
+  PendingRead() {}  // whoever adds one fills it
   uint32_t ticket, bytes;
   uint64_t lanes;
   uint32_t at[kMaxLanes];
@@ -107,6 +112,8 @@ class Checker {
     uint64_t low = 0, high = 0;
   };
   void read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried);
+  static bool all_settled(const WaveShadow& s, const Range& r);
+  static void settle(const Wave& w, WaveShadow& s, uint32_t reg);
   static void carry(const Range& r, uint32_t n, uint64_t lanes, Unwritten& carried);
   void wait(const Wave& w, WaveShadow& s, const Uses& u);
   // A lane's access: its first byte, and the rows of what it writes.
@@ -115,6 +122,17 @@ class Checker {
     uint64_t first, end;
     const Row* data;
   };
+  void set_write(uint32_t unit, const Access& now) {
+    Access& wrote = lds_writes_[unit];
+    const bool was_pending = wrote.signals == kPending, is_pending = now.signals == kPending;
+    if (wrote.set < kAccessed || was_pending || is_pending) blocks_.write(unit, wrote.set < kAccessed, was_pending, is_pending);
+    wrote = now;
+  }
+  void set_read(uint32_t unit, const Access& now);
+  uint32_t oldest_barriers() const;  // that a wave which still runs has passed
+  void note_read(const Wave& w, const Access& now, uint64_t blocks, const uint32_t* at, uint64_t active, uint32_t bytes);
+  void write_units(Wave& w, const Inst& i, const Access& now, const uint32_t* at, uint64_t active, uint32_t bytes, const Row* data);
+  void enter_reads();  // the noted ones, unit by unit
   bool meets_nobody(uint32_t unit, const Access& now, uint32_t barriers, MemoryOp op);
   void lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op);
   bool keeps_value(const Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at) const;
@@ -130,11 +148,14 @@ class Checker {
   bool looks_at_memory() const { return memory_ && (checks_.bounds || checks_.uninitialised); }
   void global_access(Wave& w, const Inst& i, uint64_t address, uint32_t bytes, MemoryOp op, int lane, Owner& owner);
   void global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, MemoryOp op, int lane);
-  bool is_in_written_page(uint64_t address, uint32_t bytes) const;
-  void look_at_page(const Allocation& a, uint64_t address);
-
+  bool is_known_written(uint64_t first, uint64_t end) const;
+  void look_around(const Allocation& a, uint64_t address);
   // The bytes of a plain store, held against those of other workgroups.
-  void global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane);
+  WrittenDwords& writes_to(const Allocation& a);
+  void global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane,
+                    WrittenDwords::Writer& writer);
+  void store_lanes(Wave& w, const Inst& i, const Allocation& a, const uint64_t* at, uint64_t active, uint32_t bytes);
+  static void mark_written(const Allocation& a, uint64_t first, uint64_t end);
 
   const Checks& checks_;
   const Memory* memory_;
@@ -146,17 +167,25 @@ class Checker {
   uint32_t group_ = 0;    // that runs, by its number in the grid
   const Allocation* stored_to_ = nullptr;  // the last one, and what is known of it
   WrittenDwords* stored_ = nullptr;
-  // Pages that are all written, by their number modulo so many; no page has the number ~0. And the last one that was not.
-  static constexpr uint32_t kPageShift = 12, kPagesKept = 1024;
-  std::vector<uint64_t> written_pages_ = std::vector<uint64_t>(kPagesKept, ~uint64_t(0));
-  uint64_t unwritten_page_ = ~uint64_t(0);
+  // Stretches of memory that are all written; an empty one holds nothing.
+  struct WrittenRange {
+    uint64_t lo = ~uint64_t(0), hi = 0;
+  };
+  static constexpr uint32_t kRangesKept = 8;
+  static constexpr uint64_t kMostWords = 1 << 14;  // of the bitmap, looked at in each direction
+  WrittenRange written_ranges_[kRangesKept];
+  uint32_t next_range_ = 0;
   bool one_counter_;  // LDS and scalar loads share a counter
   Unwritten carried_;  // by the instruction now running
   std::vector<WaveShadow> waves_;
   std::vector<std::vector<PendingUnit>> pending_;  // of each wave, in the order of their tickets
   std::vector<std::vector<PendingRead>> reads_;    // likewise
   std::vector<std::vector<PendingUnit>> passed_;   // units of such reads with which a wave has passed a barrier
+  size_t passed_units_ = 0;                        // of all waves
   std::vector<Access> lds_writes_, lds_reads_;
+  LdsBlocks blocks_;
+  LdsLog log_;
+  const Wave* first_wave_ = nullptr;  // of the workgroup; the others lie behind it
 };
 
 // run_wave with the checks of w.group->checker around every instruction.

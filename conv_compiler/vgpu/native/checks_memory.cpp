@@ -27,11 +27,27 @@ void Checker::global_written(Wave& w, const Inst& i, const Allocation& a, uint64
   }
 }
 
-void Checker::global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane) {
-  const uint64_t first = address - reinterpret_cast<uint64_t>(a.base);
+WrittenDwords& Checker::writes_to(const Allocation& a) {
   if (stored_to_ != &a) {
     stored_to_ = &a;
     stored_ = &writes_->of(a);
+  }
+  return *stored_;
+}
+
+void Checker::global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane,
+                           WrittenDwords::Writer& writer) {
+  const uint64_t first = address - reinterpret_cast<uint64_t>(a.base);
+  const auto report = [&](uint64_t at, uint32_t other) {
+    findings_.add("write race", w, i, lane, "address " + hex(reinterpret_cast<uint64_t>(a.base) + at) + " (byte " + std::to_string(at) +
+                  " of its allocation) was given another value by workgroup " + std::to_string(other) + " of the launch");
+  };
+  if (first % 4 == 0 && bytes % 4 == 0) {
+    for (uint32_t k = 0; k < bytes / 4; ++k) {
+      const uint32_t other = writer.write(first / 4 + k, 15, w.v[i.b.reg + k][lane]);
+      if (other != WrittenDwords::kNobody) return report(first + 4 * k, other);
+    }
+    return;
   }
   uint8_t data[16];
   for (uint32_t k = 0; k < (bytes + 3) / 4; ++k) {
@@ -42,13 +58,41 @@ void Checker::global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t
     const uint32_t in_dword = at % 4, n = static_cast<uint32_t>(std::min<uint64_t>(4 - in_dword, first + bytes - at));
     uint32_t value = 0;
     memcpy(reinterpret_cast<uint8_t*>(&value) + in_dword, data + (at - first), n);
-    const uint32_t other = stored_->write(at / 4, group_, ((1u << n) - 1) << in_dword, value);
-    if (other != WrittenDwords::kNobody) {
-      findings_.add("write race", w, i, lane, "address " + hex(reinterpret_cast<uint64_t>(a.base) + at) + " (byte " + std::to_string(at) +
-                    " of its allocation) was given another value by workgroup " + std::to_string(other) + " of the launch");
-      return;
-    }
+    const uint32_t other = writer.write(at / 4, ((1u << n) - 1) << in_dword, value);
+    if (other != WrittenDwords::kNobody) return report(at, other);
     at += n;
+  }
+}
+
+// A store of which all lanes are in one allocation.
+void Checker::store_lanes(Wave& w, const Inst& i, const Allocation& a, const uint64_t* at, uint64_t active, uint32_t bytes) {
+  const uint64_t base = reinterpret_cast<uint64_t>(a.base);
+  if (checks_.uninitialised && a.written) {
+    for (uint64_t rest = active; rest;) {  // by runs of lanes that lie one behind the other
+      const int first = __builtin_ctzll(rest);
+      int lane = first;
+      do rest &= rest - 1;
+      while (rest && __builtin_ctzll(rest) == lane + 1 && at[lane + 1] == at[lane] + bytes && ++lane);
+      mark_written(a, at[first] - base, at[lane] + bytes - base);
+    }
+  }
+  if (!checks_.races || !writes_ || i.b.kind != Source::kVgpr) return;
+  WrittenDwords::Writer writer(writes_to(a), group_);
+  for (uint64_t rest = active; rest; rest &= rest - 1) writer.expect((at[__builtin_ctzll(rest)] - base) / 4);
+  for (uint64_t rest = active; rest; rest &= rest - 1) {
+    const int lane = __builtin_ctzll(rest);
+    global_store(w, i, a, at[lane], bytes, lane, writer);
+  }
+}
+
+// The bits of bytes [first, end), by words of the bitmap.
+void Checker::mark_written(const Allocation& a, uint64_t first, uint64_t end) {
+  auto* words = reinterpret_cast<uint64_t*>(a.written);
+  for (uint64_t n = first / 64; 64 * n < end; ++n) {
+    uint64_t mask = ~uint64_t(0);
+    if (64 * n < first) mask &= ~uint64_t(0) << first % 64;
+    if (64 * (n + 1) > end) mask &= ~(~uint64_t(0) << end % 64);
+    if (mask & ~__atomic_load_n(words + n, __ATOMIC_RELAXED)) __atomic_fetch_or(words + n, mask, __ATOMIC_RELAXED);
   }
 }
 
@@ -72,38 +116,61 @@ void Checker::global_access(Wave& w, const Inst& i, uint64_t address, uint32_t b
   // None: kernel arguments, constants of the code object, scratch.
   if (!inside(owner.last)) return;
   if (checks_.uninitialised && owner.last->written) global_written(w, i, *owner.last, address, bytes, op, lane);
-  if (checks_.races && writes_ && op == MemoryOp::kWrite && i.b.kind == Source::kVgpr) global_store(w, i, *owner.last, address, bytes, lane);
+  if (checks_.races && writes_ && op == MemoryOp::kWrite && i.b.kind == Source::kVgpr) {
+    WrittenDwords::Writer writer(writes_to(*owner.last), group_);
+    global_store(w, i, *owner.last, address, bytes, lane, writer);
+  }
 }
 
-// Whether the bytes lie in a page that is known to be written.
-inline bool Checker::is_in_written_page(uint64_t address, uint32_t bytes) const {
-  const uint64_t page = address >> kPageShift;
-  return (address + bytes - 1) >> kPageShift == page && written_pages_[page % kPagesKept] == page;
+// Whether the bytes are known to be written.
+inline bool Checker::is_known_written(uint64_t first, uint64_t end) const {
+  for (const WrittenRange& range : written_ranges_)
+    if (first >= range.lo && end <= range.hi) return true;
+  return false;
 }
 
-// Keeps the page of an address if it lies in the allocation and all of it is written: nothing makes it unwritten while a
-// kernel runs.
-void Checker::look_at_page(const Allocation& a, uint64_t address) {
-  const uint64_t page = address >> kPageShift, base = reinterpret_cast<uint64_t>(a.base), first = page << kPageShift;
-  if (page == unwritten_page_) return;
-  unwritten_page_ = page;
-  if (!a.written || !lies_in(base, base + a.size, first, uint64_t(1) << kPageShift) || (first - base) % 8) return;
-  const uint8_t* bits = a.written + (first - base) / 8;
-  for (uint32_t n = 0; n < (1u << kPageShift) / 8; ++n)
-    if (__atomic_load_n(bits + n, __ATOMIC_RELAXED) != 0xff) return;
-  written_pages_[page % kPagesKept] = page;
+// Keeps what is written around an address: nothing makes it unwritten while a kernel runs. By words of the bitmap.
+void Checker::look_around(const Allocation& a, uint64_t address) {
+  const uint64_t base = reinterpret_cast<uint64_t>(a.base), words = a.size / 64, at = (address - base) / 64;
+  const auto* bits = reinterpret_cast<const uint64_t*>(a.written);
+  const auto full = [&](uint64_t n) { return __atomic_load_n(bits + n, __ATOMIC_RELAXED) == ~uint64_t(0); };
+  if (!a.written || at >= words || !full(at)) return;
+  uint64_t lo = at, hi = at + 1;
+  while (lo && at - lo < kMostWords && full(lo - 1)) --lo;
+  while (hi < words && hi - at < kMostWords && full(hi)) ++hi;
+  WrittenRange found{base + 64 * lo, base + 64 * hi};
+  for (WrittenRange& range : written_ranges_) {
+    if (range.hi < found.lo || found.hi < range.lo) continue;
+    range = {std::min(range.lo, found.lo), std::max(range.hi, found.hi)};
+    return;
+  }
+  written_ranges_[next_range_++ % kRangesKept] = found;
 }
 
 void Checker::global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active, uint32_t bytes, MemoryOp op, uint64_t base) {
-  if (!looks_at_memory()) return;
+  if (!looks_at_memory() || !active) return;
   Owner owner = owner_of(base);
   const Allocation* meant = checks_.bounds ? owner.allocation : nullptr;
   const uint64_t lo = meant ? reinterpret_cast<uint64_t>(meant->base) : 0, hi = meant ? lo + meant->size : ~uint64_t(0);
+  uint64_t first = ~uint64_t(0), last = 0;
+  const auto widen = [&](uint64_t address) {
+    first = std::min(first, address);
+    last = std::max(last, address);
+  };
+  if (active == ~uint64_t(0)) {
+    for (int lane = 0; lane < kMaxLanes; ++lane) widen(at[lane]);
+  } else {
+    for (uint64_t rest = active; rest; rest &= rest - 1) widen(at[__builtin_ctzll(rest)]);
+  }
+  const bool inside = last <= ~uint64_t(bytes) && first >= lo && last + bytes <= hi;
+  if (inside && op == MemoryOp::kRead && is_known_written(first, last + bytes)) return;
+  if (inside && op == MemoryOp::kWrite && meant) return store_lanes(w, i, *meant, at, active, bytes);
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
-    if (op == MemoryOp::kRead && is_in_written_page(at[lane], bytes) && lies_in(lo, hi, at[lane], bytes)) continue;
-    global_access(w, i, at[lane], bytes, op, lane, owner);
-    if (op == MemoryOp::kRead && checks_.uninitialised && owner.last) look_at_page(*owner.last, at[lane]);
+    const uint64_t address = at[lane];
+    if (op == MemoryOp::kRead && lies_in(lo, hi, address, bytes) && is_known_written(address, address + bytes)) continue;
+    global_access(w, i, address, bytes, op, lane, owner);
+    if (op == MemoryOp::kRead && checks_.uninitialised && owner.last) look_around(*owner.last, address);
   }
 }
 

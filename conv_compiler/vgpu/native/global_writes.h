@@ -7,27 +7,75 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "launch.h"
 
 namespace vgpu {
 
-// The last write of each aligned dword of an allocation: the workgroup, its bytes and their value, in one word that
-// threads exchange. Of a dword whose bytes several workgroups write, the last of them is remembered.
+// The last write of each aligned dword of an allocation: the workgroup, its bytes and their value, in one word. Of a dword
+// whose bytes several workgroups write, the last of them is remembered. Threads take turns at lines of dwords: lanes
+// mostly write next to one another, and a lock for each dword costs more than what is noted.
 class WrittenDwords {
  public:
   explicit WrittenDwords(size_t bytes);
-  // Notes that workgroup `group` writes the bytes of `mask` (bits 3:0) of dword `index`. Gives the workgroup that wrote
-  // another value to one of them, or kNobody.
   static constexpr uint32_t kNobody = UINT32_MAX;
-  uint32_t write(size_t index, uint32_t group, uint32_t mask, uint32_t value);
+
+  // Notes writes of workgroup `group`; holds the line of the last one.
+  class Writer {
+   public:
+    Writer(WrittenDwords& to, uint32_t group) : to_(to), mine_((group + uint64_t{1}) % kGroups) {}
+    ~Writer() { leave(); }
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+    // Asks the host for what is known of a dword.
+    void expect(size_t index) const {
+      __builtin_prefetch(&to_.words_[index], 1);
+      __builtin_prefetch(&to_.locks_[index / kLineDwords], 1);
+    }
+    // Notes a write of the bytes of `mask` (bits 3:0) of dword `index`. Gives the workgroup that wrote another value to one
+    // of them, or kNobody.
+    uint32_t write(size_t index, uint32_t mask, uint32_t value) {
+      enter(index / kLineDwords);
+      uint64_t& word = to_.words_[index];
+      if (!word && mask == kAllBytes) {
+        word = mine_ << kGroupShift | uint64_t{kAllBytes} << kMaskShift | value;
+        return kNobody;
+      }
+      return change(word, mask, value);
+    }
+
+   private:
+    void enter(size_t line) {
+      if (line == line_) return;
+      leave();
+      while (to_.locks_[line].exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+      line_ = line;
+    }
+    void leave() {
+      if (line_ != kNoLine) to_.locks_[line_].store(false, std::memory_order_release);
+      line_ = kNoLine;
+    }
+    uint32_t change(uint64_t& word, uint32_t mask, uint32_t value) const;
+
+    static constexpr size_t kNoLine = SIZE_MAX;
+    WrittenDwords& to_;
+    const uint64_t mine_;
+    size_t line_ = kNoLine;
+  };
 
  private:
+  // A word: the value in 31:0, its bytes in 35:32, the workgroup plus one in 63:36. Workgroups beyond 2^28 share numbers.
+  static constexpr int kMaskShift = 32, kGroupShift = 36;
+  static constexpr uint64_t kGroups = uint64_t{1} << 28;
+  static constexpr uint32_t kAllBytes = 15;
+  static constexpr size_t kLineDwords = 16;
   struct Unmap {
     size_t size;
     void operator()(void* memory) const;
   };
-  std::unique_ptr<std::atomic<uint64_t>[], Unmap> words_;
+  std::unique_ptr<uint64_t[], Unmap> words_;  // the locks lie behind them
+  std::atomic<bool>* locks_ = nullptr;
 };
 
 // Those of all allocations that a launch writes to.

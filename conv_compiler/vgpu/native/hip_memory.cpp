@@ -41,8 +41,9 @@ std::unique_ptr<uint8_t, void (*)(void*)> new_storage(size_t size) {
   return {static_cast<uint8_t*>(memory), std::free};
 }
 
+// A bit a byte, in whole words of 64 bits.
 std::unique_ptr<uint8_t, void (*)(void*)> new_bitmap(size_t size) {
-  void* memory = std::calloc(size / 8 + 1, 1);
+  void* memory = std::calloc(size / 64 + 1, sizeof(uint64_t));
   if (!memory) throw std::bad_alloc();
   return {static_cast<uint8_t*>(memory), std::free};
 }

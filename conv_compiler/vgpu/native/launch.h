@@ -34,8 +34,8 @@ class Error : public std::runtime_error {
   const Kind kind;
 };
 
-// One live device allocation. `written` has one bit a byte (bit i%8 of byte i/8), set once the byte
-// has been written by the host or a kernel; nullptr when the allocation is not tracked.
+// One live device allocation. `written` has one bit a byte (bit i%8 of byte i/8), set once the byte has been written by the
+// host or a kernel; nullptr when the allocation is not tracked. It ends with a whole word of 64 bits and starts with one.
 struct Allocation {
   uint8_t* base = nullptr;
   size_t size = 0;
