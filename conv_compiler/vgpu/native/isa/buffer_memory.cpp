@@ -21,12 +21,14 @@ struct Buffer {
   inline __attribute__((always_inline)) u64 at(u64 l) const { return base + offset[l]; }
 };
 
+alignas(64) constexpr Row kNoOffset = {};
+
 void private_addresses(Wave& w, const Inst& i, Buffer& out) {
   const Group& g = *w.group;
   const u32 s = i.x.kind == Source::kAbsent || i.x.reg == kNull ? 0 : scalar32(w, i.x);
   if (s % w.lanes) fail(w, i, "private segment offset of part of a work-item", -1, s);
-  alignas(64) Row zero = {}, tmp;
-  const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : zero;
+  alignas(64) Row tmp;
+  const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : kNoOffset;
   out.base = g.scratch + u64(w.index) * w.lanes * g.scratch_lane;
   out.owner = out.base;
   out.records = u64(w.lanes) * g.scratch_lane;
@@ -47,8 +49,8 @@ void addresses(Wave& w, const Inst& i, Buffer& out) {
   const u32 s = i.x.kind == Source::kAbsent || i.x.reg == kNull ? 0 : scalar32(w, i.x);
   out.base = out.owner + s;
   out.records = w.s[r + 2];
-  alignas(64) Row zero = {}, tmp;
-  const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : zero;
+  alignas(64) Row tmp;
+  const u32* v = i.flags & kOffen ? fetch(w, i, i.a, tmp) : kNoOffset;
   VGPU_LANES(w, l) out.offset[l] = v[l] + static_cast<u32>(i.imm);
 }
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // 32-bit integer and bit arithmetic.
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 #include "ops.h"
 
 namespace vgpu {
@@ -30,23 +34,40 @@ VGPU_INLINE u32 permute(u32 a, u32 b, u32 sel) {
   return permuted_byte(data, sel) | permuted_byte(data, sel >> 8) << 8 | permuted_byte(data, sel >> 16) << 16 |
          permuted_byte(data, sel >> 24) << 24;
 }
-// v_perm_b32 with a selector that is the same in every lane, as compilers emit it, is a byte shuffle.
+// v_perm_b32 with one selector for all lanes: byte k of each dword comes from `a` where bit 2 of its selector is set, else
+// from `b`.
+void shuffle_bytes(const Wave& w, const u32* a, const u32* b, u32 sel, u32* out) {
+#ifdef __AVX2__
+  const u32 from_a = (sel >> 2 & 0x01010101) * 0xff, place = sel & 0x03030303, none = 0x80808080;
+  const auto control = [&](u32 unused) {
+    const __m256i dwords = _mm256_set_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0, 0x0c0c0c0c, 0x08080808, 0x04040404, 0);
+    return _mm256_or_si256(dwords, _mm256_set1_epi32(static_cast<i32>(place | (unused & none))));
+  };
+  const __m256i of_a = control(~from_a), of_b = control(from_a);
+  for (u32 l = 0; l < w.lanes; l += 8) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + l));
+    const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + l));
+    const __m256i z = _mm256_or_si256(_mm256_shuffle_epi8(x, of_a), _mm256_shuffle_epi8(y, of_b));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + l), z);
+  }
+#else
+  const auto from = [&](u32 byte) { return sel >> 8 * byte & 4 ? a : b; };
+  const auto shift = [&](u32 byte) { return 8 * (sel >> 8 * byte & 3); };
+  const u32 *r0 = from(0), *r1 = from(1), *r2 = from(2), *r3 = from(3);
+  const u32 s0 = shift(0), s1 = shift(1), s2 = shift(2), s3 = shift(3);
+  VGPU_LANES(w, l) {
+    out[l] = (r0[l] >> s0 & 0xff) | (r1[l] >> s1 & 0xff) << 8 | (r2[l] >> s2 & 0xff) << 16 | r3[l] >> s3 << 24;
+  }
+#endif
+}
 void perm_b32(Wave& w, const Inst& i) {
   Fetched<U32> a(w, i, i.a), b(w, i, i.b), c(w, i, i.c);
   Result<U32> r;
   const u32 sel = c[0];
+  // As compilers emit it.
   const bool uniform = i.c.kind != Source::kVgpr && ((sel | sel >> 8 | sel >> 16 | sel >> 24) & 0xf8) == 0;
-  if (uniform) {
-    const auto from = [&](u32 byte) { return sel >> 8 * byte & 4 ? a.lo : b.lo; };
-    const auto shift = [&](u32 byte) { return 8 * (sel >> 8 * byte & 3); };
-    const u32 *r0 = from(0), *r1 = from(1), *r2 = from(2), *r3 = from(3);
-    const u32 s0 = shift(0), s1 = shift(1), s2 = shift(2), s3 = shift(3);
-    VGPU_LANES(w, l) {
-      r.put(l, (r0[l] >> s0 & 0xff) | (r1[l] >> s1 & 0xff) << 8 | (r2[l] >> s2 & 0xff) << 16 | r3[l] >> s3 << 24);
-    }
-  } else {
-    VGPU_LANES(w, l) r.put(l, permute(a[l], b[l], c[l]));
-  }
+  if (uniform) shuffle_bytes(w, a.lo, b.lo, sel, r.out[0]);
+  else VGPU_LANES(w, l) r.put(l, permute(a[l], b[l], c[l]));
   r.store(w, i);
 }
 // Truth table of three inputs, one bit of `imm` for each combination.
