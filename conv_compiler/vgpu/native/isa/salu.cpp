@@ -72,6 +72,27 @@ void sopck(Wave& w, const Inst& i) {
     };                                                                                                 \
     ENTRY(NAME, (&sop2<Op, D, A, B>), type_of<D>(), type_of<A>(), type_of<B>())                        \
   }
+// The same of f16, each in the low half of its register: inline constants have its format.
+#define SOP1_F16(NAME, D, ...)                                                                         \
+  {                                                                                                    \
+    struct Op {                                                                                        \
+      VGPU_INLINE void f(D& d, u32 x, u32&) {                                                          \
+        const float a = low_f16(x);                                                                    \
+        d = __VA_ARGS__;                                                                               \
+      }                                                                                                \
+    };                                                                                                 \
+    ENTRY(NAME, (&sop1<Op, D, u32>), type_of<D>(), Type::kF16, Type::kNone)                            \
+  }
+#define SOP2_F16(NAME, ...)                                                                            \
+  {                                                                                                    \
+    struct Op {                                                                                        \
+      VGPU_INLINE void f(u32& d, u32 x, u32 y, u32&) {                                                 \
+        const float a = low_f16(x), b = low_f16(y);                                                    \
+        d = to_f16(__VA_ARGS__);                                                                       \
+      }                                                                                                \
+    };                                                                                                 \
+    ENTRY(NAME, (&sop2<Op, u32, u32, u32>), Type::kU32, Type::kF16, Type::kF16)                        \
+  }
 #define SOPK(NAME, ...)                                                                                \
   {                                                                                                    \
     struct Op {                                                                                        \
@@ -409,27 +430,27 @@ void salu(const Table& add) {
   SOP1("s_cvt_u32_f32", u32, float, d = to_u32(a))
   SOP1("s_cvt_i32_f32", i32, float, d = to_i32(a))
   SOP1("s_cvt_f16_f32", u32, float, d = to_f16(a))
-  SOP1("s_cvt_f32_f16", float, u32, d = from_f16(a & 0xffff))
+  SOP1_F16("s_cvt_f32_f16", float, a)
   SOP1("s_cvt_hi_f32_f16", float, u32, d = from_f16(a >> 16))
   SOP2("s_maximum_f32", float, float, float, d = maximum(a, b))
   SOP2("s_minimum_f32", float, float, float, d = minimum(a, b))
   // Results of f16 clear bits 31:16. Sums and products of two are exact enough in f32 to be rounded once.
-  SOP2("s_add_f16", u32, u32, u32, d = to_f16(low_f16(a) + low_f16(b)))
-  SOP2("s_sub_f16", u32, u32, u32, d = to_f16(low_f16(a) - low_f16(b)))
-  SOP2("s_mul_f16", u32, u32, u32, d = to_f16(low_f16(a) * low_f16(b)))
-  SOP2("s_max_f16|s_max_num_f16", u32, u32, u32, d = to_f16(max_num(low_f16(a), low_f16(b))))
-  SOP2("s_min_f16|s_min_num_f16", u32, u32, u32, d = to_f16(min_num(low_f16(a), low_f16(b))))
-  SOP2("s_maximum_f16", u32, u32, u32, d = to_f16(maximum(low_f16(a), low_f16(b))))
-  SOP2("s_minimum_f16", u32, u32, u32, d = to_f16(minimum(low_f16(a), low_f16(b))))
-  SOP1("s_trunc_f16", u32, u32, d = to_f16(__builtin_truncf(low_f16(a))))
-  SOP1("s_floor_f16", u32, u32, d = to_f16(__builtin_floorf(low_f16(a))))
-  SOP1("s_ceil_f16", u32, u32, d = to_f16(__builtin_ceilf(low_f16(a))))
-  SOP1("s_rndne_f16", u32, u32, d = to_f16(__builtin_rintf(low_f16(a))))
-  SOP1("v_s_rcp_f16", u32, u32, d = to_f16(1.f / low_f16(a)))
-  SOP1("v_s_sqrt_f16", u32, u32, d = to_f16(__builtin_sqrtf(low_f16(a))))
-  SOP1("v_s_rsq_f16", u32, u32, d = to_f16(static_cast<float>(1.0 / std::sqrt(static_cast<double>(low_f16(a))))))
-  SOP1("v_s_exp_f16", u32, u32, d = to_f16(std::exp2(low_f16(a))))
-  SOP1("v_s_log_f16", u32, u32, d = to_f16(std::log2(low_f16(a))))
+  SOP2_F16("s_add_f16", a + b)
+  SOP2_F16("s_sub_f16", a - b)
+  SOP2_F16("s_mul_f16", a * b)
+  SOP2_F16("s_max_f16|s_max_num_f16", max_num(a, b))
+  SOP2_F16("s_min_f16|s_min_num_f16", min_num(a, b))
+  SOP2_F16("s_maximum_f16", maximum(a, b))
+  SOP2_F16("s_minimum_f16", minimum(a, b))
+  SOP1_F16("s_trunc_f16", u32, to_f16(__builtin_truncf(a)))
+  SOP1_F16("s_floor_f16", u32, to_f16(__builtin_floorf(a)))
+  SOP1_F16("s_ceil_f16", u32, to_f16(__builtin_ceilf(a)))
+  SOP1_F16("s_rndne_f16", u32, to_f16(__builtin_rintf(a)))
+  SOP1_F16("v_s_rcp_f16", u32, to_f16(1.f / a))
+  SOP1_F16("v_s_sqrt_f16", u32, to_f16(__builtin_sqrtf(a)))
+  SOP1_F16("v_s_rsq_f16", u32, to_f16(static_cast<float>(1.0 / std::sqrt(static_cast<double>(a)))))
+  SOP1_F16("v_s_exp_f16", u32, to_f16(std::exp2(a)))
+  SOP1_F16("v_s_log_f16", u32, to_f16(std::log2(a)))
   SOP2("s_cvt_pk_rtz_f16_f32", u32, float, float, d = to_f16_rtz(a) | to_f16_rtz(b) << 16)
   SOP1("v_s_rcp_f32", float, float, d = 1.f / a)
   SOP1("v_s_sqrt_f32", float, float, d = __builtin_sqrtf(a))
