@@ -114,7 +114,8 @@ def program(seed: int, number: int) -> Program:
     values = [f"%r#{n}" for n in range(len(found))]
     integers = [n for n, kind in enumerate(found) if not is_float(kind)]
     if integers and draw.random() < 0.6:
-        lines += _reduction(draw, integers[0], results, values)
+        has_loop = any("scf.for" in line for line in body.lines)
+        lines += _reduction(draw, integers[0], results, values, has_loop=has_loop)
     returned = ", ".join(_tensor(shape, kind) for shape, kind in results)
     lines.append(f"  return {', '.join(values)} : {returned}")
     return Program(
@@ -131,13 +132,18 @@ def _reduction(
     at: int,
     results: list[tuple[tuple[int, ...], str]],
     values: list[str],
+    *,
+    has_loop: bool,
 ) -> list[str]:
     """A reduction of a result over rows, columns or both, in its place.
 
     Of both, one behind the other: IREE's own of two axes at a time is wrong for some sizes
-    (docs/upstream/iree-reduction-on-gpus.md).
+    (docs/upstream/iree-reduction-on-gpus.md). None over columns alone where the body has a loop
+    (docs/upstream/iree-row-operand-of-a-reduction-on-gpus.md).
     """
     kept = draw.choice(("r", "c", ""))
+    if kept == "r" and has_loop:
+        kept = "c"
     op, first = draw.choice(tuple(_REDUCTIONS.items()))
     if (op, results[at][1]) == ("maxui", "i64"):
         op = "ori"  # docs/upstream/iree-unsigned-maximum-of-i64-on-gpus.md
