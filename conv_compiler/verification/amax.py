@@ -88,7 +88,7 @@ def with_largest(
     elif allowed is None:
         right = not np.isnan(largest)
     else:
-        right = error <= float(np.max(allowed.absolute)) + allowed.relative * want
+        right = error <= allowed.largest_absolute + allowed.relative * want
     if right:
         return replace(found, elements=found.elements + 1)
     return replace(

@@ -40,6 +40,8 @@ def put_special(
     import ml_dtypes
 
     def placed(array: Array, number: float) -> Array:
+        if not array.size:  # of an empty batch
+            return array
         at = tuple(int(rng.choice([0, size - 1, rng.integers(size)])) for size in array.shape)
         array = array.copy()
         array[at] = number

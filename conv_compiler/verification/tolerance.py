@@ -47,6 +47,11 @@ class Tolerance:
         """Whether nothing but equality passes."""
         return self.relative == 0 and not np.any(self.absolute)
 
+    @property
+    def largest_absolute(self) -> float:
+        """`absolute`, or the largest of it; 0 of no elements."""
+        return float(np.max(self.absolute, initial=0.0))
+
     def shaped(self, shape: tuple[int, ...]) -> Tolerance:
         """The same for elements in another shape."""
         figures = self.absolute
@@ -54,7 +59,12 @@ class Tolerance:
 
     def to_json(self) -> dict[str, float]:
         """Plain values; of the absolute ones the largest."""
-        return {"relative": self.relative, "absolute": float(np.max(self.absolute))}
+        return {"relative": self.relative, "absolute": self.largest_absolute}
+
+
+def _largest(array: Any) -> float:
+    """The largest absolute value; 0 of no elements, as of an empty batch."""
+    return float(np.max(np.abs(array), initial=0.0))
 
 
 def tolerance(
@@ -157,8 +167,8 @@ def scaled_to(
             relative=2.0 ** -(problem.result_type.mantissa_bits + 1),
             absolute=unit * min(n, _CONFIDENCE * math.sqrt(n)) * sizes,
         )
-    deviation = math.prod(float(np.abs(array).max()) for array in multiplied)
-    mean = math.prod(abs(float(array.mean())) for array in multiplied)
+    deviation = math.prod(map(_largest, multiplied))
+    mean = math.prod(abs(float(array.mean())) for array in multiplied) if deviation else 0.0
     random, step = tolerance(problem, "denormal", short), _half_denormal(problem)
     growth = deviation + math.sqrt(summed_products(problem)) * mean
     return replace(random, absolute=(random.absolute - step) * growth + step)
@@ -253,11 +263,11 @@ def after_denormals(
     absolute: Any = roundings * below_normal(problem, sums, flushed)
     absolute += below_normal(problem, problem.result_type, flushed)
     if problem.terms:  # a low part below that range may be lost whole
-        largest = sum(float(np.abs(array).max()) for array in (first, second))
+        largest = _largest(first) + _largest(second)
         absolute += n * largest * _least(sums)
     multiplied = problem.operand_type
     if multiplied.multiplied_only:  # of a denormal as many bits are left out as of the least normal
-        largest = sum(float(np.abs(array).max()) for array in (first, second))
+        largest = _largest(first) + _largest(second)
         absolute += n * largest * _least(sums) * 2.0**-multiplied.mantissa_bits
     pairs = [
         multiplicand(problem, number, array).astype(np.float64)

@@ -202,7 +202,7 @@ def _tried(
 
 
 def _width(allowed: Tolerance) -> float:
-    return float(np.max(allowed.absolute)) + allowed.relative
+    return allowed.largest_absolute + allowed.relative
 
 
 def _together(batches: Sequence[int], found: Sequence[Comparison]) -> Comparison:
