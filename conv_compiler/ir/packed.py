@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Elements of 4 and 6 bits in tensors of bytes: read one by one, and put in bytes again.
 
-Element j of a group of `DType.packed` adjacent ones has the bits j * bits to (j + 1) * bits - 1 of
-the group's bytes, the first byte lowest.
+Adjacent elements are in groups that fill whole bytes (`DType.packed`). Element j of a group has the
+bits j * bits to (j + 1) * bits - 1 of its bytes, the first byte lowest.
 """
 
 from __future__ import annotations

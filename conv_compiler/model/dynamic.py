@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from conv_compiler.model.counts import Counts, KernelCounts
 from conv_compiler.model.launch import Launch
+from conv_compiler.model.met_pixels import LINE_BYTES
 from conv_compiler.vgpu.counters import KernelCounters
 
-LINE_BYTES = 128  # of the virtual GPU's counters
 # Fields of Counts that follow a class of the counters.
 _CLASSES = {
     "matrix": ("matrix", "matrix_cycles", "matrix_flops"),

@@ -15,11 +15,12 @@ from typing import NamedTuple
 from conv_compiler.errors import ModelRefused
 from conv_compiler.model.code_object import KernelCode, kernels
 from conv_compiler.model.dispatches import Dispatch
-from conv_compiler.model.dynamic import LINE_BYTES, dies_reading, with_counters
+from conv_compiler.model.dynamic import dies_reading, with_counters
 from conv_compiler.model.facts import ChipFacts
 from conv_compiler.model.kernel_model import KernelModel, modelled
 from conv_compiler.model.launch import Launch
 from conv_compiler.model.loops import Block, blocks
+from conv_compiler.model.met_pixels import LINE_BYTES
 from conv_compiler.model.static import alone_of, counts_of, course
 from conv_compiler.model.trace import Trace, trace_of
 from conv_compiler.vgpu.counters import KernelCounters

@@ -109,8 +109,8 @@ _SLOW = ((16, 1, 32), (32, 1, 64), *_BLOCKS)
 _FAST = ((16, 1, 16), (32, 1, 32), *_BLOCKS)
 _F64 = ((16, 1, 32), (4, 4, 16))
 _F8F6F4 = ((16, 1, 32), (32, 1, 64))
-# Both operands of 4 or 6 bits: the published peaks are twice those of 8 bits (AMD Instinct MI355X
-# data sheet: 10.1 PFLOP/s of MXFP6 and MXFP4, 5.0 of MXFP8).
+# Both operands of 4 or 6 bits: 4 and 8 passes of 4 cycles. With an operand of 8 bits it is twice as
+# many (LLVM's scheduling model of gfx950, llvm/lib/Target/AMDGPU/SISchedule.td).
 _F6F4 = ((16, 1, 16), (32, 1, 32))
 # How CDNA4's assembly spells both types where fields of an instruction tell them, and the rows of
 # its cycles where both have 4 or 6 bits.
