@@ -8,6 +8,7 @@ dimensions alone whose neighbours are in other lines.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -65,21 +66,49 @@ def _apart(problem: ConvProblem, axis: int) -> int:
     return problem.data_type.bytes_of(behind * math.prod(problem.image[axis + 1 :]))
 
 
-def _met_of(problem: ConvProblem, axis: int) -> int:
-    """Pixels of a spatial dimension that any tap meets.
+@dataclass(frozen=True)
+class Steps:
+    """`count` places, each `step` behind the one before it."""
 
-    A tap meets every stride-th pixel: a run of pixels of one phase.
+    step: int
+    count: int
+
+
+def _met_of(problem: ConvProblem, axis: int) -> int:
+    """Pixels of a spatial dimension that any tap meets."""
+    taps = Steps(problem.dilation[axis], problem.filter[axis])
+    outs = Steps(problem.stride[axis], problem.out_image[axis])
+    return met_places(problem.image[axis], -problem.pad_low[axis], taps, outs)
+
+
+def met_places(size: int, start: int, one: Steps, other: Steps) -> int:
+    """How many of the places 0 to `size - 1` are `start + i * one.step + j * other.step`.
+
+    Each place of `one` starts a run along `other`. Runs of one phase are counted together, and the
+    phases one by one, in the order of the pair that has fewer.
     """
-    size, outs, stride = problem.image[axis], problem.out_image[axis], problem.stride[axis]
-    runs: dict[int, list[tuple[int, int]]] = {}
-    for tap in range(problem.filter[axis]):
-        first, phase = divmod(tap * problem.dilation[axis] - problem.pad_low[axis], stride)
-        of_phase = len(range(phase, size, stride))
-        runs.setdefault(phase, []).append((max(first, 0), min(first + outs, of_phase)))
+    common = math.gcd(one.step, other.step)
+    if min(other.count, one.step // common) < min(one.count, other.step // common):
+        one, other = other, one
+    period = other.step // common
     met = 0
-    for of_one in runs.values():
-        reached = 0
-        for start, end in sorted(of_one):
-            met += max(0, end - max(start, reached))
-            reached = max(reached, end)
+    for first in range(min(one.count, period)):
+        place, phase = divmod(start + first * one.step, other.step)
+        starts = Steps(one.step // common, -(-(one.count - first) // period))
+        met += _covered(len(range(phase, size, other.step)), place, starts, other.count)
     return met
+
+
+def _covered(size: int, start: int, starts: Steps, length: int) -> int:
+    """How many of the places 0 to `size - 1` are in runs of `length` places."""
+    if starts.step <= length:  # one run
+        length += (starts.count - 1) * starts.step
+        starts = Steps(length, 1)
+
+    def below(end: int) -> int:
+        behind = max(0, end - start)
+        whole = min(behind // starts.step, starts.count)
+        part = min(length, behind - whole * starts.step) if whole < starts.count else 0
+        return whole * length + part
+
+    return below(size) - below(0)

@@ -1,6 +1,5 @@
 """Chunks beyond `MOST_WRITTEN_OUT` are a loop of the host program: 10^9 images took minutes."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -53,7 +52,6 @@ def test_a_loop_of_rounds_is_right(name):
 
 def test_a_billion_images_compile_at_once(tmp_path):
     problem = ConvProblem(n=10**9, k=4, c=4, image=(8, 8), filter=(3, 3))
-    started = time.perf_counter()
     artifact = compile(problem, cache=Cache(Path(tmp_path)))
-    assert artifact.vmfb.stat().st_size < 10**6
-    assert time.perf_counter() - started < 10  # 16 s at best when all chunks were written out
+    # 111 kB where all 239 chunks are written out, which takes 25 times as long.
+    assert artifact.vmfb.stat().st_size < 30_000

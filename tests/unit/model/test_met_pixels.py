@@ -5,8 +5,10 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from conv_compiler.model.met_pixels import ReadImage, met_share, read_image
+from conv_compiler.model.met_pixels import ReadImage, Steps, met_places, met_share, read_image
 from conv_compiler.problem.canonical import equivalent_wgrad
 from conv_compiler.problem.conv_problem import ConvProblem
 
@@ -52,3 +54,14 @@ def test_roles_meet_what_their_direction_meets():
             dilation=(dilation, 1), pad_low=(pad, 0), direction="fwd",
         )  # fmt: skip
         assert met_share(equivalent_wgrad(problem)) == pytest.approx(met_share(problem))
+
+
+STEPS = st.builds(Steps, step=st.integers(1, 12), count=st.integers(1, 12))
+
+
+@settings(max_examples=1000, deadline=None, derandomize=True)
+@given(size=st.integers(1, 40), start=st.integers(-30, 0), one=STEPS, other=STEPS)
+def test_places_are_those_of_the_list(size, start, one, other):
+    pairs = product(range(one.count), range(other.count))
+    listed = {start + i * one.step + j * other.step for i, j in pairs}
+    assert met_places(size, start, one, other) == len(listed & set(range(size)))
