@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,28 +58,12 @@ struct WaveShadow {
   uint8_t vgpr_counter[kRows];
   uint32_t scalar_ticket[128];
   // Registers with a value in all lanes and no outstanding access that writes them. Others may be so without it being
-  // noted here. Bytes of 0 or 1, which are read eight at a time.
-  uint8_t vgpr_settled[kRows + 8], scalar_settled[128 + 8];
+  // noted here.
+  uint64_t settled[kSettledWords];
   uint32_t issued[kCounters], done[kCounters];
   uint32_t last_scalar_load;          // ticket of the last out-of-order access on its counter
   uint32_t last_lds_write;
 };
-
-// kReported: never written, and a finding says so. kAtomic: accessed, by atomics alone since the last barrier.
-enum AccessState : uint16_t { kNever, kReported, kAccessed, kAtomic };
-// Last write and last read of a unit of LDS: barriers the wave had signalled when it was complete, the wave, the
-// instruction.
-struct Access {
-  uint32_t signals = 0;   // kPending: a load from memory into LDS that its wave has not waited for
-  uint16_t wave = 0;      // kMany: several waves, with the same number of signals
-  AccessState set = kNever;
-  uint32_t inst = 0;
-  // A bit for each of at most 32 waves (1024 work-items, 32 a wave). Of a write: others that have written the same value
-  // since. Of a read: those that have passed a barrier while their own read was outstanding.
-  uint32_t others = 0;
-};
-constexpr uint16_t kMany = 0xffff;
-constexpr uint32_t kPending = 0xffffffff;
 
 // A unit of LDS that an outstanding load from memory writes, or an outstanding read of a wave at a barrier reads.
 struct PendingUnit {
@@ -99,6 +84,12 @@ class Checker {
           uint32_t waves, uint32_t lds_size, bool one_lds_scalar_counter, GlobalWrites* writes);
   void start_group(uint32_t number);  // in the grid
   void start_wave(const Wave& w);  // registers that the launch filled in count as written
+  // Whether `before` and `after` have nothing to do: the instruction computes, and all its registers have values.
+  bool only_computes(const Wave& w, const Inst& i) const {
+    const Uses& u = uses_[i.index];
+    if (!u.in_registers) return false;
+    return settled(waves_[w.index], u.registers, u.words);
+  }
   void before(Wave& w, const Inst& i);
   void after(Wave& w, const Inst& i, uint64_t exec);
   void lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, uint32_t bytes, MemoryOp op, const Row* data);
@@ -112,8 +103,20 @@ class Checker {
     uint64_t low = 0, high = 0;
   };
   void read_register(Wave& w, const Inst& i, const Uses& u, WaveShadow& s, const Range& r, Unwritten& carried);
-  static bool all_settled(const WaveShadow& s, const Range& r);
-  static void settle(const Wave& w, WaveShadow& s, uint32_t reg);
+  static bool settled(const WaveShadow& s, const RegisterBits* registers, uint32_t count) {
+    uint64_t others = 0;
+    for (uint32_t n = 0; n < count; ++n) others |= registers[n].bits & ~s.settled[registers[n].word];
+    return !others;
+  }
+  static bool is_settled(const WaveShadow& s, bool vgpr, uint32_t reg) {
+    const uint32_t bit = register_bit(vgpr, reg);
+    return s.settled[bit / 64] >> bit % 64 & 1;
+  }
+  static void settle(WaveShadow& s, bool vgpr, uint32_t reg, bool is) {
+    const uint32_t bit = register_bit(vgpr, reg);
+    s.settled[bit / 64] = (s.settled[bit / 64] & ~(uint64_t(1) << bit % 64)) | uint64_t(is) << bit % 64;
+  }
+  static void settle_vgpr(const Wave& w, WaveShadow& s, uint32_t reg);
   static void carry(const Range& r, uint32_t n, uint64_t lanes, Unwritten& carried);
   void wait(const Wave& w, WaveShadow& s, const Uses& u);
   // A lane's access: its first byte, and the rows of what it writes.
@@ -123,15 +126,15 @@ class Checker {
     const Row* data;
   };
   void set_write(uint32_t unit, const Access& now) {
-    Access& wrote = lds_writes_[unit];
+    const Access& wrote = lds_writes_.of(unit);
     const bool was_pending = wrote.signals == kPending, is_pending = now.signals == kPending;
     if (wrote.set < kAccessed || was_pending || is_pending) blocks_.write(unit, wrote.set < kAccessed, was_pending, is_pending);
-    wrote = now;
+    lds_writes_.set(unit, now);
   }
   void set_read(uint32_t unit, const Access& now);
   uint32_t oldest_barriers() const;  // that a wave which still runs has passed
   void note_read(const Wave& w, const Access& now, uint64_t blocks, const uint32_t* at, uint64_t active, uint32_t bytes);
-  void write_units(Wave& w, const Inst& i, const Access& now, const uint32_t* at, uint64_t active, uint32_t bytes, const Row* data);
+  void write_units(Wave& w, const Inst& i, const Access& now, LdsBlocks::Seen& seen, const uint32_t* at, const Row* data);
   void enter_reads();  // the noted ones, unit by unit
   bool meets_nobody(uint32_t unit, const Access& now, uint32_t barriers, MemoryOp op);
   void lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op);
@@ -154,6 +157,7 @@ class Checker {
   WrittenDwords& writes_to(const Allocation& a);
   void global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, int lane,
                     WrittenDwords::Writer& writer);
+  static int store_run(const Wave& w, const Inst& i, uint64_t at, int first, int last, uint32_t bytes, WrittenDwords::Writer& writer);
   void store_lanes(Wave& w, const Inst& i, const Allocation& a, const uint64_t* at, uint64_t active, uint32_t bytes);
   static void mark_written(const Allocation& a, uint64_t first, uint64_t end);
 
@@ -182,7 +186,8 @@ class Checker {
   std::vector<std::vector<PendingRead>> reads_;    // likewise
   std::vector<std::vector<PendingUnit>> passed_;   // units of such reads with which a wave has passed a barrier
   size_t passed_units_ = 0;                        // of all waves
-  std::vector<Access> lds_writes_, lds_reads_;
+  LdsWrites lds_writes_;
+  std::vector<Access> lds_reads_;
   LdsBlocks blocks_;
   LdsLog log_;
   const Wave* first_wave_ = nullptr;  // of the workgroup; the others lie behind it

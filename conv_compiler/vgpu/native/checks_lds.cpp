@@ -89,7 +89,7 @@ void Checker::enter_reads() {
 // Most accesses meet nobody: a read of what was written before the last barrier, a write of what was read before it. Such
 // a one is noted, and true.
 inline bool Checker::meets_nobody(uint32_t unit, const Access& now, uint32_t barriers, MemoryOp op) {
-  const Access &wrote = lds_writes_[unit], &read = lds_reads_[unit];
+  const Access &wrote = lds_writes_.of(unit), &read = lds_reads_[unit];
   if (wrote.set < kAccessed || barriers <= wrote.signals) return false;
   if (op == MemoryOp::kRead) {
     set_read(unit, now);
@@ -102,8 +102,7 @@ inline bool Checker::meets_nobody(uint32_t unit, const Access& now, uint32_t bar
 
 void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& at, MemoryOp op) {
   const int lane = at.lane;
-  Access& wrote = lds_writes_[unit];
-  const Access& read = lds_reads_[unit];
+  const Access wrote = lds_writes_.of(unit), &read = lds_reads_[unit];
   const uint16_t wave = static_cast<uint16_t>(w.index);
   const bool writes = op != MemoryOp::kRead, atomic = op == MemoryOp::kAtomic;
   const uint32_t bit = 1u << wave;
@@ -131,10 +130,14 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& 
     report("LDS race", " was read by " + access_text(w, read) + ", and a wave passed the barrier without waiting for the value");
   if (op != MemoryOp::kWrite && wrote.set == kNever && checks_.uninitialised) {
     report("uninitialised LDS", " was never written");
-    wrote.set = kReported;
+    Access reported = wrote;
+    reported.set = kReported;
+    lds_writes_.set(unit, reported);
   }
   if (repeats) {
-    if (!mine) wrote.others |= bit;
+    Access repeated = wrote;
+    repeated.others |= bit;
+    if (!mine) lds_writes_.set(unit, repeated);
   } else if (atomic) {
     // A plain write since the last barrier stays: other waves' atomics race with it and not with this one.
     if (wrote.set == kAccessed && wrote.signals == w.signals) return;
@@ -149,18 +152,19 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& 
   }
 }
 
-// A write whose units nobody has read since the last barrier.
-void Checker::write_units(Wave& w, const Inst& i, const Access& now, const uint32_t* at, uint64_t active, uint32_t bytes, const Row* data) {
+// A write whose units nobody has read since the last barrier. Most were written before that barrier and not since.
+void Checker::write_units(Wave& w, const Inst& i, const Access& now, LdsBlocks::Seen& seen, const uint32_t* at, const Row* data) {
+  const uint32_t number = lds_writes_.number_of(now), since = lds_writes_.first_since(w.barriers);
+  if (!seen.run_count) blocks_.find_runs(seen, at);
+  if (lds_writes_.set_before(seen.runs, seen.run_count, since, number)) return;
   const int shift = __builtin_ctz(unit_);
-  const uint32_t barriers = w.barriers;
-  for (uint64_t rest = active; rest; rest &= rest - 1) __builtin_prefetch(&lds_writes_[at[__builtin_ctzll(rest)] >> shift], 1);
-  for (uint64_t rest = active; rest; rest &= rest - 1) {
+  for (uint64_t rest = seen.active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
-    const uint32_t first = at[lane], last = first + bytes - 1;
+    const uint32_t first = at[lane], last = first + seen.bytes - 1;
     for (uint32_t unit = first >> shift; unit <= last >> shift; ++unit) {
-      Access& wrote = lds_writes_[unit];
-      if (wrote.set >= kAccessed && barriers > wrote.signals) wrote = now;
-      else lds_unit(w, i, unit, {lane, first, uint64_t(first) + bytes, data}, MemoryOp::kWrite);
+      const Access& wrote = lds_writes_.of(unit);
+      if (wrote.set == kNever) set_write(unit, now);
+      else if (wrote != now) lds_unit(w, i, unit, {lane, first, uint64_t(first) + seen.bytes, data}, MemoryOp::kWrite);
     }
   }
 }
@@ -188,7 +192,7 @@ void Checker::lds(Wave& w, const Inst& i, const uint32_t* at, uint64_t active, u
   if (!plain_write || log_.meets(blocks, barriers)) enter_reads();
   blocks_.access(blocks ? blocks : ~uint64_t(0), !reads, pending ? 0 : w.signals);
   if (plain_write && !passed_units_ && !(blocks & blocks_.recent(false, barriers))) {
-    write_units(w, i, now, at, active, bytes, data);
+    write_units(w, i, now, seen, at, data);
     return;
   }
   for (uint64_t rest = active; rest; rest &= rest - 1) {

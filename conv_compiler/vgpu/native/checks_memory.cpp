@@ -64,25 +64,42 @@ void Checker::global_store(Wave& w, const Inst& i, const Allocation& a, uint64_t
   }
 }
 
-// A store of which all lanes are in one allocation.
+// A store of which all lanes are in one allocation, by runs of lanes that lie one behind the other.
 void Checker::store_lanes(Wave& w, const Inst& i, const Allocation& a, const uint64_t* at, uint64_t active, uint32_t bytes) {
   const uint64_t base = reinterpret_cast<uint64_t>(a.base);
-  if (checks_.uninitialised && a.written) {
-    for (uint64_t rest = active; rest;) {  // by runs of lanes that lie one behind the other
-      const int first = __builtin_ctzll(rest);
-      int lane = first;
-      do rest &= rest - 1;
-      while (rest && __builtin_ctzll(rest) == lane + 1 && at[lane + 1] == at[lane] + bytes && ++lane);
-      mark_written(a, at[first] - base, at[lane] + bytes - base);
-    }
+  const bool marks = checks_.uninitialised && a.written, races = checks_.races && writes_ && i.b.kind == Source::kVgpr;
+  if (!marks && !races) return;
+  WrittenDwords* written = races ? &writes_to(a) : nullptr;
+  struct {
+    int first, last;
+  } runs[kMaxLanes];
+  int count = 0;
+  for (uint64_t rest = active; rest;) {
+    const int first = __builtin_ctzll(rest);
+    int last = first;
+    do rest &= rest - 1;
+    while (rest && __builtin_ctzll(rest) == last + 1 && at[last + 1] == at[last] + bytes && ++last);
+    runs[count++] = {first, last};
+    if (marks) mark_written(a, at[first] - base, at[last] + bytes - base);
+    if (written) written->expect((at[first] - base) / 4);
   }
-  if (!checks_.races || !writes_ || i.b.kind != Source::kVgpr) return;
-  WrittenDwords::Writer writer(writes_to(a), group_);
-  for (uint64_t rest = active; rest; rest &= rest - 1) writer.expect((at[__builtin_ctzll(rest)] - base) / 4);
-  for (uint64_t rest = active; rest; rest &= rest - 1) {
-    const int lane = __builtin_ctzll(rest);
-    global_store(w, i, a, at[lane], bytes, lane, writer);
+  if (!written) return;
+  WrittenDwords::Writer writer(*written, group_);
+  for (int r = 0; r < count; ++r) {
+    const auto [first, last] = runs[r];
+    const int noted = store_run(w, i, at[first] - base, first, last, bytes, writer);
+    for (int lane = first + noted; lane <= last; ++lane) global_store(w, i, a, at[lane], bytes, lane, writer);
   }
+}
+
+// How many lanes of a run, from the first on, write whole dwords that nobody has written before; those are noted.
+int Checker::store_run(const Wave& w, const Inst& i, uint64_t at, int first, int last, uint32_t bytes, WrittenDwords::Writer& writer) {
+  const size_t lanes = static_cast<size_t>(last - first + 1), from = static_cast<size_t>(first);
+  const Row* data = &w.v[i.b.reg];
+  if (at % 4 || bytes % 4) return 0;
+  if (bytes == 4) return static_cast<int>(writer.write_first(at / 4, lanes, [&](size_t n) { return data[0][from + n]; }));
+  const size_t dwords = bytes / 4;
+  return static_cast<int>(writer.write_first(at / 4, lanes * dwords, [&](size_t n) { return data[n % dwords][from + n / dwords]; }) / dwords);
 }
 
 // The bits of bytes [first, end), by words of the bitmap.

@@ -2,6 +2,7 @@
 // Who wrote what to device memory in one launch: two workgroups that leave different values in one place.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -21,6 +22,13 @@ class WrittenDwords {
   explicit WrittenDwords(size_t bytes);
   static constexpr uint32_t kNobody = UINT32_MAX;
 
+  // Asks the host for what is known of a dword and the one in the next line.
+  void expect(size_t index) const {
+    __builtin_prefetch(&words_[index], 1);
+    __builtin_prefetch(&words_[index + kLineDwords / 2], 1);
+    __builtin_prefetch(&locks_[index / kLineDwords], 1);
+  }
+
   // Notes writes of workgroup `group`; holds the line of the last one.
   class Writer {
    public:
@@ -28,24 +36,37 @@ class WrittenDwords {
     ~Writer() { leave(); }
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
-    // Asks the host for what is known of a dword.
-    void expect(size_t index) const {
-      __builtin_prefetch(&to_.words_[index], 1);
-      __builtin_prefetch(&to_.locks_[index / kLineDwords], 1);
-    }
     // Notes a write of the bytes of `mask` (bits 3:0) of dword `index`. Gives the workgroup that wrote another value to one
     // of them, or kNobody.
     uint32_t write(size_t index, uint32_t mask, uint32_t value) {
       enter(index / kLineDwords);
       uint64_t& word = to_.words_[index];
       if (!word && mask == kAllBytes) {
-        word = mine_ << kGroupShift | uint64_t{kAllBytes} << kMaskShift | value;
+        word = whole(value);
         return kNobody;
       }
       return change(word, mask, value);
     }
 
+    // Notes writes of whole dwords that lie one behind the other, from `index` on, up to the first that somebody has
+    // written before. Gives how many; `value(n)` is that of the n-th.
+    template <class Value>
+    size_t write_first(size_t index, size_t count, Value value) {
+      size_t n = 0;
+      while (n < count) {
+        enter((index + n) / kLineDwords);
+        const size_t end = std::min(count, n + kLineDwords - (index + n) % kLineDwords);
+        for (; n < end; ++n) {
+          uint64_t& word = to_.words_[index + n];
+          if (word) return n;
+          word = whole(value(n));
+        }
+      }
+      return n;
+    }
+
    private:
+    uint64_t whole(uint32_t value) const { return mine_ << kGroupShift | uint64_t{kAllBytes} << kMaskShift | value; }
     void enter(size_t line) {
       if (line == line_) return;
       leave();

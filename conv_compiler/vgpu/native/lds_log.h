@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "lds_writes.h"
 #include "wave.h"
 
 namespace vgpu {
@@ -42,6 +43,8 @@ class LdsBlocks {
     uint64_t blocks = 0;    // 0 if a lane lies beyond the LDS
     uint32_t bytes = 0;
     uint32_t written_in = 0;  // the workgroup, by number, in which all its units were found written
+    uint32_t run_count = 0;   // 0: not known
+    UnitRun runs[kMaxLanes];      // its units; where lanes share one it may be in several
   };
   // What is known of an access, with its blocks. It holds until the next call.
   Seen& look_up(const uint32_t* at, uint64_t active, uint32_t bytes) {
@@ -54,7 +57,18 @@ class LdsBlocks {
     seen.bytes = bytes;
     seen.blocks = of(at, active, bytes);
     seen.written_in = 0;
+    seen.run_count = 0;
     return seen;
+  }
+
+  // The units of an access.
+  void find_runs(Seen& seen, const uint32_t* at) const {
+    for_lanes(seen.active, [&](int l) {
+      const uint32_t first = at[l] >> unit_shift_, end = ((at[l] + seen.bytes - 1) >> unit_shift_) + 1;
+      UnitRun* last = seen.run_count ? &seen.runs[seen.run_count - 1] : nullptr;
+      if (last && last->first + last->count == first) last->count += end - first;
+      else seen.runs[seen.run_count++] = {first, end - first};
+    });
   }
 
   // Whether all units of an access have been written.
@@ -89,7 +103,7 @@ class LdsBlocks {
   void access(uint64_t blocks, bool writes, uint32_t signals) {
     for (uint64_t rest = blocks; rest; rest &= rest - 1) {
       uint32_t& last = last_[writes][__builtin_ctzll(rest)];
-      last = std::max(last, signals);
+      last = std::max(last, signals + 1);
     }
     if (signals >= since_[writes]) recent_[writes] |= blocks;
   }
@@ -99,7 +113,7 @@ class LdsBlocks {
     if (!known_[writes] || since_[writes] != barriers) {
       recent_[writes] = 0;
       for (int b = 0; b < kLdsBlocks; ++b)
-        recent_[writes] |= uint64_t(last_[writes][b] >= barriers || (writes && pending_[b])) << b;
+        recent_[writes] |= uint64_t(last_[writes][b] > barriers || (writes && pending_[b])) << b;
       since_[writes] = barriers;
       known_[writes] = true;
     }
@@ -137,7 +151,7 @@ class LdsBlocks {
   uint32_t unwritten_[kLdsBlocks]; // units
   uint64_t partly_ = 0;            // blocks that have such
   uint32_t pending_[kLdsBlocks];   // units
-  uint32_t last_[2][kLdsBlocks];   // read, written
+  uint32_t last_[2][kLdsBlocks];   // read, written: barriers then signalled and one, 0 for never
   // What `recent` last found, if it still holds.
   uint64_t recent_[2] = {};
   uint32_t since_[2] = {};

@@ -47,6 +47,20 @@ void add(Range* ranges, uint8_t& count, const Operand& op) {
   range.vgpr = vgpr;
 }
 
+// The registers of ranges as bits, behind the words that are there.
+void add_bits(Uses& u, const Range* ranges, uint8_t count) {
+  const uint8_t before = u.words;
+  for (uint8_t r = 0; r < count; ++r) {
+    for (uint32_t n = 0; n < ranges[r].count; ++n) {
+      const uint32_t bit = register_bit(ranges[r].vgpr, ranges[r].first + n);
+      uint8_t at = before;
+      while (at < u.words && u.registers[at].word != bit / 64) ++at;
+      if (at == u.words) u.registers[u.words++].word = bit / 64;
+      u.registers[at].bits |= uint64_t(1) << bit % 64;
+    }
+  }
+}
+
 uint8_t counter_of(const Inst& i, int family) {
   switch (i.cls) {
     case Class::kGlobalRead: return kLoadCounter;
@@ -127,6 +141,10 @@ std::vector<Uses> find_uses(const Program& program, const ChipInfo& chip) {
       u.limit[kLdsCounter] = 0;
     }
     if (i.cls == Class::kWait) read_wait(u, name, static_cast<uint32_t>(r.imm) & 0xffff, family);
+    add_bits(u, u.reads, u.read_count);
+    u.read_words = u.words;
+    add_bits(u, u.writes, u.write_count);
+    u.in_registers = !u.wait && !u.arrives && u.counter == kNoCounter;
   }
   return out;
 }

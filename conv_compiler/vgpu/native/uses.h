@@ -26,10 +26,22 @@ struct Range {
   bool saved = false;                // it may only be kept for later: a function saves what its caller has never written
 };
 
+// Registers as bits: a word of VGPRs, or one of the scalar registers behind them.
+struct RegisterBits {
+  uint32_t word = 0;
+  uint64_t bits = 0;
+};
+constexpr uint32_t kRegisterWords = kRows / 64 + 1, kSettledWords = kRegisterWords + 2;
+inline uint32_t register_bit(bool vgpr, uint32_t reg) { return vgpr ? reg : 64 * kRegisterWords + reg; }
+
 struct Uses {
+  // What follows is in the order in which it is looked at: of most instructions the registers say that all is well.
+  bool in_registers = false;         // neither waits, nor signals, nor accesses memory
+  uint8_t read_words = 0, words = 0;
+  uint8_t read_count = 0, write_count = 0;
+  RegisterBits registers[16];        // the ones read, and from `read_words` on the ones written
   Range reads[5];
   Range writes[3];
-  uint8_t read_count = 0, write_count = 0;
   uint8_t counter = kNoCounter;      // the counter the access goes through
   uint8_t limit[kCounters] = {kNoLimit, kNoLimit, kNoLimit, kNoLimit};  // of a wait
   bool wait = false;

@@ -125,6 +125,26 @@ def test_waves_that_write_one_place(
     assert reported(hip, vmfb, (*REGISTERS, *code)) == set(kinds)
 
 
+# Behind a barrier each, 20480 writes of each wave: more than the checks keep.
+MANY_WRITES = (
+    "s_movk_i32 s16, 0x5000",
+    *WRITE,
+    "s_barrier",
+    "s_sub_u32 s16, s16, 1",
+    "s_cmp_lg_u32 s16, 0",
+    "s_cbranch_scc1 seven dwords back",
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds"), [((), []), ((*WAVE, *WRITE), ["LDS race"]), (READ, [])], ids=str
+)
+def test_writes_that_the_checks_have_dropped(
+    hip: Hip, vmfb: bytes, code: tuple[str, ...], kinds: list[str]
+) -> None:
+    assert reported(hip, vmfb, (*REGISTERS, *MANY_WRITES, *code)) == set(kinds)
+
+
 IN_FLIGHT = (*FIRST_WAVE_WRITES, "s_barrier", "ds_read_b32 v3, v1")
 OTHERS_WRITE = ("v_cmpx_le_u32_e32 vcc, 64, v0", "ds_write_b32 v1, v1", "s_mov_b64 exec, -1", WAIT)
 

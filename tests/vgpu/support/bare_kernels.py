@@ -31,6 +31,10 @@ ENCODED = {
     "s_movk_i32 s8, 0x1000": "00 10 08 b0",
     "s_sub_u32 s8, s8, s12": "08 0c 88 80",
     "s_barrier": "00 00 8a bf",
+    "s_movk_i32 s16, 0x5000": "00 50 10 b0",
+    "s_sub_u32 s16, s16, 1": "10 81 90 80",
+    "s_cmp_lg_u32 s16, 0": "10 80 07 bf",
+    "s_cbranch_scc1 seven dwords back": "f9 ff 85 bf",
     "s_branch back": "fe ff 82 bf",  # to the instruction before it
     "s_endpgm": "00 00 81 bf",
     "v_mov_b32_e32 v1, 0": "80 02 02 7e",
