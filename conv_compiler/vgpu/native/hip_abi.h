@@ -57,6 +57,37 @@ enum hipFunction_attribute : int {
   HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
 };
 
+enum hipMemoryType : int {
+  hipMemoryTypeHost = 1,
+  hipMemoryTypeDevice = 2,
+  hipMemoryTypeManaged = 3,
+};
+
+enum hipPointer_attribute : int {
+  HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+  HIP_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+  HIP_POINTER_ATTRIBUTE_HOST_POINTER = 4,
+  HIP_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+  HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+  HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+  HIP_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+  HIP_POINTER_ATTRIBUTE_MAPPED = 13,
+};
+
+enum hipDriverProcAddressQueryResult : int {
+  HIP_GET_PROC_ADDRESS_SUCCESS = 0,
+  HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
+};
+
+enum hipLaunchAttributeID : int { hipLaunchAttributeCooperative = 2 };
+
+// What the entries of the `extra` of a launch begin with.
+enum hipLaunchParam : uintptr_t {
+  HIP_LAUNCH_PARAM_BUFFER_POINTER = 1,
+  HIP_LAUNCH_PARAM_BUFFER_SIZE = 2,
+  HIP_LAUNCH_PARAM_END = 3,
+};
+
 enum hipJitOption : int { hipJitOptionErrorLogBuffer = 5, hipJitOptionErrorLogBufferSizeBytes = 6 };
 
 struct dim3 {
@@ -125,6 +156,87 @@ struct hipDeviceProp_tR0000 {
   int cooperativeMultiDeviceUnmatchedBlockDim, cooperativeMultiDeviceUnmatchedSharedMem;
   int isLargeBar, asicRevision, managedMemory, directManagedMemAccessFromHost;
   int concurrentManagedAccess, pageableMemoryAccess, pageableMemoryAccessUsesHostPageTables;
+};
+
+// The properties structure of HIP 6 and later.
+struct hipDeviceProp_tR0600 {
+  char name[256];
+  hipUUID uuid;
+  char luid[8];
+  unsigned luidDeviceNodeMask;
+  size_t totalGlobalMem, sharedMemPerBlock;
+  int regsPerBlock, warpSize;
+  size_t memPitch;
+  int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate;
+  size_t totalConstMem;
+  int major, minor;
+  size_t textureAlignment, texturePitchAlignment;
+  int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory, computeMode;
+  int textures[40];  // most sizes of textures and surfaces
+  size_t surfaceAlignment;
+  int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing;
+  int memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor;
+  int streamPrioritiesSupported, globalL1CacheSupported, localL1CacheSupported;
+  size_t sharedMemPerMultiprocessor;
+  int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID, hostNativeAtomicSupported;
+  int singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess, computePreemptionSupported;
+  int canUseHostPointerForRegisteredMem, cooperativeLaunch, cooperativeMultiDeviceLaunch;
+  size_t sharedMemPerBlockOptin;
+  int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, maxBlocksPerMultiProcessor;
+  int accessPolicyMaxWindowSize;
+  size_t reservedSharedMemPerBlock;
+  int hostRegisterSupported, sparseHipArraySupported, hostRegisterReadOnlySupported;
+  int timelineSemaphoreInteropSupported, memoryPoolsSupported, gpuDirectRDMASupported;
+  unsigned gpuDirectRDMAFlushWritesOptions;
+  int gpuDirectRDMAWritesOrdering;
+  unsigned memoryPoolSupportedHandleTypes;
+  int deferredMappingHipArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
+  int reserved[63], hipReserved[32];
+  char gcnArchName[256];
+  size_t maxSharedMemoryPerMultiProcessor;
+  int clockInstructionRate;
+  unsigned arch;  // a bit field of features
+  unsigned *hdpMemFlushCntl, *hdpRegFlushCntl;
+  int cooperativeMultiDeviceUnmatchedFunc, cooperativeMultiDeviceUnmatchedGridDim;
+  int cooperativeMultiDeviceUnmatchedBlockDim, cooperativeMultiDeviceUnmatchedSharedMem;
+  int isLargeBar, asicRevision;
+};
+static_assert(sizeof(hipDeviceProp_tR0600) == 1472, "as the header has it");
+
+struct hipPointerAttribute_t {
+  hipMemoryType type;
+  int device;
+  void *devicePointer, *hostPointer;
+  int isManaged;
+  unsigned allocationFlags;
+};
+
+struct hipFuncAttributes {
+  int binaryVersion, cacheModeCA;
+  size_t constSizeBytes, localSizeBytes;
+  int maxDynamicSharedSizeBytes, maxThreadsPerBlock, numRegs, preferredShmemCarveout, ptxVersion;
+  size_t sharedSizeBytes;
+};
+
+struct hipLaunchAttribute {
+  alignas(8) hipLaunchAttributeID id;
+  alignas(8) int value[16];  // of the cooperative attribute the first
+};
+
+struct HIP_LAUNCH_CONFIG {
+  dim3 grid, block;
+  unsigned sharedMemBytes;
+  void* stream;
+  const hipLaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
+struct hipLaunchConfig_t {
+  dim3 grid, block;
+  size_t dynamicSmemBytes;
+  void* stream;
+  const hipLaunchAttribute* attributes;
+  unsigned attribute_count;
 };
 
 }  // namespace vgpu::hip

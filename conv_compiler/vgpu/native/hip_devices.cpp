@@ -12,8 +12,6 @@
 namespace vgpu::hip {
 namespace {
 
-// Address space a device reports, in bytes. Memory is the host's, so this bounds nothing.
-constexpr size_t kReportedMemory = size_t{16} << 30;
 constexpr int kReportedRegisters = 65536;
 
 // Names the one device that a program is to see, as `gfx942` or, with checks, `gfx942-checked`.
@@ -63,9 +61,40 @@ void set_current(const Device* device) {
     t_contexts.back() = device;
 }
 
+// Of gfx90a 9 and 0: the number but for its last two digits, and the one before the last.
+struct Version {
+  int major, minor;
+};
+Version version_of(const ChipInfo& chip) {
+  const std::string digits = std::string(chip.name).substr(3);
+  return {std::stoi(digits.substr(0, digits.size() - 2)), std::stoi(digits.substr(digits.size() - 2, 1), nullptr, 16)};
+}
+
 template <size_t kSize>
 void put_text(char (&out)[kSize], const std::string& text) {
   std::snprintf(out, kSize, "%s", text.c_str());
+}
+
+// What both structures of properties have.
+template <class Properties>
+void describe(Properties& out, const Device& of) {
+  const int workgroup_size = static_cast<int>(of.chip->max_workgroup_size);
+  out = {};
+  put_text(out.name, of.name());
+  put_text(out.gcnArchName, of.chip->name);
+  const Version version = version_of(*of.chip);
+  out.major = version.major;
+  out.minor = version.minor;
+  out.totalGlobalMem = kReportedMemory;
+  out.totalConstMem = kReportedMemory;
+  out.sharedMemPerBlock = out.maxSharedMemoryPerMultiProcessor = of.chip->lds_bytes;
+  out.regsPerBlock = kReportedRegisters;
+  out.warpSize = static_cast<int>(of.chip->wave_size);
+  out.maxThreadsPerBlock = workgroup_size;
+  for (int& size : out.maxThreadsDim) size = workgroup_size;
+  for (int& size : out.maxGridSize) size = INT32_MAX;
+  out.multiProcessorCount = 1;
+  out.canMapHostMemory = 1;
 }
 
 }  // namespace
@@ -139,25 +168,52 @@ VGPU_API hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attri
 }
 
 VGPU_API hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000* properties, int device) {
+  return guarded(__func__, [&] { describe(required(properties, "properties"), device_at(device)); });
+}
+
+// What HIP 6's header makes of that name.
+VGPU_API hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int device) {
   return guarded(__func__, [&] {
+    hipDeviceProp_tR0600& out = required(properties, "properties");
     const Device& of = device_at(device);
-    hipDeviceProp_tR0000& out = required(properties, "properties");
-    const int workgroup_size = static_cast<int>(of.chip->max_workgroup_size);
-    out = {};
-    put_text(out.name, of.name());
-    put_text(out.gcnArchName, of.chip->name);
-    out.totalGlobalMem = kReportedMemory;
-    out.totalConstMem = kReportedMemory;
-    out.sharedMemPerBlock = out.maxSharedMemoryPerMultiProcessor = of.chip->lds_bytes;
-    out.regsPerBlock = kReportedRegisters;
-    out.warpSize = static_cast<int>(of.chip->wave_size);
-    out.maxThreadsPerBlock = workgroup_size;
-    for (int& size : out.maxThreadsDim) size = workgroup_size;
-    for (int& size : out.maxGridSize) size = INT32_MAX;
-    out.multiProcessorCount = 1;
-    out.canMapHostMemory = 1;
+    describe(out, of);
+    hipDeviceGetUuid(&out.uuid, device);
+    out.sharedMemPerMultiprocessor = out.sharedMemPerBlockOptin = of.chip->lds_bytes;
+    out.regsPerMultiprocessor = kReportedRegisters;
+    out.unifiedAddressing = out.hostRegisterSupported = 1;
   });
 }
+
+VGPU_API hipError_t hipDeviceTotalMem(size_t* bytes, int device) {
+  return guarded(__func__, [&] {
+    device_at(device);
+    required(bytes, "bytes") = kReportedMemory;
+  });
+}
+
+VGPU_API hipError_t hipDeviceComputeCapability(int* major, int* minor, int device) {
+  return guarded(__func__, [&] {
+    const Version version = version_of(*device_at(device).chip);
+    required(major, "major") = version.major;
+    required(minor, "minor") = version.minor;
+  });
+}
+
+// A bus of its own for each device.
+VGPU_API hipError_t hipDeviceGetPCIBusId(char* id, int capacity, int device) {
+  return guarded(__func__, [&] {
+    required(id, "id");
+    constexpr int kLeast = 13;  // with the end of the text
+    if (capacity < kLeast)
+      throw Failure(hipErrorInvalidValue, "capacity " + std::to_string(capacity) + ": must be " + std::to_string(kLeast) + " or more");
+    std::snprintf(id, static_cast<size_t>(capacity), "0000:%02x:00.0", static_cast<unsigned>(device_at(device).ordinal) & 0xff);
+  });
+}
+
+// Ways to wait and caches to prefer: there are none.
+VGPU_API hipError_t hipSetDeviceFlags(unsigned) { return hipSuccess; }
+VGPU_API hipError_t hipDeviceSetCacheConfig(int) { return hipSuccess; }
+VGPU_API hipError_t hipFuncSetCacheConfig(const void*, int) { return hipSuccess; }
 
 VGPU_API hipError_t hipDeviceCanAccessPeer(int* can, int, int) {
   return guarded(__func__, [&] { required(can, "can") = 0; });

@@ -9,6 +9,9 @@
 
 namespace vgpu::hip {
 
+// Address space a device reports, in bytes. Memory is the host's, so this bounds nothing.
+constexpr size_t kReportedMemory = size_t{16} << 30;
+
 struct Device {
   int ordinal;           // the number in hip://<ordinal>
   const ChipInfo* chip;

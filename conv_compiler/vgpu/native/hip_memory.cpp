@@ -72,6 +72,11 @@ const char* call_that_frees(MemoryKind kind) {
 }  // namespace
 
 const Allocation* Snapshot::find(const void* address) const {
+  const Block* found = block(address);
+  return found ? &found->allocation : nullptr;
+}
+
+const Block* Snapshot::block(const void* address) const {
   size_t low = 0, high = blocks_.size();  // the last block that starts at or before the address
   while (low < high) {
     const size_t middle = (low + high) / 2;
@@ -81,8 +86,8 @@ const Allocation* Snapshot::find(const void* address) const {
       high = middle;
   }
   if (low == 0) return nullptr;
-  const Allocation& allocation = blocks_[low - 1]->allocation;
-  return contains(allocation, address) ? &allocation : nullptr;
+  const Block& found = *blocks_[low - 1];
+  return contains(found.allocation, address) ? &found : nullptr;
 }
 
 void* Registry::allocate(size_t size, MemoryKind kind, bool tracked) {
@@ -94,7 +99,7 @@ void* Registry::allocate(size_t size, MemoryKind kind, bool tracked) {
   if (kind == MemoryKind::kDevice) std::memset(base, kPoison, size);
   auto written = tracked ? new_bitmap(size) : decltype(storage){nullptr, release_nothing};
   auto block = std::make_shared<const Block>(
-      Block{{base, size, written.get()}, kind, std::move(storage), std::move(written)});
+      Block{{base, size, written.get()}, kind, current_device().ordinal, std::move(storage), std::move(written)});
   std::lock_guard<std::mutex> lock(mutex_);
   blocks_.emplace(base, std::move(block));
   snapshot_.reset();
@@ -108,6 +113,7 @@ void Registry::add(void* base, size_t size) {
   auto* start = static_cast<uint8_t*>(base);
   auto block = std::make_shared<const Block>(Block{{start, size, nullptr},
                                                    MemoryKind::kRegistered,
+                                                   current_device().ordinal,
                                                    {nullptr, release_nothing},
                                                    {nullptr, release_nothing}});
   std::lock_guard<std::mutex> lock(mutex_);
@@ -210,6 +216,21 @@ VGPU_API hipError_t hipHostMalloc(void** out, size_t size, unsigned) {
   return allocate(__func__, out, size, MemoryKind::kHost);
 }
 
+VGPU_API hipError_t hipHostAlloc(void** out, size_t size, unsigned flags) { return hipHostMalloc(out, size, flags); }
+VGPU_API hipError_t hipMallocHost(void** out, size_t size) { return hipHostMalloc(out, size, 0); }
+
+// Rows of `width` bytes begin at multiples of a cache line.
+VGPU_API hipError_t hipMallocPitch(void** out, size_t* pitch, size_t width, size_t height) {
+  return guarded(__func__, [&] {
+    constexpr size_t kLineBytes = 128;
+    if (width > SIZE_MAX - kLineBytes) throw std::bad_alloc();
+    const size_t row = (width + kLineBytes - 1) / kLineBytes * kLineBytes;
+    if (height && row > SIZE_MAX / height) throw std::bad_alloc();
+    required(pitch, "pitch") = row;
+    required(out, "pointer") = registry().allocate(row * height, MemoryKind::kDevice, current_device().checked);
+  });
+}
+
 VGPU_API hipError_t hipFree(void* base) {
   return guarded(__func__, [&] { registry().release(base, {MemoryKind::kDevice, MemoryKind::kManaged}, "hipFree"); });
 }
@@ -227,6 +248,8 @@ VGPU_API hipError_t hipHostFree(void* base) {
   return guarded(__func__, [&] { registry().release(base, {MemoryKind::kHost}, "hipHostFree"); });
 }
 
+VGPU_API hipError_t hipFreeHost(void* base) { return hipHostFree(base); }
+
 VGPU_API hipError_t hipHostRegister(void* base, size_t size, unsigned) {
   return guarded(__func__, [&] { registry().add(&required(static_cast<uint8_t*>(base), "pointer"), size); });
 }
@@ -242,6 +265,7 @@ VGPU_API hipError_t hipHostGetDevicePointer(void** device, void* host, unsigned)
 
 // Host memory moves nowhere.
 VGPU_API hipError_t hipMemPrefetchAsync(const void*, size_t, int, void*) { return hipSuccess; }
+VGPU_API hipError_t hipMemAdvise(const void*, size_t, int, int) { return hipSuccess; }
 
 // Devices report that they have no memory pools (attribute 88), so nobody should come here.
 namespace {

@@ -23,6 +23,7 @@ struct MemoryTotals {
 struct Block {
   Allocation allocation;
   MemoryKind kind;
+  int device;  // that was current
   std::unique_ptr<uint8_t, void (*)(void*)> storage;
   std::unique_ptr<uint8_t, void (*)(void*)> written;
 };
@@ -33,6 +34,7 @@ class Snapshot : public Memory {
  public:
   explicit Snapshot(std::vector<std::shared_ptr<const Block>> blocks) : blocks_(std::move(blocks)) {}
   const Allocation* find(const void* address) const override;
+  const Block* block(const void* address) const;
 
  private:
   std::vector<std::shared_ptr<const Block>> blocks_;

@@ -9,10 +9,8 @@
 #include "hip_error.h"
 #include "hip_handles.h"
 #include "hip_memory.h"
-#include "hip_programs.h"
 #include "hip_report.h"
 #include "kernarg.h"
-#include "occupancy.h"
 
 namespace vgpu::hip {
 
@@ -50,6 +48,28 @@ void fill_error_log(unsigned count, const hipJitOption* options, void** values) 
   if (log && capacity) std::snprintf(log, capacity, "%s", last_text().c_str());
 }
 
+// Pointers to the arguments in a caller's buffer, which has them where the kernel's metadata has them.
+std::vector<void*> from_buffer(const KernelInfo& kernel, void** extra) {
+  char* buffer = nullptr;
+  size_t size = 0;
+  for (; reinterpret_cast<uintptr_t>(*extra) != HIP_LAUNCH_PARAM_END; extra += 2) {
+    switch (reinterpret_cast<uintptr_t>(*extra)) {
+      case HIP_LAUNCH_PARAM_BUFFER_POINTER: buffer = static_cast<char*>(extra[1]); break;
+      case HIP_LAUNCH_PARAM_BUFFER_SIZE: size = required(static_cast<size_t*>(extra[1]), "size of the arguments"); break;
+      default: throw Failure(hipErrorInvalidValue, kernel.name + ": packed arguments: an entry that is none of HIP's");
+    }
+  }
+  std::vector<void*> pointers;
+  for (const Arg& arg : kernel.args) {
+    if (arg.kind == Arg::Kind::kHidden) continue;
+    if (!buffer || arg.offset + size_t{arg.size} > size)
+      throw Failure(hipErrorInvalidValue, kernel.name + ": packed arguments of " + std::to_string(size) + " bytes: argument " +
+                                              std::to_string(pointers.size()) + " lies behind them");
+    pointers.push_back(buffer + arg.offset);
+  }
+  return pointers;
+}
+
 std::string dims(const dim3& d) {
   return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z);
 }
@@ -59,7 +79,6 @@ std::string dims(const dim3& d) {
 Launch Launch::pack(const Function& function, dim3 grid, dim3 block, size_t dynamic_lds, void** params,
                     void** extra) {
   const KernelInfo& kernel = *function.kernel;
-  if (extra) throw Failure(hipErrorNotSupported, kernel.name + ": packed arguments; pass one pointer an argument");
   for (uint32_t size : {grid.x, grid.y, grid.z, block.x, block.y, block.z})
     if (size == 0)
       throw Failure(hipErrorInvalidConfiguration, kernel.name + ": grid " + dims(grid) + " of workgroups " +
@@ -67,6 +86,11 @@ Launch Launch::pack(const Function& function, dim3 grid, dim3 block, size_t dyna
   if (dynamic_lds > UINT32_MAX - kernel.lds_size)
     throw Failure(hipErrorLaunchOutOfResources, kernel.name + ": " + std::to_string(dynamic_lds) +
                                                     " bytes of dynamic LDS: more than any chip has");
+  std::vector<void*> unpacked;
+  if (extra) {
+    unpacked = from_buffer(kernel, extra);
+    params = unpacked.data();
+  }
   size_t next = 0;
   for (const Arg& arg : kernel.args) {
     if (arg.kind == Arg::Kind::kHidden) continue;
@@ -159,29 +183,6 @@ VGPU_API hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attrib
   });
 }
 
-// Of a unit that workgroups occupy: a CU, on RDNA a WGP of two.
-VGPU_API hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const Function* function,
-                                                                       int block_size, size_t dynamic_lds) {
-  return guarded(__func__, [&] {
-    const Function& of = required(function, "function");
-    const auto most = static_cast<int>(of.kernel->max_workgroup_size);
-    if (block_size < 1 || block_size > most)
-      throw Failure(hipErrorInvalidValue, "workgroup of " + std::to_string(block_size) + " work-items: the kernel takes 1 to " +
-                                              std::to_string(most));
-    const auto waves = (static_cast<uint32_t>(block_size) + of.kernel->wave_size - 1) / of.kernel->wave_size;
-    const size_t lds = of.kernel->lds_size + dynamic_lds;
-    const vgpu::ChipInfo& chip = *of.device->chip;
-    required(blocks, "blocks") = lds > chip.lds_bytes ? 0 : static_cast<int>(vgpu::resident_workgroups(
-                                                             chip, *of.kernel, {waves, static_cast<uint32_t>(lds)}));
-  });
-}
-
-VGPU_API hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const Function* function,
-                                                                                int block_size, size_t dynamic_lds,
-                                                                                unsigned) {
-  return hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_lds);
-}
-
 // The launch itself checks LDS, so a raised or lowered limit changes nothing here.
 VGPU_API hipError_t hipFuncSetAttribute(const Function*, hipFunction_attribute, int) { return hipSuccess; }
 
@@ -192,22 +193,5 @@ VGPU_API hipError_t hipModuleLaunchKernel(const Function* function, unsigned gri
     Launch::pack(required(function, "function"), {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds,
                  params, extra)
         .run();
-  });
-}
-
-VGPU_API hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* stub, int block_size,
-                                                                 size_t dynamic_lds) {
-  const Function* function = nullptr;
-  const hipError_t error = guarded(__func__, [&] { function = registered_function(stub); });
-  return error ? error : hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_lds);
-}
-
-// `function` is a handle, or the address of a stub that host code has registered.
-VGPU_API hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** params, size_t dynamic_lds,
-                                    void*) {
-  return guarded(__func__, [&] {
-    const Function* registered = registered_function(function);
-    const auto* handle = registered ? registered : static_cast<const Function*>(function);
-    Launch::pack(required(handle, "function"), grid, block, dynamic_lds, params, nullptr).run();
   });
 }

@@ -4,6 +4,8 @@
 //
 // Names and signatures are those of the public HIP 6 headers (hip_runtime_api.h); those of host code are clang's
 // (clang/lib/CodeGen/CGCUDANV.cpp).
+#include <dlfcn.h>
+
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -154,14 +156,6 @@ VGPU_API hipError_t hipModuleLoad(Module** module, const char* path) {
   return wrong ? wrong : hipModuleLoadData(module, code);
 }
 
-VGPU_API hipError_t hipModuleLaunchCooperativeKernel(const Function*, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                                     unsigned, unsigned, void*, void**) {
-  return guarded(__func__, [&] {
-    throw Failure(hipErrorNotSupported, "cooperative launch: workgroups run one after another, and would wait for "
-                                        "one another without an end; launch the kernel as others");
-  });
-}
-
 VGPU_API hipError_t hipDeviceSynchronize() { return hipSuccess; }
 VGPU_API hipError_t hipStreamQuery(void*) { return hipSuccess; }
 VGPU_API hipError_t hipPeekAtLastError() { return pending_error(); }
@@ -186,12 +180,44 @@ VGPU_API hipError_t hipGetSymbolAddress(void** address, const void* symbol) {
   return guarded(__func__, [&] { required(address, "address") = variable(symbol).first; });
 }
 
+VGPU_API hipError_t hipGetSymbolSize(size_t* size, const void* symbol) {
+  return guarded(__func__, [&] { required(size, "size") = variable(symbol).second; });
+}
+
 VGPU_API hipError_t hipMemcpyToSymbol(const void* symbol, const void* from, size_t size, size_t offset, int) {
   return guarded(__func__, [&] { copy_bytes(part_of(symbol, size, offset), from, size); });
 }
 
 VGPU_API hipError_t hipMemcpyFromSymbol(void* to, const void* symbol, size_t size, size_t offset, int) {
   return guarded(__func__, [&] { copy_bytes(to, part_of(symbol, size, offset), size); });
+}
+
+VGPU_API hipError_t hipMemcpyToSymbolAsync(const void* symbol, const void* from, size_t size, size_t offset, int kind, void*) {
+  return hipMemcpyToSymbol(symbol, from, size, offset, kind);
+}
+
+VGPU_API hipError_t hipMemcpyFromSymbolAsync(void* to, const void* symbol, size_t size, size_t offset, int kind, void*) {
+  return hipMemcpyFromSymbol(to, symbol, size, offset, kind);
+}
+
+// A function of this library, by its name.
+VGPU_API hipError_t hipGetProcAddress(const char* symbol, void** function, int version, uint64_t,
+                                      hipDriverProcAddressQueryResult* status) {
+  return guarded(__func__, [&] {
+    std::string name = &required(symbol, "symbol");
+    void*& found = required(function, "function");
+    constexpr int kNewProperties = 600;  // HIP 6.0, as this call counts
+    if (name == "hipGetDeviceProperties" && version >= kNewProperties) name += "R0600";
+    Dl_info self;
+    found = nullptr;
+    if (name.compare(0, 3, "hip") == 0 && dladdr(reinterpret_cast<void*>(&hipGetProcAddress), &self)) {
+      void* library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+      found = library ? dlsym(library, name.c_str()) : nullptr;
+      if (library) dlclose(library);
+    }
+    if (status) *status = found ? HIP_GET_PROC_ADDRESS_SUCCESS : HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    if (!found) throw Failure(hipErrorInvalidValue, "function " + name + ": the virtual device has none of that name");
+  });
 }
 
 VGPU_API void** __hipRegisterFatBinary(const void* data) {

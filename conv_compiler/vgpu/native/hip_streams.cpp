@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "hip_devices.h"
 #include "hip_error.h"
 
 namespace vgpu::hip {
@@ -27,7 +28,51 @@ hipError_t destroy(const char* call, Handle* handle) {
 
 using namespace vgpu::hip;
 
-VGPU_API hipError_t hipStreamCreateWithFlags(Stream** stream, unsigned) { return make(__func__, stream); }
+// All streams have the one priority there is.
+VGPU_API hipError_t hipStreamCreateWithPriority(Stream** stream, unsigned flags, int) {
+  return guarded(__func__, [&] {
+    required(stream, "handle") = new Stream{flags, current_device().ordinal};
+  });
+}
+
+VGPU_API hipError_t hipStreamCreateWithFlags(Stream** stream, unsigned flags) {
+  return hipStreamCreateWithPriority(stream, flags, 0);
+}
+
+VGPU_API hipError_t hipStreamCreate(Stream** stream) { return hipStreamCreateWithPriority(stream, 0, 0); }
+
+VGPU_API hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return guarded(__func__, [&] {
+    if (least) *least = 0;
+    if (greatest) *greatest = 0;
+  });
+}
+
+// A null stream is the default one.
+VGPU_API hipError_t hipStreamGetPriority(const Stream*, int* priority) {
+  return guarded(__func__, [&] { required(priority, "priority") = 0; });
+}
+
+VGPU_API hipError_t hipStreamGetFlags(const Stream* stream, unsigned* flags) {
+  return guarded(__func__, [&] { required(flags, "flags") = stream ? stream->flags : 0; });
+}
+
+VGPU_API hipError_t hipStreamGetDevice(const Stream* stream, int* device) {
+  return guarded(__func__, [&] { required(device, "device") = stream ? stream->device : current_device().ordinal; });
+}
+
+// No stream can be captured, so none is.
+VGPU_API hipError_t hipStreamIsCapturing(const Stream*, int* status) {
+  return guarded(__func__, [&] { required(status, "status") = 0; });
+}
+
+VGPU_API hipError_t hipStreamAddCallback(Stream* stream, void (*callback)(Stream*, hipError_t, void*), void* data, unsigned) {
+  return guarded(__func__, [&] {
+    if (!callback) throw Failure(hipErrorInvalidValue, "callback is null; a function is required");
+    callback(stream, hipSuccess, data);
+  });
+}
+
 VGPU_API hipError_t hipStreamDestroy(Stream* stream) { return destroy(__func__, stream); }
 VGPU_API hipError_t hipStreamSynchronize(Stream*) { return hipSuccess; }
 VGPU_API hipError_t hipStreamWaitEvent(Stream*, Event*, unsigned) { return hipSuccess; }
@@ -41,6 +86,8 @@ VGPU_API hipError_t hipEventSynchronize(Event*) { return hipSuccess; }
 VGPU_API hipError_t hipEventRecord(Event* event, Stream*) {
   return guarded(__func__, [&] { required(event, "event").record(); });
 }
+
+VGPU_API hipError_t hipEventRecordWithFlags(Event* event, Stream* stream, unsigned) { return hipEventRecord(event, stream); }
 
 // Host time between the two records, in milliseconds: what the interpreter took, not what a card would take.
 VGPU_API hipError_t hipEventElapsedTime(float* milliseconds, Event* start, Event* stop) {

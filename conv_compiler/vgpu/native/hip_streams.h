@@ -9,6 +9,8 @@
 namespace vgpu::hip {
 
 struct Stream {
+  unsigned flags = 0;
+  int device = 0;  // by its number
   Alive alive{};
 };
 

@@ -97,12 +97,55 @@ hipError_t fill(const char* call, void* to, uint32_t value, size_t width, size_t
   return guarded(call, [&] { fill_elements(to, value, width, count); });
 }
 
+void checked_pitch(size_t pitch, size_t width) {
+  if (pitch < width)
+    throw Failure(hipErrorInvalidValue, "pitch of " + std::to_string(pitch) + " bytes: is less than a row of " + std::to_string(width));
+}
+
 }  // namespace
 
 VGPU_API hipError_t hipMemcpy(void* to, const void* from, size_t size, int) { return copy(__func__, to, from, size); }
 
 VGPU_API hipError_t hipMemcpyAsync(void* to, const void* from, size_t size, int, void*) {
   return copy(__func__, to, from, size);
+}
+
+VGPU_API hipError_t hipMemcpyWithStream(void* to, const void* from, size_t size, int, void*) {
+  return copy(__func__, to, from, size);
+}
+
+// All devices share the host's memory.
+VGPU_API hipError_t hipMemcpyPeer(void* to, int, const void* from, int, size_t size) { return copy(__func__, to, from, size); }
+
+VGPU_API hipError_t hipMemcpyPeerAsync(void* to, int, const void* from, int, size_t size, void*) {
+  return copy(__func__, to, from, size);
+}
+
+// Rows of `width` bytes.
+VGPU_API hipError_t hipMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, int) {
+  return guarded(__func__, [&] {
+    checked_pitch(to_pitch, width);
+    checked_pitch(from_pitch, width);
+    for (size_t row = 0; row < height; ++row)
+      copy_bytes(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+  });
+}
+
+VGPU_API hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                     size_t height, int kind, void*) {
+  return hipMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
+
+VGPU_API hipError_t hipMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
+  return guarded(__func__, [&] {
+    checked_pitch(pitch, width);
+    for (size_t row = 0; row < height; ++row)
+      fill_elements(static_cast<char*>(to) + row * pitch, static_cast<uint32_t>(value), 1, width);
+  });
+}
+
+VGPU_API hipError_t hipMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, void*) {
+  return hipMemset2D(to, pitch, value, width, height);
 }
 
 VGPU_API hipError_t hipMemcpyHtoDAsync(void* to, void* from, size_t size, void*) {
@@ -115,6 +158,13 @@ VGPU_API hipError_t hipMemset(void* to, int value, size_t size) {
 
 VGPU_API hipError_t hipMemsetAsync(void* to, int value, size_t size, void*) {
   return fill(__func__, to, static_cast<uint32_t>(value), 1, size);
+}
+
+VGPU_API hipError_t hipMemsetD8(void* to, unsigned char value, size_t count) { return fill(__func__, to, value, 1, count); }
+VGPU_API hipError_t hipMemsetD16(void* to, unsigned short value, size_t count) { return fill(__func__, to, value, 2, count); }
+
+VGPU_API hipError_t hipMemsetD32(void* to, int value, size_t count) {
+  return fill(__func__, to, static_cast<uint32_t>(value), 4, count);
 }
 
 VGPU_API hipError_t hipMemsetD8Async(void* to, unsigned char value, size_t count, void*) {
