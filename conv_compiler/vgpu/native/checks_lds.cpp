@@ -152,11 +152,18 @@ void Checker::lds_unit(Wave& w, const Inst& i, uint32_t unit, const LaneAccess& 
   }
 }
 
-// A write whose units nobody has read since the last barrier. Most were written before that barrier and not since.
+// A write whose units nobody has read since the last barrier. Most were written before that barrier and not since, or
+// never.
 void Checker::write_units(Wave& w, const Inst& i, const Access& now, LdsBlocks::Seen& seen, const uint32_t* at, const Row* data) {
   const uint32_t number = lds_writes_.number_of(now), since = lds_writes_.first_since(w.barriers);
   if (!seen.run_count) blocks_.find_runs(seen, at);
   if (lds_writes_.set_before(seen.runs, seen.run_count, since, number)) return;
+  bool all = true;
+  for (uint32_t r = 0; r < seen.run_count; ++r) {
+    if (lds_writes_.set_first(seen.runs[r], number)) blocks_.first_write(seen.runs[r]);
+    else all &= lds_writes_.set_before(seen.runs + r, 1, since, number);
+  }
+  if (all) return;
   const int shift = __builtin_ctz(unit_);
   for (uint64_t rest = seen.active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);

@@ -6,6 +6,24 @@
 #include "checks.h"
 
 namespace vgpu {
+namespace {
+
+// Whether accesses of so many bytes lie between two addresses. The sign of a difference tells, so all lanes are looked at
+// before any is decided; no address of the host has one.
+bool all_within(const uint64_t* at, uint64_t active, uint32_t bytes, uint64_t lo, uint64_t hi) {
+  if (hi < lo || hi - lo < bytes) return false;
+  const uint64_t last = hi - bytes;
+  const int whole = active == ~uint64_t(0) ? kMaxLanes : active == 0xffffffffu ? kMaxLanes / 2 : 0;
+  uint64_t outside = 0;
+  for (int lane = 0; lane < whole; ++lane) outside |= at[lane] | (at[lane] - lo) | (last - at[lane]);
+  for (uint64_t rest = whole ? 0 : active; rest; rest &= rest - 1) {
+    const uint64_t address = at[__builtin_ctzll(rest)];
+    outside |= address | (address - lo) | (last - address);
+  }
+  return !(outside >> 63);
+}
+
+}  // namespace
 
 void Checker::global_written(Wave& w, const Inst& i, const Allocation& a, uint64_t address, uint32_t bytes, MemoryOp op, int lane) {
   const uint64_t first = address - reinterpret_cast<uint64_t>(a.base);
@@ -169,19 +187,12 @@ void Checker::global(Wave& w, const Inst& i, const uint64_t* at, uint64_t active
   Owner owner = owner_of(base);
   const Allocation* meant = checks_.bounds ? owner.allocation : nullptr;
   const uint64_t lo = meant ? reinterpret_cast<uint64_t>(meant->base) : 0, hi = meant ? lo + meant->size : ~uint64_t(0);
-  uint64_t first = ~uint64_t(0), last = 0;
-  const auto widen = [&](uint64_t address) {
-    first = std::min(first, address);
-    last = std::max(last, address);
-  };
-  if (active == ~uint64_t(0)) {
-    for (int lane = 0; lane < kMaxLanes; ++lane) widen(at[lane]);
-  } else {
-    for (uint64_t rest = active; rest; rest &= rest - 1) widen(at[__builtin_ctzll(rest)]);
+  const uint64_t first = at[__builtin_ctzll(active)];
+  if (op == MemoryOp::kRead) {
+    for (const WrittenRange& range : written_ranges_)
+      if (first >= range.lo && first < range.hi && all_within(at, active, bytes, std::max(lo, range.lo), std::min(hi, range.hi))) return;
   }
-  const bool inside = last <= ~uint64_t(bytes) && first >= lo && last + bytes <= hi;
-  if (inside && op == MemoryOp::kRead && is_known_written(first, last + bytes)) return;
-  if (inside && op == MemoryOp::kWrite && meant) return store_lanes(w, i, *meant, at, active, bytes);
+  if (op == MemoryOp::kWrite && meant && all_within(at, active, bytes, lo, hi)) return store_lanes(w, i, *meant, at, active, bytes);
   for (uint64_t rest = active; rest; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
     const uint64_t address = at[lane];

@@ -99,6 +99,17 @@ class LdsBlocks {
     if (is_pending || was_pending) known_[1] = false;
   }
 
+  // The last writes of these units are their first.
+  void first_write(const UnitRun& run) {
+    const uint32_t per_block = 1u << (shift_ - unit_shift_), end = run.first + run.count;
+    for (uint32_t unit = run.first; unit < end;) {
+      const uint32_t b = unit / per_block, stop = std::min(end, (b + 1) * per_block);
+      unwritten_[b] -= stop - unit;
+      if (!unwritten_[b]) partly_ &= ~(uint64_t(1) << b);
+      for (; unit < stop; ++unit) written_[unit / 8] = static_cast<uint8_t>(written_[unit / 8] | 1u << unit % 8);
+    }
+  }
+
   // Accesses to these blocks by a wave that has signalled so many barriers.
   void access(uint64_t blocks, bool writes, uint32_t signals) {
     for (uint64_t rest = blocks; rest; rest &= rest - 1) {

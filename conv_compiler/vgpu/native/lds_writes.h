@@ -67,6 +67,15 @@ class LdsWrites {
     for (auto phase = phases_.rbegin(); phase != phases_.rend() && phase->signals >= barriers; ++phase) first = std::min(first, phase->first);
     return first;
   }
+  // Gives units a number if nobody has written any of them; else changes nothing.
+  bool set_first(const UnitRun& run, uint32_t number) {
+    uint32_t* numbers = numbers_.data() + run.first;
+    uint32_t written = 0;
+    for (uint32_t n = 0; n < run.count; ++n) written |= numbers[n];
+    if (written) return false;
+    std::fill_n(numbers, run.count, number);
+    return true;
+  }
   // Gives runs of units a number if all of them have been written, by lower numbers than `since`; else changes nothing.
   bool set_before(const UnitRun* runs, uint32_t count, uint32_t since, uint32_t number) {
     uint32_t others = 0;
