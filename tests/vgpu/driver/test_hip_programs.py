@@ -181,3 +181,33 @@ def test_variables_that_host_code_registers(files: Path, capfd: pytest.CaptureFi
     words = [sys.executable, "-c", VARIABLES, str(files / "k.bundle"), f"{KERNEL}.kd"]
     code, out, err = run(capfd, files, *words)
     assert (code, out.splitlines()[-1:]) == (0, ["done"]), err
+
+
+HEADERS = "#define __HIP_PLATFORM_AMD__\n#include <hip/hip_runtime_api.h>\n"
+
+
+def _has_hip(clang: str | None) -> bool:
+    """Whether a clang compiles for gfx90a, links, and finds AMD's headers."""
+    if not clang or not shutil.which("lld"):
+        return False
+    words = [clang, "-x", "hip", "--offload-arch=gfx90a", "-nogpuinc", "-nogpulib", "-E", "-"]
+    return not subprocess.run(words, input=HEADERS, text=True, capture_output=True).returncode
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_program_that_clang_compiles(
+    checks: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where a clang for AMD and HIP's headers are installed; ROCm itself is not needed."""
+    clang = shutil.which("clang++")
+    if not _has_hip(clang):
+        pytest.skip("no clang++ with lld and HIP's headers")
+    words = [clang, "-x", "hip", "--offload-arch=gfx90a", "-nogpuinc", "-nogpulib", "-O2"]
+    words += ["-D__HIP_PLATFORM_AMD__", str(SOURCE.with_suffix(".hip")), "-c", "-o"]
+    subprocess.run([*words, str(tmp_path / "program.o")], check=True)
+    folder = vgpu.library_path().parent
+    made = [str(tmp_path / "program.o"), f"-L{folder}", "-l:libamdhip64.so", "-lstdc++", "-o"]
+    subprocess.run([COMPILER, *made, str(tmp_path / "program")], check=True)
+    words = ["exec", "--chip", "gfx90a", *(["--checks"] * checks), "--", str(tmp_path / "program")]
+    assert main(words) == 0
+    assert capfd.readouterr().out.splitlines()[-2:] == ["gfx90a 64", "7000"]
