@@ -11,16 +11,15 @@ has the same number in every run. An earlier one is reached by a new run up to t
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import queue
-import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.errors import LaunchFailed
 from conv_compiler.vgpu.debug_calls import ANY, NEVER, STOPPED, Point, native
 from conv_compiler.vgpu.debug_stops import End, Plan, Reason, Stop, WaveState
+from conv_compiler.vgpu.interrupts import Interrupts
 from conv_compiler.vgpu.listing import Line
 
 if TYPE_CHECKING:
@@ -53,6 +52,7 @@ class Debugger:
         self._library = native()
         self._stopped = STOPPED(self._on_stop)
         self._debug = ctypes.c_void_p(self._library.vgpu_debug_new(self._stopped))
+        self._interrupts = Interrupts()
         self._events: queue.Queue[Stop | End] = queue.Queue()
         self._orders: queue.Queue[int] = queue.Queue()
         self._thread: threading.Thread | None = None
@@ -76,7 +76,9 @@ class Debugger:
 
     def close(self) -> None:
         """Leave the launch where it is."""
-        self._leave()
+        with self._interrupts:
+            self._leave()
+        self._interrupts.close()
         if self._debug:
             self._library.vgpu_debug_delete(self._debug)
             self._debug = ctypes.c_void_p()
@@ -85,18 +87,20 @@ class Debugger:
         """Go on to the next stop of a plan, or to the end. One that has ended stays so."""
         if isinstance(self.at, End):
             return self.at
-        self._set(plan)
-        self._orders.put(0)
-        return self._wait()
+        with self._interrupts:
+            self._set(plan)
+            self._orders.put(0)
+            return self._wait()
 
     def run_to(self, plan: Plan) -> Stop | End:
         """Run anew from the beginning, to the first stop of a plan or to the end."""
-        self._leave()
-        self._launch.restore()
-        self._set(plan)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        return self._wait()
+        with self._interrupts:
+            self._leave()
+            self._launch.restore()
+            self._set(plan)
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+            return self._wait()
 
     def last_break(self) -> int | None:
         """The last step of the run so far at which a breakpoint was met, before the present one;
@@ -204,16 +208,12 @@ class Debugger:
         return self._orders.get()
 
     def _wait(self) -> Stop | End:
-        seconds = None
         while True:
             try:
-                self.at = self._events.get(timeout=seconds)
+                self.at = self._events.get(timeout=SIGNAL_AGAIN)
                 return self.at
-            except KeyboardInterrupt:
-                seconds = SIGNAL_AGAIN  # the launch has seen the signal too, and stops
-            except queue.Empty:  # unless the signal came before it had gone on
-                with contextlib.suppress(KeyboardInterrupt):
-                    signal.raise_signal(signal.SIGINT)
+            except queue.Empty:
+                self._interrupts.send_again()
 
     def _leave(self) -> None:
         if self._thread:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import queue
+import os
+import random
 import signal
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -250,29 +252,64 @@ def test_a_launch_that_cannot_begin_is_refused(compile_for: CompileFor) -> None:
     kernel(1, 256, None, None, None)
 
 
-def test_a_signal_that_came_too_early_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+ENDLESS = ("v_mov_b32_e32 v1, 0", "s_branch back")
+
+
+@pytest.fixture
+def endless(compile_for: CompileFor) -> Iterator[Debugger]:
+    with (
+        bare(compile_for, *ENDLESS).prepared(1, 256, None, None, None) as launch,
+        Debugger(launch) as debugger,
+    ):
+        yield debugger
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_signal_that_came_too_early_is_sent_again(
+    endless: Debugger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It came before the launch went on, which counts none that came while it stood."""
-    stopped = End(error="")
+    put = endless._orders.put
 
-    class Events:
-        waits: ClassVar[list[float | None]] = []
+    def put_late(order: int) -> None:
+        interrupt()
+        time.sleep(0.01)
+        put(order)
 
-        def get(self, timeout: float | None) -> End:
-            self.waits.append(timeout)
-            if len(self.waits) == 1:
-                raise KeyboardInterrupt
-            if not sent:
-                raise queue.Empty
-            return stopped
+    monkeypatch.setattr(endless._orders, "put", put_late)
+    stop = endless.go(Plan())
+    assert isinstance(stop, Stop)
+    assert stop.reason is Reason.INTERRUPT
+    monkeypatch.undo()
 
-    def send(number: int) -> None:
-        sent.append(number)
-        raise KeyboardInterrupt
 
-    sent: list[int] = []
-    monkeypatch.setattr(signal, "raise_signal", send)
-    waiting = Debugger.__new__(Debugger)
-    waiting._events = Events()  # type: ignore[assignment]
-    assert waiting._wait() is stopped
-    assert sent == [signal.SIGINT]
-    assert Events.waits[0] is None
+def test_no_signal_loses_a_stop(endless: Debugger) -> None:
+    """At any time: before the launch goes on, while it runs, and as it tells where it stands."""
+    rng = random.Random(5)
+    stopped = 0
+    for _ in range(60):
+        sender = threading.Timer(rng.random() * 0.004, interrupt)
+        try:
+            sender.start()
+            stop = endless.go(Plan())
+        except KeyboardInterrupt:  # it came before `go`
+            continue
+        finally:
+            sender.join()
+        assert isinstance(stop, Stop)
+        assert stop.reason is Reason.INTERRUPT
+        stopped += 1
+    assert stopped > 10
+    again = endless.run_to(Plan(until=3))
+    assert isinstance(again, Stop)
+    assert again.step == 3
+
+
+def test_the_signal_is_given_back(endless: Debugger) -> None:
+    endless.close()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
