@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from conv_compiler import vgpu
-from conv_compiler.compiler.compile import compile
 from conv_compiler.benchmark.turns import Clock, Plan, in_turns, times_of
 from conv_compiler.commands.report import Column, left, right, show
+from conv_compiler.compiler.compile import compile
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.runtime.kernel import load
 from conv_compiler.verification.verify import inputs
