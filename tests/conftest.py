@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from tests.turns import parameters, part_of
 # Read when numpy is imported: a process of tests for each core, and those of commands that tests
 # run, whose threads would wait busily for work.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# The background job of a shell inherits an ignored Ctrl-C, which tests send and await.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Examples are the same in every run; `make test-all` draws others (--hypothesis-profile=explore).
 settings.register_profile("same", derandomize=True)

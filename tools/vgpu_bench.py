@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from conv_compiler.runtime.kernel import load
 from conv_compiler.verification.verify import inputs
 
 PROBLEM = ConvProblem(n=32, k=128, c=128, image=(28, 28), filter=(3, 3), pad_low=(1, 1))
-CALLS = 2
+CALLS = 2  # that count, of a side in a round; one before them warms up
 COLUMNS: tuple[Column, ...] = (
     left("chip", "chip"),
     right("wave instructions", "instructions"),
@@ -59,9 +60,13 @@ class OnCores:
 
 
 def keep_to(cores: Set[int]) -> None:
-    """Bind each thread of this process, those of the virtual GPU included, to some cores."""
+    """Bind each thread of this process to some cores.
+
+    The virtual GPU's threads that wait for work since an earlier call are among them.
+    """
     for task in Path("/proc/self/task").iterdir():
-        os.sched_setaffinity(int(task.name), cores)
+        with suppress(ProcessLookupError):  # it has ended since
+            os.sched_setaffinity(int(task.name), cores)
 
 
 def measure(chip: str, rounds: int) -> dict[str, object]:
@@ -106,6 +111,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error(f"--rounds {arguments.rounds}: no call would be timed; use 1 or more")
     rows = [measure(chip, arguments.rounds) for chip in arguments.chip or ["gfx942"]]
     if arguments.json:
         print(json.dumps(rows, indent=1))
