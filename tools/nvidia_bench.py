@@ -206,7 +206,7 @@ def _kernel_seconds(folder: Path, problem: ConvProblem) -> float:
     return (repeated - once) / (REPEATS - 1)
 
 
-def _profiled_seconds(call: Callable[[], Any], calls: int = 20, rounds: int = 3) -> float:
+def profiled_seconds(call: Callable[[], Any], calls: int = 20, rounds: int = 3) -> float:
     """Seconds in kernels of one call: the median of some rounds of calls."""
     import torch
     from torch.profiler import ProfilerActivity, profile
@@ -265,7 +265,7 @@ def _convolution(problem: ConvProblem, image: Any, gradient: Any, weight: Any) -
     )
 
 
-def _cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
+def cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
     """Seconds of one call, within a graph of many unless the profiler takes them; cuDNN searches
     its fastest kernel first."""
     import torch
@@ -273,7 +273,7 @@ def _cudnn_seconds(problem: ConvProblem, *, profiled: bool) -> float:
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = bool(problem.compute)
     call = _cudnn(as_cudnn_takes(problem))
-    return _profiled_seconds(call) if profiled else graph_seconds(call, REPEATS)
+    return profiled_seconds(call) if profiled else graph_seconds(call, REPEATS)
 
 
 def as_cudnn_takes(problem: ConvProblem) -> ConvProblem:
@@ -287,7 +287,7 @@ def _our_seconds(folder: Path, problem: ConvProblem, *, profiled: bool) -> float
     if (folder / PTX).exists():
         return ptx_seconds(folder, problem)
     return (
-        _profiled_seconds(_ours(folder, problem)) if profiled else _kernel_seconds(folder, problem)
+        profiled_seconds(_ours(folder, problem)) if profiled else _kernel_seconds(folder, problem)
     )
 
 
@@ -324,7 +324,7 @@ def run_all(folder: Path) -> bool:
             note = "cuDNN in f16"
         mine = _our_seconds(ours, problem, profiled=index["profiled"])
         is_profiled = index["profiled"] and not (ours / PTX).exists()
-        cudnn = _cudnn_seconds(problem, profiled=is_profiled)
+        cudnn = cudnn_seconds(problem, profiled=is_profiled)
         theirs = 0.0 if note else _kernel_seconds(iree_folder, problem)
         rows.append(
             {

@@ -17,6 +17,7 @@ GPU_COUNTS = "tools/fit/gpu_counts.py"
 CHOICES = "tools/fit/choices.py"
 WARP_GROUP_TIMES = "tools/fit/warp_groups.py"
 WINDOW_TIMES = "tools/fit/windows.py"
+DEPTHWISE_TIMES = "tools/fit/depthwise.py"
 GRADIENT_WINDOW_TIMES = "tools/fit/windows.py --gradients"
 MODEL_TIMELINES = "tools/fit/gpu_counts.py --part timelines"
 
@@ -36,6 +37,7 @@ UNITS = (
     "parts",
     "pieces",
     "pixels",
+    "power",
     "products",
     "registers",
     "rows",

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from conv_compiler.model.provenance import (
     CHOICES,
+    DEPTHWISE_TIMES,
     GPU_COUNTS,
     GRADIENT_WINDOW_TIMES,
     WARP_GROUP_TIMES,
@@ -338,6 +339,30 @@ class DepthwiseInstructions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DepthwisePowers:
+    """Powers whose product orders depthwise kernels on NVIDIA chips (`depthwise_rank.py`)."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.FITTED,
+        text="1736 kernels of 37 layers, f16, on an H200 "
+        "(`tools/fit/depthwise_gradient_times.csv`)",
+        tool=DEPTHWISE_TIMES,
+    )
+
+    loads_power: float = 0.278
+    iterations_power: float = 0.142
+    sums_power: float = 0.356
+    rows_power: float = 0.02
+    channels_power: float = 0.101
+    rounds_power: float = 0.183
+    idle_power: float = 0.14
+    # Threads of a unit that hide the latency of its loads.
+    unit_threads: int = 430
+    # Of an element of the kernels that were timed.
+    element_bytes: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
 class DepthwiseSearch:
     """Which depthwise tilings there are."""
 
@@ -361,9 +386,10 @@ class DepthwiseSearch:
     first_workgroups: tuple[int, ...] = (2,)
     # On NVIDIA chips, whose rows of facts know no latencies: the most rows of a strip, and the
     # workgroups for each unit once the tilings are in order. Both were fastest in the mean of
-    # some layers on an H200 (docs/benchmarks.md).
+    # some layers on an H200 (docs/benchmarks.md). The last ones are tried by fitted powers.
     nvidia_rows: int = 8
     nvidia_workgroups: tuple[int, ...] = (6,)
+    timed_workgroups: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     most_parts: int = 1024
     # Tilings of which all splits are modelled, and those tried at most, should the first ones
     # spill.
@@ -648,6 +674,7 @@ LDS_LOADS = LdsLoads()
 REDUCTION = Reduction()
 OPERAND_COPIES = OperandCopies()
 DEPTHWISE = DepthwiseInstructions()
+DEPTHWISE_POWERS = DepthwisePowers()
 DEPTHWISE_SEARCH = DepthwiseSearch()
 PIXELS = PixelInstructions()
 PIXEL_WAITS = PixelWaits()
@@ -879,6 +906,7 @@ GROUPS = (
     REDUCTION,
     OPERAND_COPIES,
     DEPTHWISE,
+    DEPTHWISE_POWERS,
     DEPTHWISE_SEARCH,
     PIXELS,
     PIXEL_WAITS,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.model.facts import rank_facts
 from conv_compiler.problem.batching import BUFFER_BYTES
+from conv_compiler.strategies.gpu.cost_constants import DEPTHWISE_POWERS as POWERS
 from conv_compiler.strategies.gpu.cost_constants import DEPTHWISE_SEARCH
 from conv_compiler.strategies.gpu.depthwise_cost import (
     blocks,
@@ -23,6 +24,7 @@ from conv_compiler.strategies.gpu.depthwise_cost import (
     strip_rounds,
     vgprs,
 )
+from conv_compiler.strategies.gpu.depthwise_rank import order
 from conv_compiler.strategies.gpu.lds_banks import DWORD
 from conv_compiler.strategies.gpu.split_k_reduction import reduction_info, sums_of_few
 from conv_compiler.strategies.kind import Lowering, StrategyKind
@@ -40,10 +42,10 @@ DTYPES = ("f16", "bf16", "f32", "i8")
 MOST_VGPRS = 256
 
 
-class Timed(NamedTuple):
-    """A tiling with a split-K factor; its modelled `seconds` come first, to be compared."""
+class Ranked(NamedTuple):
+    """A tiling with a split-K factor; what is least for the fastest comes first."""
 
-    seconds: float
+    order: float
     split_k: int
     tiling: DepthwiseTiling
 
@@ -159,36 +161,43 @@ def candidates(
 ) -> tuple[Strategy, ...]:
     """Tilings and split-K factors, fastest first; those with the strip `tile`, where one is given.
 
-    All tilings get a first look with one factor, and the fastest of them are modelled with all.
+    The performance model puts them in order; on NVIDIA chips, of elements of two bytes, powers that
+    are fitted to times. By the model all tilings get a first look with one factor, and the fastest
+    of them are modelled with all.
     """
     if not fits(problem, target):
         return ()
+    search = DEPTHWISE_SEARCH
+    is_timed = target.backend == "cuda" and problem.data_type.bytes == POWERS.element_bytes
+    rank = order if is_timed else predict
 
-    def timed(tiling: DepthwiseTiling, per_unit: tuple[int, ...]) -> Timed:
+    def best(tiling: DepthwiseTiling, per_unit: tuple[int, ...]) -> Ranked:
         several = splits(problem, target, tiling, per_unit)
         if split_k:
             several = [filled_parts(problem, tiling, split_k)]
-        return min(Timed(predict(problem, target, tiling, n), n, tiling) for n in several)
+        return min(Ranked(rank(problem, target, tiling, n), n, tiling) for n in several)
 
-    rough: dict[object, Timed] = {}
+    rough: dict[object, Ranked] = {}
     for tiling in tilings(problem, target):
         if tile in ((), (tiling.columns, tiling.rows, tiling.vector)):
-            entry = timed(tiling, DEPTHWISE_SEARCH.first_workgroups)
+            entry = best(tiling, search.timed_workgroups if is_timed else search.first_workgroups)
             strip = (tiling.vector, tiling.columns, tiling.rows, tiling.unroll, tiling.lanes)
-            if strip not in rough or entry.seconds < rough[strip].seconds:
+            if strip not in rough or entry.order < rough[strip].order:
                 rough[strip] = entry
-    first = sorted(rough.values(), key=_seconds)[: DEPTHWISE_SEARCH.modelled_tilings]
-    found = [timed(entry.tiling, DEPTHWISE_SEARCH.tried_workgroups) for entry in first]
-    best = sorted(found, key=_seconds)[: DEPTHWISE_SEARCH.most_tilings]
-    if target.backend == "cuda" and not split_k:
-        best = [timed(entry.tiling, DEPTHWISE_SEARCH.nvidia_workgroups) for entry in best]
+    found = sorted(rough.values(), key=_order)[: search.modelled_tilings]
+    if not is_timed:
+        found = [best(entry.tiling, search.tried_workgroups) for entry in found]
+        found = sorted(found, key=_order)[: search.most_tilings]
+        if target.backend == "cuda":
+            found = [best(entry.tiling, search.nvidia_workgroups) for entry in found]
     return tuple(
-        Strategy(name="depthwise", tiling=entry.tiling, split_k=entry.split_k) for entry in best
+        Strategy(name="depthwise", tiling=entry.tiling, split_k=entry.split_k)
+        for entry in found[: search.most_tilings]
     )
 
 
-def _seconds(entry: Timed) -> float:
-    return entry.seconds
+def _order(entry: Ranked) -> float:
+    return entry.order
 
 
 def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pass, ...]:
@@ -252,7 +261,7 @@ class Depthwise(StrategyKind):
         return filled_parts(wgrad, _tiling(one), split_k)
 
     def cost(self, wgrad: ConvProblem, target: Target, one: Strategy) -> float:
-        """Seconds by the performance model; on NVIDIA chips at the best factor that it knows."""
+        """Seconds by the performance model, on NVIDIA chips at the factor that it has fastest."""
         tiling, factors = _tiling(one), [one.split_k]
         if target.backend == "cuda":
             factors = splits(wgrad, target, tiling)

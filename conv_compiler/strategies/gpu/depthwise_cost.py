@@ -174,10 +174,26 @@ class DepthwiseTerms:
         )
 
 
+def launch_of(
+    problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split_k: int
+) -> Launch:
+    """How the kernel is launched, with the registers that it needs about."""
+    elements = math.prod(problem.input_shape) + math.prod(problem.output_shape)
+    sums = math.prod(problem.filter) * tiling.vector
+    return Launch(
+        workgroups=split_k * blocks(problem, tiling),
+        waves=-(-tiling.threads // target.subgroup_size),
+        vgprs=vgprs(problem, tiling),
+        lds_bytes=sums * DWORD * tiling.threads,
+        read_bytes=elements * problem.data_type.bytes,
+        written_bytes=split_k * math.prod(problem.weight_shape) * DWORD,
+    )
+
+
 @lru_cache(maxsize=16384)
 def predict(problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split_k: int) -> float:
     """Modelled seconds of a problem with a tiling and a split-K factor, the reduction included."""
-    terms, taps = DepthwiseTerms(problem, target, tiling), math.prod(problem.filter)
+    terms = DepthwiseTerms(problem, target, tiling)
     rounds = -(-strip_rounds(problem, tiling) // split_k)
     counts = KernelCounts(
         body=(terms.iteration(),),
@@ -185,15 +201,7 @@ def predict(problem: ConvProblem, target: Target, tiling: DepthwiseTiling, split
         outside=terms.outside(rounds),
         source="predicted",
     )
-    elements = math.prod(problem.input_shape) + math.prod(problem.output_shape)
-    launch = Launch(
-        workgroups=split_k * blocks(problem, tiling),
-        waves=-(-tiling.threads // target.subgroup_size),
-        vgprs=vgprs(problem, tiling),
-        lds_bytes=taps * tiling.vector * DWORD * tiling.threads,
-        read_bytes=elements * problem.data_type.bytes,
-        written_bytes=split_k * math.prod(problem.weight_shape) * DWORD,
-    )
+    launch = launch_of(problem, target, tiling, split_k)
     main = estimate(counts, launch, target, rank_facts(target))
     sums = sums_of_few(problem, target)
     reduction = reduction_seconds(problem, target, split_k, sums)

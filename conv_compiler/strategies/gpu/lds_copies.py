@@ -144,11 +144,18 @@ def load_lines(tile: Pair, piece: Pair, memory: Memory, lanes: int, row: LdsRow)
     return lanes // together * lines
 
 
-def tile_line_bytes(tile: Pair, adjacent: Pair, size: int, line: int) -> int:
+def tile_line_bytes(tile: Pair, adjacent: Pair, size: int, line: int, pitch: int = 0) -> int:
     """Bytes of the lines, of `line` bytes, of a `tile` of elements of `size` bytes, each line
-    once."""
+    once.
+
+    Rows begin with a line, or those that lie `pitch` elements apart anywhere that this allows: then
+    it is the mean.
+    """
     axis = int(adjacent[1] > 1)
-    return tile[1 - axis] * -(-tile[axis] * size // line) * line
+    length = tile[axis] * size
+    start = math.gcd(pitch * size, length, line) if pitch else 0
+    row = length + line - start if start else -(-length // line) * line
+    return tile[1 - axis] * row
 
 
 def transposed_padding(row_bytes: int) -> int:

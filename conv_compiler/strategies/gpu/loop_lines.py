@@ -15,6 +15,7 @@ from conv_compiler.strategies.gpu.lds_copies import (
 )
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k
 from conv_compiler.strategies.gpu.operand_copies import operand_copies
+from conv_compiler.strategies.gpu.operand_memory import pitches
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.gpu.tilings import item_of
 from conv_compiler.targets.f8 import operand_bytes
@@ -61,8 +62,10 @@ def _tile_lines(problem: ConvProblem, target: Target, tiling: GpuTiling, iterati
     m, n, k = tiling.workgroup
     size, line = operand_bytes(problem, target), LINE_BYTES if problem.g == 1 else 1
     found = 0
-    for rows, along in zip((m, n), along_gemm_k(problem, target), strict=True):
+    sides = zip((m, n), along_gemm_k(problem, target), pitches(problem), strict=True)
+    for rows, along, pitch in sides:
         joined = iterations if along >= iterations * k else 1
-        tile = tile_line_bytes((rows, joined * k), (1, along), size, line)
+        apart = pitch if along == 1 else 0
+        tile = tile_line_bytes((rows, joined * k), (1, along), size, line, apart)
         found += iterations // joined * tile
     return found

@@ -79,3 +79,22 @@ def test_iterations_share_lines_of_rdna(
     terms = LoopTerms(choice.problem.wgrad, chip, tiling, mma_of(chip, tiling))
     read = terms.loads()["line_bytes"] * math.prod(tiling.subgroups) / 128
     assert read == pytest.approx(want)
+
+
+@pytest.mark.parametrize(("k", "is_read_again"), [(2304, False), (2368, False), (2376, True)])
+def test_rows_that_begin_within_lines_leave_l1_no_room(k: int, is_read_again: bool) -> None:
+    """2368 elements are whole lines; rows of 128 of 2376 reach into a third line, and L1 has no
+    room for two workgroups' tiles of them."""
+    problem = ConvProblem(
+        n=32, c=256, k=k, image=(25, 25), filter=(3, 3), pad_low=(1, 1),
+        layout="NHWC_KYXC_NHWK", dtype="f16",
+    )  # fmt: skip
+    tiling = GpuTiling(
+        workgroup=(128, 128, 32), subgroups=(2, 2), mma=HALF, copy_a=(8, 1), copy_b=(8, 1),
+        piece=(0, 0), stages=4, outside=("ho", "wo"), inside=("n",), taps_outside=True,
+        loads_to_lds=True,
+    )  # fmt: skip
+    terms = LoopTerms(resolve(problem, CHIP).wgrad, CHIP, tiling, mma_of(CHIP, tiling))
+    read = terms.loads()["line_bytes"] * math.prod(tiling.subgroups) / 128
+    once = 32 * (2 + 2)
+    assert (read > 2 * once) if is_read_again else (read == once)
