@@ -21,6 +21,7 @@ from conv_compiler.strategies.gpu.search import Rough, full_splits, rough_cycles
 from conv_compiler.strategies.gpu.tail_masking import unmasked_operand, unmasked_rows
 from conv_compiler.strategies.gpu.tie_break import (
     prefer_few_lines,
+    prefer_load_gain,
     prefer_low_valu,
     prefer_under_load,
 )
@@ -134,8 +135,9 @@ class ImplicitGemm(GemmKind):
     def prefer(
         self, wgrad: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
     ) -> tuple[Strategy, ...]:
-        """Among about equally fast ones, those with few vector instructions or reads first."""
-        for prefer in (prefer_low_valu, prefer_under_load, prefer_few_lines):
+        """Among about equally fast ones, those with few vector instructions or reads, or that are
+        faster under load, first."""
+        for prefer in (prefer_low_valu, prefer_under_load, prefer_few_lines, prefer_load_gain):
             ranked = prefer(wgrad, target, ranked)
         return ranked
 

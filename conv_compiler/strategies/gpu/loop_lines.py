@@ -39,8 +39,9 @@ def line_bytes(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
     lanes = target.subgroup_size
 
     def lines_of(copy: Copy) -> float:
-        # L1 keeps a line for a thread's next loads if it holds what one load of all waves touches.
-        touched = residents * waves * lanes * copy.spread_bytes
+        # L1 keeps a line for a thread's next loads if it holds what one load of all waves touches,
+        # and all rows of the tile, which come before the next part of a row.
+        touched = residents * waves * lanes * max(copy.spread_bytes, copy.line_bytes)
         return copy.again_bytes if touched > l1_bytes else copy.line_bytes
 
     lines = sum(map(lines_of, operand_copies(problem, target, tiling, mma))) * lanes

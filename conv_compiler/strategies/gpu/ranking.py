@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.strategies.gpu.cost import predict
 from conv_compiler.strategies.gpu.cost_constants import SEARCH, SPLITS
 from conv_compiler.strategies.gpu.grid import tiles
+from conv_compiler.strategies.gpu.load_gain import Timed, by_both_ends
 from conv_compiler.strategies.gpu.loop_order import filled_parts, with_stages
 from conv_compiler.strategies.gpu.search import split_choices
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -52,14 +54,17 @@ def _timed(
     several = splits(problem, target, tiling)
     if split_k:
         several = [filled_parts(problem, tiling, split_k)]
-    seconds, factor = min(
-        (predict(problem, target, with_stages(problem, tiling, n), n), n) for n in several
-    )
-    tiling = with_stages(problem, tiling, factor)
+    staged = [(n, with_stages(problem, tiling, n)) for n in several]
+    timed = [Timed(predict(problem, target, one, n), n, one) for n, one in staged]
+    first, *others = sorted(timed, key=_seconds)
+    _, factor, tiling = by_both_ends(problem, target, first, others)
     read = tiling.copy_a[0] + tiling.copy_b[0]
     covered = tiles(problem, tiling) * math.prod(tiling.workgroup[:2])
-    order = (seconds, covered, -math.prod(tiling.workgroup), -read, number)
+    order = (first.seconds, covered, -math.prod(tiling.workgroup), -read, number)
     return _Timed(order, factor, tiling)
+
+
+_seconds = attrgetter("seconds")
 
 
 def splits(problem: ConvProblem, target: Target, tiling: GpuTiling) -> list[int]:

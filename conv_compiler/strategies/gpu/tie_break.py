@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conv_compiler.model.roofline import rate_type
-from conv_compiler.model.under_load import under_load
 from conv_compiler.strategies.gpu.cost import is_behind_memory, l2_bytes, predict
 from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.instruction_counts import mma_counts, mma_of
+from conv_compiler.strategies.gpu.load_gain import Timed, by_both_ends, loaded_chip
 from conv_compiler.strategies.gpu.loop_order import along_gemm_k, iterations
 from conv_compiler.strategies.gpu.tail_masking import is_cdna
 from conv_compiler.strategies.strategy import GpuTiling, Strategy
@@ -66,7 +65,7 @@ def prefer_under_load(
     tiling = first.tiling
     if not first.mma or not isinstance(tiling, GpuTiling) or tiling.outside:
         return ranked
-    loaded = under_load(target, rate_type(mma_of(target, tiling).dtype))
+    loaded = loaded_chip(target, tiling)
     if not is_cdna(target) or loaded is None:
         return ranked
     limit = (1 + TIE_BREAK.equal_share) * _seconds(problem, target, first)
@@ -74,6 +73,24 @@ def prefer_under_load(
     equal = (one for one in same if _seconds(problem, target, one) <= limit)
     chosen = min(equal, key=lambda one: _seconds(problem, loaded, one))
     return tuple(dict.fromkeys((chosen, *ranked)))
+
+
+def prefer_load_gain(
+    problem: ConvProblem, target: Target, ranked: tuple[Strategy, ...]
+) -> tuple[Strategy, ...]:
+    """Put first the strategy that is hardly slower than the first and much faster under load, if
+    there is one (`load_gain.py`)."""
+    first = ranked[0]
+    if not first.mma or not isinstance(first.tiling, GpuTiling):
+        return ranked
+    same = [one for one in ranked if one.name == first.name and one.mma]
+    timed = [
+        Timed(_seconds(problem, target, one), one.split_k, one.tiling)
+        for one in same
+        if isinstance(one.tiling, GpuTiling)
+    ]
+    chosen = by_both_ends(problem, target, timed[0], timed[1:])
+    return tuple(dict.fromkeys((same[timed.index(chosen)], *ranked)))
 
 
 def prefer_few_lines(

@@ -98,3 +98,26 @@ def test_rows_that_begin_within_lines_leave_l1_no_room(k: int, is_read_again: bo
     read = terms.loads()["line_bytes"] * math.prod(tiling.subgroups) / 128
     once = 32 * (2 + 2)
     assert (read > 2 * once) if is_read_again else (read == once)
+
+
+@pytest.mark.parametrize(
+    ("tile", "stages", "is_read_again"), [((64, 256, 64), 2, True), ((64, 128, 64), 3, False)]
+)
+def test_a_line_is_lost_between_the_rows_of_a_whole_tile(
+    tile: tuple[int, int, int], stages: int, is_read_again: bool
+) -> None:
+    """RetinaNet's R26, `fwd`: a load reads a quarter of a row's line, for half of 256 rows. The
+    next quarter comes behind the other half, and two workgroups share L1."""
+    problem = ConvProblem(
+        n=32, c=256, k=36, image=(100, 100), filter=(3, 3), pad_low=(1, 1), dtype="f16",
+        direction="fwd", layout="NHWC_KYXC_NHWK",
+    )  # fmt: skip
+    wgrad = resolve(problem, CHIP).wgrad
+    first = decide(resolve(problem, CHIP)).strategies[0].tiling
+    assert isinstance(first, GpuTiling)
+    assert first.loads_to_lds
+    tiling = replace(first, workgroup=tile, mma=QUARTER, subgroups=(1, 4), stages=stages)
+    terms = LoopTerms(wgrad, CHIP, tiling, mma_of(CHIP, tiling))
+    read = terms.loads()["line_bytes"] * math.prod(tiling.subgroups) / 128
+    m, n, _ = tile
+    assert (read > 2 * (m + n)) == is_read_again

@@ -7,7 +7,7 @@ import pytest
 
 from conv_compiler.model.under_load import under_load
 from conv_compiler.problem.conv_problem import ConvProblem
-from conv_compiler.strategies.gpu import tie_break
+from conv_compiler.strategies.gpu import load_gain
 from conv_compiler.strategies.gpu.cost import is_behind_memory, l2_bytes, predict
 from conv_compiler.strategies.gpu.cost_constants import TIE_BREAK
 from conv_compiler.strategies.gpu.implicit_gemm import mma_candidates
@@ -47,7 +47,7 @@ def test_of_equals_the_fastest_under_load_is_taken(chip, direction):
 def test_load_is_that_of_the_operands_type(monkeypatch):
     """Each type runs at a clock of its own; a type without one would run at that of no matrix."""
     asked = []
-    monkeypatch.setattr(tie_break, "under_load", lambda target, dtype: asked.append(dtype))
+    monkeypatch.setattr(load_gain, "under_load", lambda target, dtype: asked.append(dtype))
     problem = replace(POINTWISE, dtype="bf16", weight_dtype="", compute="f8E4M3FNUZ,f8E4M3FNUZ")
     wgrad, before = ranked(problem, find_target("gfx942"))
     assert prefer_under_load(wgrad, find_target("gfx942"), before) == before
