@@ -11,6 +11,7 @@
 
 #include "hip_devices.h"
 #include "hip_error.h"
+#include "pool.h"
 
 namespace vgpu::hip {
 namespace {
@@ -96,7 +97,7 @@ void* Registry::allocate(size_t size, MemoryKind kind, bool tracked) {
   if (size > SIZE_MAX - 2 * red_zone) throw std::bad_alloc();
   auto storage = new_storage(size + 2 * red_zone);
   uint8_t* base = storage.get() + red_zone;
-  if (kind == MemoryKind::kDevice) std::memset(base, kPoison, size);
+  if (kind == MemoryKind::kDevice) fill_bytes(base, kPoison, size);
   auto written = tracked ? new_bitmap(size) : decltype(storage){nullptr, release_nothing};
   auto block = std::make_shared<const Block>(
       Block{{base, size, written.get()}, kind, current_device().ordinal, std::move(storage), std::move(written)});
@@ -157,7 +158,7 @@ void Registry::forget(void* base) {
   if (found == blocks_.end())
     throw Failure(hipErrorInvalidDevicePointer, "memory at " + hex(base) + ": no allocation starts there");
   const Allocation& allocation = found->second->allocation;
-  std::memset(allocation.base, kPoison, allocation.size);
+  fill_bytes(allocation.base, kPoison, allocation.size);
   if (allocation.written) std::memset(allocation.written, 0, allocation.size / 8 + 1);
 }
 

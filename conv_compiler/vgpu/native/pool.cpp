@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -128,6 +129,20 @@ void parallel_for(uint32_t n, unsigned threads, const std::function<void(uint32_
   if (job.free_places == 0) job.work();
   else pool().run(job);
   job.rethrow();
+}
+
+void fill_bytes(void* to, int value, size_t size) {
+  constexpr size_t kPieceBytes = 1 << 20;
+  auto* const bytes = static_cast<uint8_t*>(to);
+  const size_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
+  if (pieces > UINT32_MAX) {
+    std::memset(to, value, size);
+    return;
+  }
+  parallel_for(static_cast<uint32_t>(pieces), 0, [=](uint32_t n) {
+    const size_t first = n * kPieceBytes;
+    std::memset(bytes + first, value, std::min(kPieceBytes, size - first));
+  });
 }
 
 }  // namespace vgpu

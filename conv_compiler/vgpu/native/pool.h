@@ -2,6 +2,7 @@
 // The host threads that share the workgroups of launches.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -12,5 +13,8 @@ namespace vgpu {
 // those under way end, and the exception of the smallest index is rethrown: indices are handed out in order, so it is
 // the same one in every run.
 void parallel_for(uint32_t n, unsigned threads, const std::function<void(uint32_t)>& body);
+
+// std::memset, shared among the host's threads where there is much to fill.
+void fill_bytes(void* to, int value, size_t size);
 
 }  // namespace vgpu
