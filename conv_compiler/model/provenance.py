@@ -64,7 +64,7 @@ class Kind(Enum):
     DOCUMENT = "a vendor's document, or the source of another program"
     MEASURED = "a run on the machine that the text names"
     FITTED = "chosen so that the model agrees with compiled code or measured times"
-    CHOSEN = "a bound on what is searched, set by hand"
+    CHOSEN = "a bound on what is searched or a limit of a choice, set by hand"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@
 
     tools/fit/depthwise.py compile FOLDER   modules of some kernels of every layer
     tools/fit/depthwise.py run FOLDER       on a machine with a card, iree-base-runtime and PyTorch
-    tools/fit/depthwise.py fit [TIMES]      powers of the table, and fitted ones
+    tools/fit/depthwise.py fit [TIMES]      powers of the table, and fitted ones.
 
 `compile` takes the first kernels in today's order, and others at random. `run` checks each on whole
 numbers, times it and cuDNN by PyTorch's profiler, and writes FOLDER/times.csv. `fit` reads such a

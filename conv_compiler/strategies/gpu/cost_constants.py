@@ -181,10 +181,9 @@ class LoadGain:
     """When a kernel that is faster under load is taken before the fastest at the boost clock."""
 
     source: ClassVar[Source] = Source(
-        kind=Kind.FITTED,
-        text="predicted times of 1790 kernels of 78 layers, f16, gfx942, gfx950 and gfx1100, "
+        kind=Kind.CHOSEN,
+        text="by predicted times of 1790 kernels of 78 layers, f16, gfx942, gfx950 and gfx1100, "
         "against those modelled from code with a first look (docs/benchmarks.md)",
-        tool=CHOICES,
     )
 
     # By how much longer it may take at the boost clock, and by how much longer the other one must

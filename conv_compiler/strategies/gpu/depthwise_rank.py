@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Logarithms of what the powers are of.
+    """Logarithms of the numbers whose powers are multiplied.
 
-    `loads` are those of a unit's threads, `iterations` those of a thread one after another, `sums`
-    those that a thread keeps, `rows` those of an iteration, `channels` those of a workgroup.
-    `rounds` is how often the units are filled, and `idle` how far a unit is from the threads that
-    hide its loads' latency.
+    `loads` are load instructions of all threads of a unit. Of a thread are `iterations`, one after
+    another, `sums` that it keeps, and output `rows` of an iteration. `channels` are adjacent ones
+    of a workgroup. `rounds` is how often the units are filled. `idle` is how many times as many
+    threads would hide the latency of a unit's loads, at least 1.
     """
 
     loads: float

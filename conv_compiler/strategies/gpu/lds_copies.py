@@ -148,8 +148,8 @@ def tile_line_bytes(tile: Pair, adjacent: Pair, size: int, line: int, pitch: int
     """Bytes of the lines, of `line` bytes, of a `tile` of elements of `size` bytes, each line
     once.
 
-    Rows begin with a line, or those that lie `pitch` elements apart anywhere that this allows: then
-    it is the mean.
+    Without a `pitch` rows begin with a line. Rows that lie `pitch` elements apart may begin within
+    lines, and the result is the mean over all places that are possible.
     """
     axis = int(adjacent[1] > 1)
     length = tile[axis] * size

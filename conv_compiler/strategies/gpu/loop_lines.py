@@ -39,8 +39,8 @@ def line_bytes(problem: ConvProblem, target: Target, tiling: GpuTiling, mma: Mma
     lanes = target.subgroup_size
 
     def lines_of(copy: Copy) -> float:
-        # L1 keeps a line for a thread's next loads if it holds what one load of all waves touches,
-        # and all rows of the tile, which come before the next part of a row.
+        # L1 keeps a line for a thread's next loads if it holds what one load of all waves touches.
+        # All rows of the tile come before the next part of a row, so it must hold these, too.
         touched = residents * waves * lanes * max(copy.spread_bytes, copy.line_bytes)
         return copy.again_bytes if touched > l1_bytes else copy.line_bytes
 

@@ -69,7 +69,7 @@ def test_elsewhere_it_is_the_first(loaded, direction, chip):
     assert by_both_ends(wgrad, target, first, [other]) == first
 
 
-def test_one_type_has_no_matrix_instructions(loaded):
+def test_tilings_without_matrix_instructions_stay(loaded):
     """Tilings of `vector_gemm` are ranked by the boost clock alone."""
     first, other = several(GFX1100, 1.0, 1.0)
     first = first._replace(tiling=replace(first.tiling, mma=""))
