@@ -44,6 +44,7 @@ PASSES = MappingProxyType(
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
+        "pointwise-kernel": ("pointwise_kernel", "PointwiseKernel"),
         "read-reversed": ("read_reversed", "ReadReversed"),
         "read-slices": ("read_slices", "ReadSlices"),
         "scaled-gemm": ("scaled_gemm", "ScaledGemm"),

@@ -34,12 +34,13 @@ from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
 from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
 from conv_compiler.passes.direct_parts.kernel import Kernel
 from conv_compiler.passes.direct_parts.lanes import Lanes
-from conv_compiler.passes.direct_parts.options import TILES, DirectOptions
+from conv_compiler.passes.direct_parts.neighbours import Paired
+from conv_compiler.passes.direct_parts.options import PAIRS, TILES, DirectOptions
 from conv_compiler.passes.direct_parts.products import Groups, Results, Sources
 from conv_compiler.passes.direct_parts.tiles import Tiled
 
 PRODUCTS: MappingProxyType[str, type[Lanes]] = MappingProxyType(
-    {"results": Results, "groups": Groups, "sources": Sources, TILES: Tiled}
+    {"results": Results, "groups": Groups, "sources": Sources, PAIRS: Paired, TILES: Tiled}
 )
 
 

@@ -41,6 +41,7 @@ UNITS = (
     "products",
     "registers",
     "rows",
+    "sets",
     "share",
     "sizes",
     "slices",
@@ -53,6 +54,7 @@ UNITS = (
     "tilings",
     "times",
     "waves",
+    "ways",
     "weights",
     "workgroups",
 )

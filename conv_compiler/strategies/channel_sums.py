@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from conv_compiler.ir.attributes import SUM_ROLES
 from conv_compiler.problem.canonical import sums_of
 from conv_compiler.problem.channel_sums import LevelLoops, axes_of_sums, cuts_of, levels_of
+from conv_compiler.strategies.cpu_tilings import SumTiling
 from conv_compiler.strategies.gpu.split_k_reduction import wave_tile
 from conv_compiler.strategies.kind import GPU_BACKENDS, Lowering, OnePart
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import Strategy, SumTiling
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.strategies.sum_levels import LOAD_BYTES, levels
 
 if TYPE_CHECKING:

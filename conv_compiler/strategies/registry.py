@@ -12,10 +12,12 @@ from conv_compiler.strategies.cpu.cpu_amx import CPU_AMX
 from conv_compiler.strategies.cpu.cpu_amx_direct import CPU_AMX_DIRECT
 from conv_compiler.strategies.cpu.cpu_direct import CPU_DIRECT
 from conv_compiler.strategies.cpu.cpu_dot import CPU_DOT
+from conv_compiler.strategies.cpu.cpu_dot_direct import CPU_DOT_DIRECT
 from conv_compiler.strategies.cpu.cpu_grouped import CPU_GROUPED
 from conv_compiler.strategies.cpu.cpu_lin import CPU_LIN
 from conv_compiler.strategies.cpu.cpu_loops import CPU_LOOPS
 from conv_compiler.strategies.cpu.cpu_packed import CPU_PACKED
+from conv_compiler.strategies.cpu.cpu_pointwise import CPU_POINTWISE
 from conv_compiler.strategies.gpu.channels_last_gemm import CHANNELS_LAST_GEMM
 from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
 from conv_compiler.strategies.gpu.depthwise_pixels import DEPTHWISE_PIXELS
@@ -47,6 +49,8 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             MMA_SYNC_WINDOWS,
             CPU_AMX_DIRECT,
             CPU_AMX,
+            CPU_POINTWISE,
+            CPU_DOT_DIRECT,
             CPU_DOT,
             CPU_DIRECT,
             CPU_PACKED,

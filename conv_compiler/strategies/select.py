@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from conv_compiler.errors import UnsupportedStrategy, UnsupportedTarget
+from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.strategies.kind import StrategyKind
 from conv_compiler.strategies.registry import STRATEGIES, find_strategy
 from conv_compiler.strategies.split_k import check_split_k, occupancy_split_k, split_asked
-from conv_compiler.strategies.strategy import CpuTiling, Strategy, StrategyRequest, tile_text
+from conv_compiler.strategies.strategy import Strategy, StrategyRequest, tile_text
 from conv_compiler.strategies.zeros import ZEROS
 from conv_compiler.targets.resolve import Resolved, resolve
 

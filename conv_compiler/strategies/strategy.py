@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.strategies.cpu_tilings import CpuTiling, DirectTiling, PointwiseTiling, SumTiling
 from conv_compiler.strategies.scaled_tiling import ScaledTiling
 from conv_compiler.strategies.warp_group_tiling import GradientTiling, WarpGroupTiling, WindowTiling
 from conv_compiler.typed import fields, typed
@@ -95,56 +96,6 @@ class PixelTiling:
     mma: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CpuTiling:
-    """Numbers of a CPU schedule, one entry a loop of `loops`, and the `instruction` it promises: a
-    row of PAIR_INSTRUCTIONS, or none by name.
-
-    `loops` names those of the contraction, outermost first; the last parallel one runs in vector
-    lanes. `vector_parallel` is the register tile (0 for summed loops). `distribution` sizes the
-    tiles handed to threads. `cache` is the most of the summed tiles that stay in cache; a divisor
-    is used. Both are found from the problem and the split where they are left empty or 0.
-    """
-
-    loops: tuple[str, ...] = ()
-    vector_parallel: tuple[int, ...] = ()
-    distribution: tuple[int, ...] = ()
-    cache: tuple[int, ...] = ()
-    instruction: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DirectTiling:
-    """Numbers of a direct CPU schedule for `fwd` and `bwd_data` (`passes/direct_kernel.py`).
-
-    `product` is what lies in the lanes. A register tile has the sums of `columns` adjacent units of
-    result pixels (`problem/slides.py`) for `vectors` of `lanes`. A workgroup has `rows_share` rows
-    of result pixels and one of `shares` shares of the result's channels. Where sums are in tile
-    registers, `instruction` multiplies these, and each has `tile_rows` of the pixels. Where pixels
-    are rows of no image, but any that lie one behind another, a row has `row_pixels`.
-    """
-
-    product: str
-    columns: int
-    vectors: int
-    lanes: int
-    rows_share: int
-    shares: int
-    instruction: str = ""
-    tile_rows: int = 0
-    row_pixels: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class SumTiling:
-    """How the sums of a bias's gradient are cut (`passes/channel_sums.py`).
-
-    `levels` has of each level the parts and the inner elements of each summed axis, in turn.
-    """
-
-    levels: tuple[tuple[int, ...], ...]
-
-
 Tiling = (
     GpuTiling
     | ScaledTiling
@@ -155,6 +106,7 @@ Tiling = (
     | GradientTiling
     | CpuTiling
     | DirectTiling
+    | PointwiseTiling
     | SumTiling
 )
 
@@ -212,6 +164,8 @@ class Strategy:
             return ()
         if isinstance(self.tiling, DirectTiling):
             return self.tiling.columns, self.tiling.vectors * self.tiling.lanes
+        if isinstance(self.tiling, PointwiseTiling):
+            return self.tiling.block, self.tiling.vectors * self.tiling.lanes
         return tuple(size for size in self.tiling.vector_parallel if size)
 
     @property

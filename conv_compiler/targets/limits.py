@@ -11,6 +11,9 @@ MOST_READS = 4
 # Channels behind the groups that are the lanes of a CPU kernel: vectors in memory are split into
 # as many.
 DEINTERLEAVED_CHANNELS = (2, 4, 8)
+# Source channels whose products a direct CPU kernel writes out one after another; a shorter sum has
+# no loop.
+UNROLLED = 4
 # Registers of fragments beyond which an ordered iteration of a GPU kernel reads none before its
 # last product: there is no room for those of two iterations.
 MOST_FRAGMENTS = 32

@@ -27,8 +27,9 @@ from conv_compiler.strategies.cpu.distribution_cost import DistributionCost
 from conv_compiler.strategies.cpu.operand_packing_cost import Chunk
 from conv_compiler.strategies.cpu.packed import paired
 from conv_compiler.strategies.cpu.work_distribution import best_distribution
+from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.strategies.select import candidates
-from conv_compiler.strategies.strategy import CpuTiling, Strategy, StrategyRequest
+from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
 from conv_compiler.tuning.least_squares import Fit, fit, slopes
 from conv_compiler.verification.inputs import inputs

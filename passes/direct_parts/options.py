@@ -9,8 +9,8 @@ from functools import cached_property
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide
 
-# The product whose sums are in tile registers.
-TILES = "tiles"
+# The product of two neighbouring source channels, and the one whose sums are in tile registers.
+PAIRS, TILES = "pairs", "tiles"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,8 @@ class DirectOptions(ConvolutionSizes):
     `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
     these are more than the result channels of a group, the last lanes hold none. A workgroup has
     `rows` rows of result pixels and one of `shares` shares of the result's channels. With the
-    product `tiles`, `instruction` multiplies tile registers of `tile_rows` pixels each. A source or
+    products `pairs` and `tiles`, `instruction` adds up neighbouring source channels; with `tiles`
+    it multiplies tile registers of `tile_rows` pixels each. A source or
     result whose channels lie in front of its pixels has `source_images` or `result_images`; 0 is
     for one whose channels lie last.
     """
@@ -108,5 +109,5 @@ class DirectOptions(ConvolutionSizes):
     def tail(self) -> int:
         """Lanes of a group's last vector that hold result channels, where one tile has all of the
         group's and not all lanes do; else 0."""
-        has_tail = self.product in ("results", TILES) and self.results < self.block
+        has_tail = self.product in ("results", PAIRS, TILES) and self.results < self.block
         return self.results % self.lanes if has_tail else 0

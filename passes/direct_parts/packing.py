@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
@@ -24,10 +24,22 @@ from conv_compiler.passes.cpu_kernel.shuffles import riffled
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
-    from conv_compiler.passes.direct_parts.options import DirectOptions
 
 # An axis of the packed weights: its extent, and the step of it in memory.
 Axis = tuple[int, int]
+
+
+class PackedRows(Protocol):
+    """How many weights lie one behind another, and how many of the last ones where these are
+    fewer, else 0."""
+
+    @property
+    def lanes(self) -> int:
+        """Weights that lie one behind another."""
+
+    @property
+    def tail(self) -> int:
+        """Those of the last row where it is not full."""
 
 
 def loaded(source: ir.Value, at: ir.Value, lanes: int) -> ir.Value:
@@ -64,7 +76,7 @@ class Packing:
 
     def __init__(
         self,
-        options: DirectOptions,
+        options: PackedRows,
         weight: Operand,
         element: ir.Type,
         outer: Sequence[Axis],

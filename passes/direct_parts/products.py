@@ -22,17 +22,18 @@ from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.moves import in_type
 from conv_compiler.passes.direct_parts.packing import Axis, Packing, loaded, widened
+from conv_compiler.targets.limits import UNROLLED
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
     from conv_compiler.passes.direct_parts.runs import Run
 
-# Source channels whose products are written out one after another; a shorter sum is no loop.
-_UNROLLED = 4
-
 
 class Results(Lanes):
     """Result channels of a group in the lanes."""
+
+    # Source channels of one product.
+    step_channels = 1
 
     @property
     def blocks(self) -> int:
@@ -102,8 +103,9 @@ class Results(Lanes):
         elements of adjacent taps, and registers do not hold all of these.
         """
         options, (steps, tensor_, packed) = self.options, operand
-        together = max(n for n in range(1, _UNROLLED + 1) if options.sources % n == 0)
-        step, size = options.slides[2].step, options.vectors
+        deep, size = self.step_channels, options.vectors
+        count, step = options.sources // deep, options.slides[2].step
+        together = max(n for n in range(1, UNROLLED + 1) if count % n == 0)
 
         def moved(offset: int, column: int, shift: ir.Value | None = None) -> ir.Value:
             at = source(column + offset)
@@ -117,12 +119,12 @@ class Results(Lanes):
         ) -> list[ir.Value]:
             def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
                 sums = list(sums)
-                for channel in range(together):
-                    here = plus(times(at[0], together), constant(channel))
+                for number in range(together):
+                    here = plus(times(at[0], together * deep), constant(number * deep))
                     row = plus(first, times(here, options.block))
                     factors = [
-                        loaded(packed, plus(row, constant(number * options.lanes)), options.lanes)
-                        for number in range(size)
+                        self.factor(packed, plus(row, constant(behind * options.lanes * deep)))
+                        for behind in range(size)
                     ]
                     for unit in units:
                         element = self.broadcast(steps, tensor_, plus(pixel(unit * step), here))
@@ -131,7 +133,7 @@ class Results(Lanes):
                             sums[place] = self.multiply_add(sums[place], element, factor)
                 return sums
 
-            return loops([options.sources // together], sums, some)
+            return loops([count // together], sums, some)
 
         if run.taps is None:
             for read, units in run.reads:
@@ -146,6 +148,10 @@ class Results(Lanes):
             return of_tap(sums, pixel, first, units)
 
         return loops([taps.length], sums, a_tap)
+
+    def factor(self, packed: ir.Value, at: ir.Value) -> ir.Value:
+        """Packed weights of all lanes."""
+        return loaded(packed, at, self.options.lanes)
 
     def broadcast(self, operand: Operand, source: ir.Value, at: ir.Value) -> ir.Value:
         """An element of the source in all lanes."""

@@ -25,9 +25,10 @@ from conv_compiler.passes.cpu_kernel.amx_ops import (
 )
 from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
 from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
-from conv_compiler.passes.cpu_kernel.shuffles import part_of, riffled
+from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.moves import channels_last, lengthened
-from conv_compiler.passes.direct_parts.packing import Packing, stored
+from conv_compiler.passes.direct_parts.neighbours import NeighbourPacking
+from conv_compiler.passes.direct_parts.packing import Packing
 from conv_compiler.passes.direct_parts.products import Results
 from conv_compiler.passes.direct_parts.runs import Run, equal_runs
 from conv_compiler.targets.host import TILE_INSTRUCTIONS, TILE_ROWS
@@ -36,42 +37,6 @@ if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
     from conv_compiler.passes.direct_parts.options import DirectOptions
     from conv_compiler.problem.slides import Slide
-
-
-class TilePacking(Packing):
-    """[group, block, taps | sources, vector | lanes], as many adjacent sources in each lane as the
-    instruction adds up."""
-
-    def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
-        """A workgroup's part of the packed weights."""
-        lanes, ((extent, step), (vectors, apart)) = self.options.lanes, self.inner
-        side, tail = TILE_INSTRUCTIONS[self.options.instruction].products, self.options.tail
-        square = lanes if self.is_transposed else side
-        # Vectors of which the last is not full are told apart where the kernel is written.
-        numbers = range(vectors if tail else 1)
-
-        def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-            (target,) = values
-            first = times(at[0], square)
-            for one in numbers:
-                number = plus(at[1], constant(one))
-                full = tail if tail and one == vectors - 1 else lanes
-                address = plus(base, times(first, step), times(number, apart))
-                if self.is_transposed:
-                    rows = self.vectors(source, address, full)
-                else:
-                    rows = [
-                        self.vectors(source, plus(address, constant(i * step)), full)[0]
-                        for i in range(side)
-                    ]
-                for place in range(0, square, side):
-                    beside = plus(times(first, vectors), times(number, side))
-                    to = times(plus(beside, constant(place * vectors)), lanes)
-                    for i, value in enumerate(riffled(rows[place : place + side])):
-                        target = stored(value, target, [plus(to, constant(i * lanes))])
-            return [target]
-
-        return loops([extent // square, 1 if tail else vectors], [piece], some)[0]
 
 
 class Tiled(Results):
@@ -93,7 +58,9 @@ class Tiled(Results):
 
     def packing(self) -> Packing:
         """[group, block, taps | sources, vector | lanes], adjacent sources together."""
-        return TilePacking(self.options, self.weight, self.multiplied, *self.axes())
+        return NeighbourPacking(
+            self.options, self.weight, self.multiplied, *self.axes(), neighbours=self.side
+        )
 
     def source(self, source: Operand) -> Operand:
         """A copy where the source is of another type or order, or read outside of its rows."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from conv_compiler.build.bwd_weight import FILTER_LOOPS
 from conv_compiler.strategies.cpu.cost_constants import AMX, LANES, REGISTER_TILES
 from conv_compiler.strategies.cpu.register_tiles import loop_order, loop_sizes
-from conv_compiler.strategies.strategy import CpuTiling, Strategy
+from conv_compiler.strategies.cpu_tilings import CpuTiling
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets.f8 import multiplied
 from conv_compiler.targets.host import TILE_REGISTERS, TILE_ROWS
 

@@ -320,7 +320,8 @@ class DirectKernels:
     source: ClassVar[Source] = Source(
         kind=Kind.MEASURED,
         text="forward passes and data gradients of ResNet-50, MobileNetV2 and EfficientNet-B0 "
-        "beside other kernels, two cores of Zen 3 (docs/cpu.md)",
+        "beside other kernels, two cores of Zen 3; lost lines and products in a row on Zen 4 "
+        "(docs/cpu.md)",
     )
 
     # Result channels of a group that fill lanes well enough. Of fewer than so many the source
@@ -340,6 +341,17 @@ class DirectKernels:
     most_tail_registers: int = 5
     # Images, the rows of its register tiles, from which `cpu_packed` fills these.
     least_tile_rows: int = 4
+    # Registers that sums may have where products of several taps stand in a row: LLVM shares the
+    # source elements of adjacent taps, and keeps these in registers too.
+    written_out_share: float = 0.75
+    # Sets and ways of a first cache of 32 KiB. What a line costs that it has lost.
+    cache_sets: int = 64
+    cache_ways: int = 8
+    missed_line_cycles: float = 1
+    # More source of a workgroup leaves the second cache before the next block of channels reads it
+    # again, line by line.
+    second_cache_bytes: int = 512 * 2**10
+    again_line_cycles: float = 3
     # To begin a register tile, a row of its taps, and a vector of those.
     tile_cycles: float = 12
     row_cycles: float = 6
@@ -364,13 +376,36 @@ class DirectKernels:
     pieces_share: float = 0.02
 
 
+@dataclass(frozen=True, kw_only=True)
+class PointwiseKernels:
+    """What the work of 1x1 convolutions with pixels in the lanes costs, in cycles of one core."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.MEASURED,
+        text="1x1 layers of ResNet-50, MobileNetV2 and EfficientNet-B0, one core of Zen 4 "
+        "(docs/cpu.md)",
+    )
+
+    # Vectors of pixels of a register tile, and the share of their lanes that have a pixel of their
+    # own where other kernels are no faster.
+    most_tile_registers: int = 6
+    least_full_share: float = 0.85
+    # To write a vector to the stack, and to store one of sums.
+    copy_cycles: float = 1
+    store_cycles: float = 2
+    # For a line of the source that is read again for a block of result channels.
+    again_line_cycles: float = 0.25
+
+
 AMX = AmxInstructions()
+POINTWISE = PointwiseKernels()
 DIRECT = DirectKernels()
 SPLITS = SplitSearch()
 
 GROUPS = (
     VECTOR_KERNELS,
     AMX_KERNELS,
+    POINTWISE,
     MEMORY,
     NEIGHBOURS,
     REGISTER_TILES,

@@ -5,23 +5,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from conv_compiler.problem.batching import divisors
 from conv_compiler.problem.canonical import EquivalentWgrad
-from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.amx_tiles import tile_instruction
 from conv_compiler.strategies.cpu.cost_constants import AMX, DIRECT
-from conv_compiler.strategies.cpu.cpu_direct import CpuDirect, direct_tiling, form_rules
+from conv_compiler.strategies.cpu.cpu_direct import CpuDirect, form_rules
 from conv_compiler.strategies.cpu.direct_tiles import Direct
-from conv_compiler.strategies.strategy import DirectTiling, Strategy
+from conv_compiler.strategies.cpu_tilings import DirectTiling
 from conv_compiler.targets.host import TILE_REGISTERS, TILE_ROWS
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import Strategy
     from conv_compiler.targets import Target
     from conv_compiler.targets.host import TileInstruction
 
@@ -49,30 +48,6 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         and row.depth(sources) >= AMX.least_depth_rows,
     }
     return next((rule for rule, holds in rules.items() if not holds), "")
-
-
-def flattened(problem: ConvProblem) -> dict[int, ConvProblem]:
-    """The problem, or where every pixel is read by itself and in its place, its pixels as rows: by
-    the length of the rows, 0 for those of the image."""
-    whole, pads = (1,) * problem.ndim, (*problem.pad_low, *problem.pad_high)
-    if problem.filter != whole or problem.stride != whole or any(pads):
-        return {0: problem}
-    pixels = problem.n * math.prod(problem.image)
-    return {
-        length: replace(
-            problem,
-            n=1,
-            image=(pixels // length, length),
-            filter=(1, 1),
-            stride=(1, 1),
-            dilation=(1, 1),
-            pad_low=(0, 0),
-            pad_high=(0, 0),
-            layout=problem.layout_row.spell(2),
-        )
-        for length in divisors(pixels)
-        if length <= DIRECT.most_row_pixels
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,38 +119,23 @@ class TiledDirect(Direct):
 class CpuAmxDirect(CpuDirect):
     """A direct kernel whose sums are in tile registers."""
 
-    def candidates(
-        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
-    ) -> tuple[Strategy, ...]:
-        """The tiling that takes the fewest cycles."""
-        if split_k > 1 or misfit(wgrad, target):
-            return ()
-        assert isinstance(wgrad, EquivalentWgrad)
+    def rule(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that a problem breaks; empty where it fits."""
+        return misfit(wgrad, target)
+
+    def counted(self, wgrad: ConvProblem, problem: ConvProblem, target: Target) -> Direct:
+        """A problem as its cycles are counted."""
         row = tile_instruction(wgrad, target)
         assert row is not None
-        found = [
-            (cycles, -one.columns, one.vectors, replace(one, row_pixels=length))
-            for length, problem in flattened(wgrad.of).items()
-            for cycles, one in TiledDirect(
-                problem=problem, product="tiles", processor=target.cpu, instruction=row
-            ).tilings()
-            if tile in ((), (one.columns, one.vectors * one.lanes))
-        ]
-        best = sorted(found, key=lambda entry: entry[:3])[:1]
-        return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
+        return TiledDirect(problem=problem, product="tiles", processor=target.cpu, instruction=row)
+
+    def preference(self, one: DirectTiling) -> tuple[int, ...]:
+        """Of tilings that take as many cycles the one with the most pixels."""
+        return -one.columns, one.vectors
 
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
         """Never: tiles are faster than what comes behind."""
         return False
-
-    def sizes(self, problem: ConvProblem, one: Strategy) -> dict[str, Any]:
-        """Those of the flattened problem whose rows the tiling is of."""
-        flat = sizes_of(flattened(problem)[direct_tiling(one).row_pixels])
-        return super().sizes(problem, one) | flat
-
-    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
-        """The rule that the problem breaks."""
-        return misfit(wgrad, target)
 
 
 CPU_AMX_DIRECT = CpuAmxDirect(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from conv_compiler.problem.canonical import EquivalentWgrad
@@ -14,11 +14,13 @@ from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import DIRECT
 from conv_compiler.strategies.cpu.cpu_kind import CpuKind
 from conv_compiler.strategies.cpu.direct_tiles import Direct
+from conv_compiler.strategies.cpu.flattened import flattened
 from conv_compiler.strategies.cpu.register_tiles import lanes_of
+from conv_compiler.strategies.cpu_tilings import DirectTiling
 from conv_compiler.strategies.kind import Lowering, Promises
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import DirectTiling, Strategy
+from conv_compiler.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -113,19 +115,31 @@ class CpuDirect(CpuKind):
         self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
     ) -> tuple[Strategy, ...]:
         """The tiling that takes the fewest cycles."""
-        if split_k > 1 or misfit(wgrad, target):
+        if split_k > 1 or self.rule(wgrad, target):
             return ()
         assert isinstance(wgrad, EquivalentWgrad)
-        problem, cpu = wgrad.of, target.cpu
-        product = product_of(problem, sums_of(problem, target))
-        direct = Direct(problem=problem, product=product, processor=cpu)
         found = [
-            (cycles, -one.vectors, -one.columns, one)
-            for cycles, one in direct.tilings()
+            (cycles, self.preference(one), replace(one, row_pixels=length))
+            for length, problem in flattened(wgrad.of).items()
+            for cycles, one in self.counted(wgrad, problem, target).tilings()
             if tile in ((), (one.columns, one.vectors * one.lanes))
         ]
-        best = sorted(found, key=lambda entry: entry[:3])[:1]
-        return tuple(Strategy(name="cpu_direct", tiling=tiling, split_k=1) for *_, tiling in best)
+        best = sorted(found, key=lambda entry: entry[:2])[:1]
+        return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
+
+    def rule(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that a problem breaks; empty where it fits."""
+        return misfit(wgrad, target)
+
+    def counted(self, wgrad: ConvProblem, problem: ConvProblem, target: Target) -> Direct:
+        """A problem as its cycles are counted: that of the equivalent weight gradient, or one of
+        its flattened ones."""
+        product = product_of(problem, sums_of(problem, target))
+        return Direct(problem=problem, product=product, processor=target.cpu)
+
+    def preference(self, one: DirectTiling) -> tuple[int, ...]:
+        """Of tilings that take as many cycles the one with the most vectors, and pixels then."""
+        return -one.vectors, -one.columns
 
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
         """Where it does not pay to move channels, or half of the lanes are empty and `cpu_packed`
@@ -135,7 +149,11 @@ class CpuDirect(CpuKind):
             return True
         tiling, (_, results) = direct_tiling(one), channels(wgrad.of)
         empty = tiling.lanes < min(results, target.cpu.unit.lanes)
-        return tiling.product == "results" and empty and wgrad.of.n >= DIRECT.least_tile_rows
+        return (
+            tiling.product in ("results", "pairs")
+            and empty
+            and wgrad.of.n >= DIRECT.least_tile_rows
+        )
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline that lowers it."""
@@ -158,9 +176,11 @@ class CpuDirect(CpuKind):
         )
 
     def sizes(self, problem: ConvProblem, one: Strategy) -> dict[str, Any]:
-        """The sizes of the convolution as the pass computes it."""
+        """The sizes of the convolution as the pass computes it: those of the flattened problem
+        whose rows the tiling is of."""
         images = 0 if lie_last(problem) else problem.n
-        return {**sizes_of(problem), "source_images": images, "result_images": images}
+        flat = flattened(problem)[direct_tiling(one).row_pixels]
+        return {**sizes_of(flat), "source_images": images, "result_images": images}
 
     def splits(self, wgrad: ConvProblem, target: Target, one: Strategy) -> list[int]:
         """One part: a register tile has all products of its sums."""
@@ -176,7 +196,7 @@ class CpuDirect(CpuKind):
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""
-        return misfit(wgrad, target)
+        return self.rule(wgrad, target)
 
 
 CPU_DIRECT = CpuDirect(

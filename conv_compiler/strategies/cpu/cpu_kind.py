@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conv_compiler.strategies.cpu.split_k import filled_parts
+from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.strategies.kind import Promises, StrategyKind
-from conv_compiler.strategies.strategy import CpuTiling, Strategy
+from conv_compiler.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem

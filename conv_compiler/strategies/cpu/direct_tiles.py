@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +21,8 @@ from conv_compiler.strategies.cpu.cost_constants import (
     REGISTER_TILES,
 )
 from conv_compiler.strategies.cpu.workgroup_shares import in_runs, load_imbalance
-from conv_compiler.strategies.strategy import DirectTiling
-from conv_compiler.targets.limits import LINE_BYTES
+from conv_compiler.strategies.cpu_tilings import DirectTiling
+from conv_compiler.targets.limits import LINE_BYTES, UNROLLED
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -59,11 +60,30 @@ class Direct:
         return self.processor.unit.lanes * 4 // self.problem.accumulator_type.bytes
 
     @property
+    def neighbours(self) -> int:
+        """Source channels that are multiplied at once."""
+        return 1
+
+    @property
+    def instruction_name(self) -> str:
+        """The instruction of a tiling; empty where vectors are multiplied and added."""
+        return ""
+
+    @property
+    def element_bytes(self) -> int:
+        """Of an element as it is multiplied."""
+        return self.problem.accumulator_type.bytes // self.neighbours
+
+    @property
+    def has_results(self) -> bool:
+        """Whether result channels lie in the lanes of vectors."""
+        return self.product in ("results", "pairs")
+
+    @property
     def lane_channels(self) -> int:
         """Channels, or groups, that the lanes are taken from."""
         sources, results = channels(self.problem)
-        of = {"results": results, "tiles": results, "groups": self.problem.g, "sources": sources}
-        return of[self.product]
+        return {"groups": self.problem.g, "sources": sources}.get(self.product, results)
 
     @property
     def lanes(self) -> int:
@@ -75,7 +95,7 @@ class Direct:
         """Whether one register tile has all result channels of a group, and its last vector is not
         full."""
         channels, native = self.lane_channels, self.native
-        odd = self.product == "results" and channels % native > 0 and native % channels > 0
+        odd = self.has_results and channels % native > 0 and native % channels > 0
         return odd and -(-channels // native) <= DIRECT.most_tail_registers
 
     def tilings(self) -> Iterator[tuple[float, DirectTiling]]:
@@ -101,6 +121,7 @@ class Direct:
                         lanes=self.lanes,
                         rows_share=rows,
                         shares=shares,
+                        instruction=self.instruction_name,
                     ),
                 )
 
@@ -128,7 +149,15 @@ class Direct:
         unit = self.processor.unit
         if self.product == "groups":
             return max(1, unit.most_sums // vectors)
+        if self.has_results and self._is_written_out:
+            return max(1, int(unit.registers * DIRECT.written_out_share) // vectors)
         return max(1, (unit.registers - vectors - 1) // vectors)
+
+    @property
+    def _is_written_out(self) -> bool:
+        """Whether all products of several taps stand in a row, without a loop over channels."""
+        sources, _ = channels(self.problem)
+        return sources // self.neighbours <= UNROLLED and max(map(len, self.slides[2].window)) > 1
 
     def blocks(self, vectors: int) -> int:
         """Register tiles that hold all channels of a result pixel."""
@@ -141,7 +170,8 @@ class Direct:
         """Cycles of a row of result pixels of one block, all its taps inside."""
         plane, row, column = self.slides
         sources, _ = channels(self.problem)
-        steps = {"results": sources, "groups": 1, "sources": sources // self.lanes}[self.product]
+        several = {"groups": sources, "sources": self.lanes}
+        steps = sources // several.get(self.product, self.neighbours)
         down = math.prod(sum(map(len, one.window)) / one.phases for one in (plane, row))
         begin = DIRECT.row_cycles + vectors * DIRECT.vector_cycles
         total = 0.0
@@ -156,20 +186,40 @@ class Direct:
                     loads = units + vectors
                     if self.product == "sources":
                         lines = 0
+                    waits = lines * REGISTER_TILES.line_cycles
+                    waits += self.missed_lines(units) * DIRECT.missed_line_cycles
                     one = self._step(
-                        units * vectors, loads, lines, REGISTER_TILES.fma_latency_cycles
+                        units * vectors, loads, waits, REGISTER_TILES.fma_latency_cycles
                     )
                     tile += down * len(reads) * steps * one
                 total += number * tile
         return total
 
-    def _step(self, products: float, loads: float, lines: float, latency: float) -> float:
-        """Cycles of so many products of vectors, loads, and lines from the second cache."""
+    def missed_lines(self, units: int) -> int:
+        """Lines of so many adjacent units that the first cache loses between two source channels.
+
+        Pixels whose distance is a power of two lie in few of its sets. More lines than a set has
+        places for evict one another; the first few beyond that evict as many again.
+        """
+        if not self.has_results:
+            return 0
+        sources, _ = channels(self.problem)
+        step = self.slides[2].step * self.problem.g * sources * self.element_bytes
+        lines = {unit * step // LINE_BYTES for unit in range(units)}
+        sets = Counter(line % DIRECT.cache_sets for line in lines)
+        return sum(
+            min(held, 2 * (held - DIRECT.cache_ways))
+            for held in sets.values()
+            if held > DIRECT.cache_ways
+        )
+
+    def _step(self, products: float, loads: float, waits: float, latency: float) -> float:
+        """Cycles of so many products of vectors, loads, and cycles of the second cache."""
         costs = REGISTER_TILES
         parts = (
             products / costs.started_fma_instructions,
             loads / costs.started_load_instructions,
-            lines * costs.line_cycles,
+            waits,
         )
         most = max(parts)
         return max(most, latency) + DIRECT.shown_share * (sum(parts) - most)
@@ -182,17 +232,21 @@ class Direct:
         sources, results = channels(problem)
         blocks, cores = self.blocks(vectors), self.processor.cores
         weights = math.prod(problem.filter) * problem.g * sources * results
-        weight_lines = weights * problem.accumulator_type.bytes / LINE_BYTES
+        weight_lines = weights * self.element_bytes / LINE_BYTES
         pixel = problem.g * sources * problem.data_type.bytes
         made = problem.g * results * problem.result_type.bytes
         for shares, rows, workgroups in cuts:
             read = min(down.size, down.read(-(-rows // down.phases)))
             read *= min(plane.size, plane.read(1))
-            lines = (read * across.size * pixel + rows * across.outs * made / shares) / LINE_BYTES
+            source = read * across.size * pixel
+            lines = (source + rows * across.outs * made / shares) / LINE_BYTES
+            again = (blocks // shares - 1) * source / LINE_BYTES
+            is_far = self.has_results and source > DIRECT.second_cache_bytes
             one = (
                 row * rows * blocks / shares
                 + weight_lines / shares * DIRECT.weight_line_cycles
                 + lines * self._line_cycles(columns)
+                + (again * DIRECT.again_line_cycles if is_far else 0)
                 + DIRECT.workgroup_cycles
             )
             yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
@@ -201,7 +255,7 @@ class Direct:
         """(shares of the channels, rows, workgroups): enough workgroups for all cores, and no
         needless thousands, or the fewest where there are more in any case."""
         planes, down, cores = self.planes, self.slides[1].outs, self.processor.cores
-        cut = self.blocks(vectors) if self.product in ("results", "tiles") else 1
+        cut = 1 if self.product in ("groups", "sources") else self.blocks(vectors)
         least = min(DISTRIBUTIONS.core_workgroups * cores, cut * down * planes)
         most = DIRECT.most_core_workgroups * cores
         counts = divisors(down)  # the workgroups that a plane's rows are shared among

@@ -35,7 +35,7 @@ from conv_compiler.targets.limits import LINE_BYTES
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import CpuTiling
+    from conv_compiler.strategies.cpu_tilings import CpuTiling
     from conv_compiler.targets.processors import Processor
 
 # The parallel loops that image and gradient have not: workgroups that differ in these alone copy

@@ -11,11 +11,12 @@ from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling
 from conv_compiler.strategies.cpu.register_tiles import best_tiling, largest_divisor, loop_sizes
 from conv_compiler.strategies.cpu.split_k import even_splits, part_lengths, split_parts
 from conv_compiler.strategies.cpu.workgroup_shares import cache_tiles, shares
+from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.kind import Lowering
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import CpuTiling, Strategy
+from conv_compiler.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass

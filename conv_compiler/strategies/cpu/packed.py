@@ -36,11 +36,12 @@ from conv_compiler.strategies.cpu.register_tiles import (
 )
 from conv_compiler.strategies.cpu.split_k import deep_loop, even_splits, part_lengths, split_parts
 from conv_compiler.strategies.cpu.work_distribution import best_distribution
+from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.kind import Lowering
 from conv_compiler.strategies.pipeline_file import read_pipeline
 from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import CpuTiling, Strategy
+from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets.f8 import operand_bytes
 from conv_compiler.targets.host import STACK_BYTES, TILE_INSTRUCTIONS
 

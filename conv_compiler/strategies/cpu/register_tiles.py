@@ -16,7 +16,7 @@ from conv_compiler.strategies.cpu.cost_constants import (
     REGISTER_TILES,
     Copying,
 )
-from conv_compiler.strategies.strategy import CpuTiling
+from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import VectorUnit
 from conv_compiler.targets.limits import DEINTERLEAVED_CHANNELS, LINE_BYTES

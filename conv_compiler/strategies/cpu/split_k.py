@@ -16,7 +16,7 @@ from conv_compiler.targets.host import TILE_INSTRUCTIONS, TILE_ROWS
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import CpuTiling
+    from conv_compiler.strategies.cpu_tilings import CpuTiling
 
 
 class DeepLoop(NamedTuple):

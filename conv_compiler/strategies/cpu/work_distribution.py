@@ -25,7 +25,7 @@ from conv_compiler.strategies.cpu.workgroup_shares import divisors
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import CpuTiling
+    from conv_compiler.strategies.cpu_tilings import CpuTiling
     from conv_compiler.targets.processors import Processor
 
 

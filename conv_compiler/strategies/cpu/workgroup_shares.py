@@ -19,7 +19,7 @@ from conv_compiler.targets.f8 import operand_bytes
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.strategies.strategy import CpuTiling
+    from conv_compiler.strategies.cpu_tilings import CpuTiling
 
 
 class Shares(NamedTuple):

@@ -12,7 +12,7 @@ from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.direct_parts.runs import equal_runs, units_of
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.slides import Spaced
-from conv_compiler.strategies.cpu.cpu_amx_direct import flattened
+from conv_compiler.strategies.cpu.flattened import flattened
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import TILE_REGISTERS, TILE_ROWS

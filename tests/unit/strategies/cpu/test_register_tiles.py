@@ -229,6 +229,8 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
             (
                 "cpu_amx_direct: it computes fwd and bwd_data",
                 "cpu_amx: cpu-x86-64-v4 multiplies no tiles of f32",
+                "cpu_pointwise: it computes fwd and bwd_data",
+                "cpu_dot_direct: it computes fwd and bwd_data",
                 "cpu_dot: cpu-x86-64-v4 multiplies no pairs of f32",
                 "cpu_direct: it computes fwd and bwd_data",
                 "cpu_packed: operands lie as cpu_lin reads them, and copies cost",
@@ -240,6 +242,8 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
             (
                 "cpu_amx_direct: it computes fwd and bwd_data",
                 "cpu_amx: groups of 3 and 64 channels leave tiles empty, 8 do not",
+                "cpu_pointwise: it computes fwd and bwd_data",
+                "cpu_dot_direct: it computes fwd and bwd_data",
             ),
         ),
         (
@@ -248,6 +252,8 @@ def test_a_row_says_why_where_it_has_no_candidates(problem, name):
             (
                 "cpu_amx_direct: it computes fwd and bwd_data",
                 "cpu_amx: one image has no other to go with",
+                "cpu_pointwise: it computes fwd and bwd_data",
+                "cpu_dot_direct: it computes fwd and bwd_data",
                 "cpu_dot: one image has no other to go with",
                 "cpu_direct: it computes fwd and bwd_data",
                 "cpu_packed: c and k of one: nothing for the lanes",

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The strategy `cpu_pointwise`: 1x1 convolutions and their data gradients, channels in front of the
+pixels, with pixels in the lanes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from conv_compiler.problem.canonical import EquivalentWgrad
+from conv_compiler.problem.convolution_sizes import sizes_of
+from conv_compiler.problem.weight_steps import channels
+from conv_compiler.strategies.cpu.cost_constants import POINTWISE
+from conv_compiler.strategies.cpu.packed import STACK_FLAG
+from conv_compiler.strategies.cpu.pointwise_tiles import Pointwise
+from conv_compiler.strategies.cpu_tilings import PointwiseTiling
+from conv_compiler.strategies.kind import Lowering, OnePart, Promises
+from conv_compiler.strategies.pipeline_file import read_pipeline
+from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.strategy import Strategy
+from conv_compiler.targets.host import STACK_BYTES
+
+if TYPE_CHECKING:
+    from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.targets import Target
+    from conv_compiler.targets.host import PairInstruction
+
+
+def pairs(problem: ConvProblem, target: Target) -> PairInstruction | None:
+    """The instruction that multiplies two source channels at once, where there is one."""
+    sources, _ = channels(problem)
+    if sources % 2 or problem.compute or problem.operand_ops != (None, None):
+        return None
+    return target.cpu.pair_instruction(problem.dtype)
+
+
+def misfit(wgrad: ConvProblem, target: Target) -> str:
+    """The rule that a problem breaks; empty where it fits."""
+    if not isinstance(wgrad, EquivalentWgrad):
+        return "it computes fwd and bwd_data"
+    problem = wgrad.of
+    row, whole = problem.layout_row.grouped, (1,) * problem.ndim
+    counted = Pointwise(problem=problem, processor=target.cpu, instruction=None)
+    rules = {
+        "its channels lie in front of the pixels": (row.input, row.output) == ("NGC*", "NGK*"),
+        "its filter has one tap, without stride or pads": problem.filter == problem.stride == whole
+        and not any((*problem.pad_low, *problem.pad_high)),
+        "its operands are of one type, and not multiplied in terms": problem.terms is None
+        and len(set(wgrad.operand_dtypes)) == 1
+        and not problem.operand_type.is_f8,
+        "an image has a vector of pixels": counted.pixels >= counted.lanes,
+    }
+    return next((rule for rule, holds in rules.items() if not holds), "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuPointwise(OnePart):
+    """A kernel that a pass writes (`passes/pointwise_kernel.py`)."""
+
+    backends: tuple[str, ...] = ("llvm-cpu",)
+    normalise: str = "cpu_pointwise"
+
+    def candidates(
+        self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
+    ) -> tuple[Strategy, ...]:
+        """The tiling that takes the fewest cycles."""
+        if split_k > 1 or misfit(wgrad, target):
+            return ()
+        assert isinstance(wgrad, EquivalentWgrad)
+        counted = Pointwise(
+            problem=wgrad.of, processor=target.cpu, instruction=pairs(wgrad.of, target)
+        )
+        found = [
+            (cycles, -one.block, one)
+            for cycles, one in counted.tilings()
+            if tile in ((), (one.block, one.vectors * one.lanes))
+        ]
+        best = sorted(found, key=lambda entry: entry[:2])[:1]
+        return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
+
+    def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
+        """Where vectors of an image's pixels are not full, or pairs of channels are not multiplied
+        that others multiply in pairs."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        counted = Pointwise(problem=wgrad.of, processor=target.cpu, instruction=None)
+        vectors = -(-counted.pixels // counted.lanes)
+        is_full = counted.pixels >= POINTWISE.least_full_share * vectors * counted.lanes
+        several = target.cpu.pair_instruction(wgrad.of.dtype)
+        return not is_full or (several is not None and pairs(wgrad.of, target) is None)
+
+    def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
+        """The pass that writes the kernel, and the pipeline that lowers it."""
+        from conv_compiler.passes.pointwise_kernel import PointwiseKernel
+
+        assert isinstance(wgrad, EquivalentWgrad)
+        step = PointwiseKernel(**asdict(_tiling(one)), **sizes_of(wgrad.of))
+        info = CompilationInfo(
+            lowering_config="#iree_cpu.lowering_config<>",
+            pipeline=read_pipeline("cpu_vector").steps,
+        )
+        limit = STACK_FLAG.format(1 << (STACK_BYTES - 1).bit_length())
+        roles = {"contraction": info, "packing": info}
+        return Lowering(passes=(step,), schedule=Schedule(roles=roles, flags=(limit,)))
+
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """The instruction of pairs, where there is one."""
+        return Promises(instruction=_tiling(one).instruction)
+
+    def refusal(self, wgrad: ConvProblem, target: Target) -> str:
+        """The rule that the problem breaks."""
+        return misfit(wgrad, target)
+
+
+def _tiling(one: Strategy) -> PointwiseTiling:
+    assert isinstance(one.tiling, PointwiseTiling)
+    return one.tiling
+
+
+CPU_POINTWISE = CpuPointwise(
+    name="cpu_pointwise",
+    description="1x1 convolutions and data gradients, channels in front, pixels in the lanes",
+    tile="result channels x pixels that a thread keeps in registers",
+)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewrite a 1x1 convolution, or its data gradient, whose channels lie in front of the pixels, as a
+CPU kernel with pixels in the lanes.
+
+Before: the contraction of the equivalent weight gradient, and what brings its operands and its
+result into their places. After, two dispatch regions:
+
+    forall groups, blocks of result channels                     workgroups
+      packed = the weights of a block, source channel after source channel
+    forall images, groups, shares of channels, shares of pixels  workgroups
+      for tiles of pixels, a few vectors each
+        copy the source channels of the tile to the stack        read once for all blocks
+        for blocks of result channels                            sums in registers
+          for source channels
+            sums[block][vectors] += packed[block] * source[vectors]
+          result = epilogue(sums)                                whole vectors
+
+The last vector of a share begins earlier where vectors are no whole share: it computes some pixels
+again, to the same bits. With an `instruction` of pairs two adjacent source channels are multiplied
+at once; they are riffled when they are copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.ir import ops
+from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
+from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
+from conv_compiler.passes.direct_parts.pointwise import PointwiseTiles
+from conv_compiler.passes.direct_parts.pointwise_options import PointwiseOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointwiseKernel(PointwiseOptions):
+    """The pass; its options are those of `PointwiseOptions`."""
+
+    name: ClassVar[str] = "pointwise-kernel"
+
+    def apply(self, module: ir.Module) -> None:
+        """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, or if the
+        numbers cut no whole shares."""
+        self.check()
+        with module.context, ir.Location.unknown():
+            nests = find_nests(module)
+            if len(nests) != 1:
+                raise UnsupportedStrategy(
+                    f"module: {len(nests)} contractions; give it as it was built"
+                )
+            op = nests[0].op
+            result = find_result(op.results[0])
+            source, weight = find_operand(op.operands[0]), find_operand(op.operands[1])
+            with ir.InsertionPoint(result.value.owner):
+                made = PointwiseTiles(self, ops.element_of(op.results[0])).value(
+                    source, weight, result
+                )
+            last = result.value.owner
+            result.value.replace_all_uses_with(made)
+            erase_if_dead(last)

@@ -1,0 +1,98 @@
+"""Direct kernels by vectors: what a first cache loses, which rows pixels make, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.problem.slides import even_sizes
+from conv_compiler.strategies.cpu.direct_tiles import Direct
+from conv_compiler.strategies.select import choose
+from conv_compiler.targets import find_target
+
+CPU = find_target("cpu-znver4")
+LAYER = ConvProblem(n=8, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=1, direction="fwd")
+DOT = "cpu_dot_direct"
+
+
+def direct(problem):
+    return Direct(problem=problem, product="results", processor=CPU.cpu)
+
+
+@pytest.mark.parametrize(
+    ("channels", "stride", "units", "lost"),
+    [
+        (64, 1, 14, 0),  # 256 bytes apart: 16 sets
+        (1024, 1, 8, 0),  # one set, as many lines as it holds
+        (1024, 1, 9, 2),
+        (1024, 1, 12, 8),
+        (1024, 1, 14, 12),
+        (1024, 1, 28, 28),
+        (1040, 1, 28, 0),  # another line each
+        (512, 2, 14, 12),
+        (512, 1, 14, 0),  # two sets of seven
+    ],
+)
+def test_lines_that_lie_in_one_set_evict_one_another(channels, stride, units, lost):
+    problem = replace(LAYER, c=channels, filter=(1, 1), pad_low=0, pad_high=0, stride=stride)
+    assert direct(problem).missed_lines(units) == lost
+
+
+def test_tiles_have_fewer_pixels_where_lines_would_be_lost():
+    whole = replace(LAYER, c=1024, filter=(1, 1), pad_low=0, pad_high=0, stride=2)
+    (one,) = choose(whole, CPU, "cpu_direct")
+    (other,) = choose(replace(whole, c=1040), CPU, "cpu_direct")
+    most, others = (max(size for size, _ in even_sizes(14, x.tiling.columns)) for x in (one, other))
+    assert direct(whole).missed_lines(most) == 0
+    assert direct(whole).missed_lines(others) > 0
+
+
+def test_sums_leave_registers_where_products_of_taps_stand_in_a_row():
+    few = replace(LAYER, c=3)
+    (one,) = choose(few, CPU, "cpu_direct")
+    registers = CPU.cpu.unit.registers
+    assert one.tiling.columns * one.tiling.vectors <= registers * 3 // 4
+    (other,) = choose(replace(LAYER, c=32), CPU, "cpu_direct")
+    assert other.tiling.columns * other.tiling.vectors > registers * 3 // 4
+
+
+def test_pixels_that_are_read_in_place_make_rows_that_fill_tiles():
+    (one,) = choose(
+        replace(LAYER, image=(7, 7), filter=1, pad_low=0, pad_high=0), CPU, "cpu_direct"
+    )
+    assert one.tiling.row_pixels > 7
+    assert 8 * 49 % one.tiling.row_pixels == 0
+    (other,) = choose(replace(LAYER, image=(7, 7)), CPU, "cpu_direct")
+    assert other.tiling.row_pixels == 0
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data"])
+@pytest.mark.parametrize("dtype", ["bf16", "i8"])
+@pytest.mark.parametrize("layout", ["NHWGC_GKYXC_NHWGK", "NGCHW_GKCYX_NGKHW"])
+def test_pairs_are_chosen_for_dense_layers(direction, dtype, layout):
+    problem = replace(LAYER, dtype=dtype, weight_dtype="", direction=direction, layout=layout)
+    one = choose(problem, CPU)[0]
+    assert one.name == DOT
+    assert one.instruction == {"bf16": "vdpbf16ps", "i8": "vpdpwssd"}[dtype]
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"c": 3}, "channels of a group in the source are even"),
+        ({"dtype": "f32", "weight_dtype": ""}, "multiplies no pairs of f32"),
+        ({"direction": "bwd_weight"}, "computes fwd and bwd_data"),
+        ({"input_op": "relu"}, "no op comes before its data"),
+        ({"k": 3}, "result channels fill lanes"),
+        ({"g": 64, "k": 1, "c": 2}, "result channels fill lanes"),
+    ],
+)
+def test_what_pairs_are_refused_for(fields, rule):
+    problem = replace(LAYER, dtype="bf16", weight_dtype="")
+    with pytest.raises(UnsupportedStrategy, match=rule):
+        choose(replace(problem, **fields), CPU, DOT)
+    with pytest.raises(UnsupportedStrategy, match="multiplies no pairs of bf16"):
+        choose(problem, find_target("cpu-x86-64-v3"), DOT)
