@@ -20,6 +20,8 @@ After, a kernel written down to its addresses:
 With `row_workgroups` a workgroup goes through several pixel tiles. It copies the weight of all taps
 and channels first, and the copies of the next tile's source go on while it stores sums.
 
+With a `tail` the workgroups behind a number have smaller tiles, of the last rows.
+
 Taps of a phase are known where the kernel is written (`problem/slides.py`), so no product is by a
 zero between strided pixels. The weight is read as the program has it. With several parts a second
 kernel adds them in a fixed order, and applies the op.
@@ -38,6 +40,7 @@ from conv_compiler.passes.wgmma_parts.pixel_sizes import PixelSizes
 from conv_compiler.passes.wgmma_parts.reduction import Reduction
 from conv_compiler.passes.wgmma_parts.rewriting import Replaced, rewrite
 from conv_compiler.passes.wgmma_parts.stationary_kernel import StationaryKernel
+from conv_compiler.passes.wgmma_parts.tail_kernel import TailKernel
 from conv_compiler.passes.wgmma_parts.transposed_weight import along_sources
 
 
@@ -60,6 +63,8 @@ class WgmmaPixels(PixelSizes):
     @property
     def kernel(self) -> PixelKernel:
         """The kernel that multiplies."""
+        if self.tail:
+            return TailKernel(self)
         return (StationaryKernel if self.row_workgroups else PixelKernel)(self)
 
     def _result(self, module: ir.Module, found: Replaced) -> ir.Value:

@@ -308,7 +308,8 @@ def narrow_jobs(chip: str) -> Iterator[Job]:
     from contextlib import suppress
 
     from conv_compiler.errors import UnsupportedStrategy
-    from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, tilings
+    from conv_compiler.strategies.gpu.pixel_tilings import tilings
+    from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS
     from conv_compiler.strategies.select import choose
 
     target, name = find_target(chip), WGMMA_PIXELS.name

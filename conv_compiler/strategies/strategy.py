@@ -171,8 +171,7 @@ class Strategy:
     @property
     def text(self) -> str:
         """One line a person reads: name, tile, instruction, loops outside the tile, split."""
-        instruction = self.mma or getattr(self.tiling, "instruction", "")
-        words = [self.name, tile_text(self.tile) or "-", instruction]
+        words = [self.name, tile_text(self.tile) or "-", self.mma or self.instruction]
         if outside := getattr(self.tiling, "outside", ()):
             words.append("over " + ",".join(outside))
         if getattr(self.tiling, "taps_in_rows", False):
@@ -181,6 +180,8 @@ class Strategy:
             words.append(f"{merged} groups merged")
         if getattr(self.tiling, "row_workgroups", 0):
             words.append("weight in LDS")
+        if tail := getattr(self.tiling, "tail", None):
+            words.append(f"tail {tile_text(tail.tile)}")
         if getattr(self.tiling, "loads_to_lds", False):
             words.append("loads to LDS")
         if self.script:

@@ -4,7 +4,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, kw_only=True)
+class TailTile:
+    """A smaller tile (m, n), of the rows that whole rounds of a larger tile leave.
+
+    The larger one has the first `head_tiles` tiles of rows, for all columns. `warp_groups` and
+    `stages` are as in `WarpGroupTiling`; gemm_k of a tile and the instruction are those of the
+    larger one.
+    """
+
+    head_tiles: int
+    tile: tuple[int, int]
+    warp_groups: tuple[int, int]
+    stages: int
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """As the pass has them (`passes/wgmma_parts/pixel_sizes.py`)."""
+        return self.head_tiles, *self.tile, *self.warp_groups, self.stages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +40,8 @@ class WarpGroupTiling:
     With `row_workgroups` the schedule is weight-stationary: as many workgroups share the row tiles
     of each column tile, and LDS keeps the weight of those columns beside the stages, which are of
     the other operand alone. 0 is a workgroup for each row tile.
+
+    With a `tail` the last rows are those of smaller tiles, in workgroups of as many threads.
     """
 
     workgroup: tuple[int, int, int]
@@ -28,6 +50,22 @@ class WarpGroupTiling:
     mma: str
     merged_groups: int = 1
     row_workgroups: int = 0
+    tail: TailTile | None = None
+
+    @property
+    def kinds(self) -> tuple[WarpGroupTiling, ...]:
+        """Its kinds of tiles as tilings without a tail: its own, and behind it that of the tail."""
+        if self.tail is None:
+            return (self,)
+        m, n = self.tail.tile
+        small = replace(
+            self,
+            workgroup=(m, n, self.workgroup[2]),
+            warp_groups=self.tail.warp_groups,
+            stages=self.tail.stages,
+            tail=None,
+        )
+        return replace(self, tail=None), small
 
     @property
     def by_wave_groups(self) -> bool:

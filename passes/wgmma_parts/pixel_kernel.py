@@ -85,6 +85,20 @@ class PixelKernel:
         phase = cut(linear(y, -1, math.prod(sizes.phases) - 1), sizes.phases)
         part, group = cut(z, [sizes.split_k, sizes.groups // sizes.merged_groups])
         row, column = linear(row_tile, sizes.tile_m), linear(column_tile, sizes.tile_n)
+        self.write_tile(memory, line, thread, phase, (part, group, row, column))
+
+    def write_tile(
+        self,
+        memory: Sequence[ir.Value],
+        line: Line,
+        thread: ir.Value,
+        phase: Sequence[ir.Value],
+        place: Sequence[ir.Value],
+        buffer: ir.Value | None = None,
+    ) -> None:
+        """Write what a thread does for a tile of a phase: of a part, a group, a first row and
+        column. Without a buffer of LDS it takes one of its own."""
+        sizes, (part, group, row, column) = self.sizes, place
         own = arith.DivUIOp(thread, number(PIECES)).result
         piece = arith.AndIOp(thread, number(PIECES - 1)).result
         along = Along(sizes, Taps(sizes.slides, sizes.taps, phase), piece)
@@ -92,16 +106,17 @@ class PixelKernel:
         a = Source(along, memory[0], row, own, group)
         b = (ResultRows if is_along else SourceRows)(along, memory[1], column, own, group)
         first, count = self._part(along.tiles, part)
-        store = self._store(line, thread, phase, (part, group, row, column))
-        buffer = lds_of(sizes, count, store.is_narrow)
+        store = self._store(line, thread, phase, place)
+        if buffer is None:
+            buffer = lds_of(sizes, count, store.is_narrow)
         lds = arith.TruncIOp(ir.IntegerType.get_signless(32), pointer(buffer)).result
-        place = linear(lds_place(thread), 1, lds)
+        start = linear(lds_place(thread), 1, lds)
         element = str(ir.MemRefType(memory[0].type).element_type)
         of_group = (sizes.sources, sizes.results) if sizes.merged_groups > 1 else (0, 0)
         products = products_of(sizes)(sizes, element, lds, thread, (True, is_along), of_group)
 
         def copy(tile: ir.Value, stage: ir.Value) -> None:
-            at = linear(stage, sizes.stage_bytes, place)
+            at = linear(stage, sizes.stage_bytes, start)
             tile = tile if first is None else arith.AddIOp(tile, first).result
             a.tile(tile, at)
             b.tile(tile, linear(at, 1, sizes.b_shift))

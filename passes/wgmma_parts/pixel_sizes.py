@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.wgmma_parts.ptx import LINE
@@ -25,6 +25,18 @@ class Steps(NamedTuple):
     axes: tuple[int, ...]
 
 
+class Tail(NamedTuple):
+    """Tiles of the last rows: how many tiles of rows of the others stand before them, their rows
+    and columns, the executors along both, and their stages."""
+
+    head_tiles: int
+    tile_m: int
+    tile_n: int
+    groups_m: int
+    groups_n: int
+    stages: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class PixelSizes(ConvolutionSizes, Tiles):
     """Tiles of a kernel of the pass `wgmma-pixels`, and the convolution that it computes.
@@ -34,12 +46,14 @@ class PixelSizes(ConvolutionSizes, Tiles):
     tells that groups lie outside of images. `merged_groups` adjacent groups share tiles: each has
     its own instructions, so that nothing of one is multiplied by anything of another. With
     `row_workgroups` as many workgroups share the row tiles of a column tile, and each keeps the
-    weight of its columns in LDS; 0 is a workgroup for each row tile.
+    weight of its columns in LDS; 0 is a workgroup for each row tile. `tail` has the numbers of a
+    `Tail`, whose tiles the last rows have; none without such.
     """
 
     groups_outside: bool
     merged_groups: int = 1
     row_workgroups: int = 0
+    tail: tuple[int, ...] = ()
 
     def check(self) -> None:
         """UnsupportedStrategy where no kernel has such tiles."""
@@ -73,6 +87,43 @@ class PixelSizes(ConvolutionSizes, Tiles):
                 raise UnsupportedStrategy(
                     f"tile {self.tile_m}x{self.tile_n}x{self.tile_k}: {rule}; use another"
                 )
+        if self.tail:
+            self._check_tail()
+
+    def _check_tail(self) -> None:
+        text = ",".join(map(str, self.tail))
+        if len(self.tail) != len(Tail._fields) or min(self.tail) < 1:
+            names = ", ".join(Tail._fields)
+            raise UnsupportedStrategy(f"tail {text}: it has {names}, all of 1 or more; mend it")
+        head, last = self.kinds
+        only = self.groups, self.split_k, math.prod(self.phases), self.row_workgroups
+        # The tail begins where a tile of its own would, so that its last one alone has a rest.
+        rules = {
+            "its kernel is one of wave groups, of one group, part and phase, with a workgroup a "
+            "tile": not self.by.is_asynchronous or only != (1, 1, 1, 0),
+            "its workgroups have as many threads as others": last.threads != head.threads,
+            "a larger tile has whole tiles of its rows": head.tile_m % last.tile_m > 0,
+            "it has rows, behind others": self.head_rows >= math.prod(self.units),
+        }
+        for rule, broken in rules.items():
+            if broken:
+                raise UnsupportedStrategy(f"tail {text}: {rule}; use another")
+        last.check()
+
+    @property
+    def kinds(self) -> tuple[Self, ...]:
+        """The sizes of each kind of tile: these, or those of the head and of the tail."""
+        if not self.tail:
+            return (self,)
+        numbers = Tail(*self.tail)._asdict()
+        del numbers["head_tiles"]
+        own = replace(self, tail=())
+        return own, replace(own, **numbers)
+
+    @property
+    def head_rows(self) -> int:
+        """Rows that stand before the tail."""
+        return Tail(*self.tail).head_tiles * self.tile_m if self.tail else 0
 
     @property
     def stage_steps(self) -> tuple[int, int]:

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from graph_times import calls, graph_seconds, launch_of
 from warp_group_layers import PROBLEMS, problem_of
+from warp_group_tensors import tensors_of
 
 CHIP = "sm_90a"
 TIMES = {
@@ -73,9 +74,13 @@ ROUNDS = 30
 FAR = 1.45  # times the fastest: kernels beyond are not timed
 
 
+NO_TAIL = "none"
+
+
 class Row(NamedTuple):
     """A kernel and its times in microseconds: of the products, of the sum of parts, and of the
-    copies in front. `executors` counts a workgroup's wave groups or waves."""
+    copies in front. `executors` counts a workgroup's wave groups or waves. `tail` has m, n and the
+    stages of smaller tiles of the last rows, or is NO_TAIL."""
 
     layer: int
     direction: str
@@ -87,6 +92,7 @@ class Row(NamedTuple):
     merged: int
     row_workgroups: int
     split_k: int
+    tail: str
     kernel: float
     sum: float
     copies: float
@@ -104,8 +110,8 @@ class Row(NamedTuple):
         return "stationary" if self.row_workgroups else "pixels"
 
 
-# The column of the first time.
-TIMES_AT = Row._fields.index("kernel")
+# The columns of the tail and of the first time.
+TAIL_AT, TIMES_AT = map(Row._fields.index, ("tail", "kernel"))
 
 
 def module_of(direction: str) -> tuple[Any, Any]:
@@ -148,10 +154,13 @@ def _near(layer: int, direction: str, target: Any, by: str) -> list[Any]:
 
 def key_of(layer: int, direction: str, one: Any) -> tuple[Any, ...]:
     """The key of a row of a strategy."""
+    from conv_compiler.strategies.strategy import tile_text
+
     tiling = one.tiling
     executors = math.prod(tiling.warp_groups)
     numbers = executors, tiling.stages, tiling.merged_groups, tiling.row_workgroups
-    return layer, direction, *one.tile, *numbers, one.split_k
+    tail = tile_text((*tiling.tail.tile, tiling.tail.stages)) if tiling.tail else NO_TAIL
+    return layer, direction, *one.tile, *numbers, one.split_k, tail
 
 
 def _compiled(job: tuple[Path, int, str, Any]) -> dict[str, Any]:
@@ -196,7 +205,7 @@ def run_all(folder: Path, by: str) -> None:
     for entry in json.loads((folder / "index.json").read_text()):
         of = tuple(entry["key"][:2])
         if of not in kept:
-            kept = {of: _tensors(*of)}
+            kept = {of: tensors_of(problem_of(*of), seed=of[0])}
         tensors, expected = kept[of]
         tensors["result"].fill_(math.nan)
         several = calls(folder / entry["file"], entry["launch"], tensors)
@@ -222,50 +231,15 @@ def run_all(folder: Path, by: str) -> None:
         raise SystemExit(f"{len(wrong)} of {len(wrong) + len(rows)} kernels are wrong")
 
 
-def _tensors(layer: int, direction: str) -> Any:
-    """Operands of whole numbers and a result on the card, and the right result."""
-    import torch
-
-    problem = problem_of(layer, direction)
-    torch.manual_seed(layer)
-    image, gradient, weight = (
-        torch.randint(-2, 3, shape, device="cuda").half()
-        for shape in (problem.input_shape, problem.output_shape, problem.weight_shape)
-    )
-    numbers = (problem.stride, problem.pad_low, problem.dilation)
-    filters = (problem.g * problem.k, *problem.filter, problem.c)
-    as_torch = [
-        one.reshape(shape).permute(0, 3, 1, 2).float()
-        for one, shape in (
-            (gradient, problem.output_shape),
-            (image, problem.input_shape),
-            (weight, filters),
-        )
-    ]
-    if direction == "fwd":
-        found = torch.nn.functional.conv2d(as_torch[1], as_torch[2], None, *numbers, problem.g)
-        tensors = {"source": image, "weight": weight, "result": gradient}
-    else:
-        mask = [direction == "bwd_data", direction == "bwd_weight", False]
-        several = torch.ops.aten.convolution_backward(
-            *as_torch, None, *numbers, False, [0, 0], problem.g, mask
-        )
-        found = several[mask.index(True)]
-        tensors = {"source": gradient, "weight": weight, "result": image}
-        if direction == "bwd_weight":
-            tensors = {"gradient": gradient, "image": image, "result": weight}
-    shape = tensors["result"].shape
-    tensors["result"] = torch.empty_like(tensors["result"])
-    # What cuDNN computes by transforms is a little off.
-    return tensors, found.round().permute(0, 2, 3, 1).reshape(shape).half()
-
-
 def read(path: Path) -> list[Row]:
     """The rows of a table of times."""
     with path.open(newline="") as file:
         _, *rows = csv.reader(file)
     return [
-        Row(int(row[0]), row[1], *map(int, row[2:TIMES_AT]), *map(float, row[TIMES_AT:]))
+        Row(
+            *(int(row[0]), row[1], *map(int, row[2:TAIL_AT]), row[TAIL_AT]),
+            *map(float, row[TIMES_AT:]),
+        )
         for row in rows
     ]
 

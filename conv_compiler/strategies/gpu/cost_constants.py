@@ -613,6 +613,14 @@ class PixelWarpGroups:
         ((128, 64, 64), (2, 1), 4),
         ((64, 64, 64), (1, 1), 4),
     )
+    # (pixels, channels) of tiles of a tail, and the wave groups along both. Stages are as many as
+    # LDS holds.
+    tail_tiles: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
+        ((64, 256), (1, 2)),
+        ((128, 128), (2, 1)),
+        ((64, 128), (1, 2)),
+        ((128, 64), (2, 1)),
+    )
     # Split-K factors, which are tried where one part has fewer than so many workgroups a unit.
     tried_parts: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     few_workgroups: int = 2
@@ -765,6 +773,7 @@ class PixelWaves(PixelWarpGroups):
         ((64, 256, 64), (2, 4), 3),
         ((64, 64, 64), (2, 2), 3),
     )
+    tail_tiles: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
     launch_cycles: float = 1031
     other_cycles: float = 2169
     plain_iteration_cycles: float = 525

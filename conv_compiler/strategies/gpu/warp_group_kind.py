@@ -141,10 +141,12 @@ def whole_parts(tiles: int, split_k: int) -> int:
 
 
 def ranked(name: str, found: Iterable[tuple[float, int, WarpGroupTiling]]) -> tuple[Strategy, ...]:
-    """Each tiling with its best split-K factor, fastest first, of (seconds, parts, tiling)."""
-    best: dict[WarpGroupTiling, Strategy] = {}
+    """Each tiling with its best split-K factor, fastest first, of (seconds, parts, tiling). Where
+    tails alone differ, the fastest, and the one without a tail."""
+    best: dict[tuple[WarpGroupTiling, bool], Strategy] = {}
     for _, parts, tiling in sorted(found, key=lambda entry: entry[0]):
-        best.setdefault(tiling, Strategy(name=name, tiling=tiling, split_k=parts))
+        key = tiling.kinds[0], tiling.tail is None
+        best.setdefault(key, Strategy(name=name, tiling=tiling, split_k=parts))
     return tuple(best.values())[: WARP_GROUPS.most_tilings]
 
 

@@ -9,7 +9,6 @@ result channels, and both operands are multiplied from LDS as they lie in memory
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.dtypes import DTYPES
 from conv_compiler.problem.weight_steps import channels
-from conv_compiler.strategies.gpu import stationary_weight
 from conv_compiler.strategies.gpu.cost_constants import (
     PHASE_TABLES,
     PIXEL_WARP_GROUPS,
@@ -26,27 +24,23 @@ from conv_compiler.strategies.gpu.cost_constants import (
     PixelWarpGroups,
 )
 from conv_compiler.strategies.gpu.pixel_shape import shape_of
+from conv_compiler.strategies.gpu.pixel_tilings import tilings
 from conv_compiler.strategies.gpu.warp_group_kind import (
     MOST_ELEMENTS,
     MOST_WORKGROUPS,
     convolution_of,
     few_channels,
     few_elements,
-    has_kernel,
     instruction_of,
     multiply_its_types,
     promised,
     ranked,
     schedule,
-    tiling_for,
     tiling_of,
     whole_parts,
 )
 from conv_compiler.strategies.gpu.wgmma_gemm_cost import (
-    STEP_BYTES,
     SUM_THREADS,
-    block_of,
-    element_bytes,
     piece_of,
     whole_elements,
 )
@@ -116,47 +110,10 @@ def misfit(wgrad: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WA
     return broken or ("" if any(shape_of(problem).taps) else "some tap meets a pixel")
 
 
-def merges(problem: ConvProblem) -> list[int]:
-    """How many groups may share tiles: one, and as many adjacent ones as have a block of source
-    channels, which each is some whole instructions of."""
-    row, (sources, results) = problem.layout_row.grouped, channels(problem)
-    block, piece = block_of(problem), piece_of(problem)
-    several, step = block // sources, STEP_BYTES // element_bytes(problem)
-    fits = (
-        row.input == "N*GC"
-        and (row.weight == "GK*C" or transposes_weight(problem))
-        and sources % step == results % piece == problem.c % piece == 0
-        and several * sources == block
-        and several * results <= block
-        and problem.g % several == 0
-    )
-    return [1, several] if fits and several > 1 else [1]
-
-
-def tilings(
-    problem: ConvProblem, target: Target, table: PixelWarpGroups = PIXEL_WARP_GROUPS
-) -> Iterator[WarpGroupTiling]:
-    """The tiles of the table that LDS holds and that are no more than one block larger than the
-    problem."""
-    (dtype,), (_, results) = set(problem.operand_dtypes), channels(problem)
-    for merged in merges(problem):
-        for tried in table.tried_tiles:
-            (_, n, _), executors, _ = tried
-            if n - 64 >= results * merged:
-                continue
-            if merged > 1 and (executors[1] > 1 or n < results * merged):
-                continue
-            tiling = tiling_for(table.by_wave_groups, dtype, tried, merged)
-            if has_kernel(target, tiling):
-                yield tiling
-    if table.by_wave_groups:
-        yield from stationary_weight.tilings(problem, target, dtype)
-
-
 def _fits(problem: ConvProblem, tiling: WarpGroupTiling, split_k: int) -> bool:
     """Whether numbers of workgroups and of partial sums are within their bits and each part has
-    a tile of gemm_k; a workgroup that keeps the weight has all of gemm_k."""
-    if split_k > 1 and tiling.row_workgroups:
+    a tile of gemm_k; with a weight that stays or a tail a workgroup has all of gemm_k."""
+    if split_k > 1 and (tiling.row_workgroups or tiling.tail):
         return False
     elements = math.prod(
         problem.shape(
@@ -224,6 +181,7 @@ def passes(wgrad: ConvProblem, target: Target, one: Strategy) -> tuple[Pass, ...
             groups_outside=problem.layout_row.grouped.input.startswith("G"),
             merged_groups=tiling.merged_groups,
             row_workgroups=tiling.row_workgroups,
+            tail=tiling.tail.numbers if tiling.tail else (),
             instruction=instruction_of(tiling),
         ),
         *((EmulateF8(),) if problem.operand_type.is_f8 else ()),

@@ -37,10 +37,26 @@ def table_of(tiling: WarpGroupTiling) -> PixelWarpGroups:
 
 def workgroups(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
     """Those of one part."""
-    (m, n, _), shape = tiling.workgroup, shape_of(problem, tiling.merged_groups)
-    rows = tiling.row_workgroups or -(-shape.rows // m)
-    tiles = rows * -(-shape.columns // n)
-    return tiles * len(shape.taps) * shape.groups
+    return sum(count for _, count in shares(problem, tiling))
+
+
+def shares(problem: ConvProblem, tiling: WarpGroupTiling) -> list[tuple[WarpGroupTiling, int]]:
+    """Each kind of tile, as a tiling without a tail, and its workgroups of one part."""
+    shape = shape_of(problem, tiling.merged_groups)
+    first, *others = tiling.kinds
+    head_tiles = tiling.tail.head_tiles if tiling.tail else 0
+    rows = tiling.row_workgroups or head_tiles or row_tiles(shape.rows, first)
+    found = [(first, rows)]
+    found += [(one, row_tiles(shape.rows - rows * first.workgroup[0], one)) for one in others]
+    return [
+        (one, own * -(-shape.columns // one.workgroup[1]) * len(shape.taps) * shape.groups)
+        for one, own in found
+    ]
+
+
+def row_tiles(rows: int, tiling: WarpGroupTiling) -> int:
+    """Tiles that have so many rows."""
+    return -(-rows // tiling.workgroup[0])
 
 
 def k_tiles(problem: ConvProblem, tiling: WarpGroupTiling) -> int:
@@ -82,23 +98,17 @@ def kernel_seconds(
         return stationary_weight.kernel_seconds(problem, target, tiling)
     chip, table = target.clock_ghz * GIGA, table_of(tiling)
     shape = shape_of(problem, tiling.merged_groups)
-    (m, n, k), several = tiling.workgroup, shape.k_tiles(tiling.workgroup[2])
-    count = -(-several[0] // split_k) if len(several) == 1 else tiling.stages
-    is_narrow = split_k == 1 and problem.result_type.bytes == HALF
-    most = resident(target, tiling, min(count, tiling.stages), is_narrow)
-    grid = workgroups(problem, tiling) * split_k
-    rounds, rest = divmod(-(-grid // target.compute_units), most)
-    parts = [-(-one // split_k) for one in several]
-    block = block_of(problem)
-    width = HALF if is_narrow else FLOAT
+    most = most_resident(problem, target, tiling, split_k)
+    parts = [-(-one // split_k) for one in shape.k_tiles(tiling.workgroup[2])]
+    block, width = block_of(problem), stored_bytes(problem, split_k)
 
-    def cycles(together: int, iterations: float) -> float:
+    def cycles(tiling: WarpGroupTiling, together: int, iterations: float) -> float:
         """Of so many workgroups that share a unit, from their start to their end.
 
         An iteration takes what LDS or the matrix unit need for all of them, and what one waits
         for: its own instructions, or a tile that was asked for some iterations before.
         """
-        rate = cycle_products(target, tiling, table.cycle_products)
+        (m, n, k), rate = tiling.workgroup, cycle_products(target, tiling, table.cycle_products)
         busy = max(lds_traffic(tiling) / table.lds_cycle_bytes, m * n * k / rate)
         least = table.plain_iteration_cycles
         if not shape.is_plain:
@@ -112,15 +122,32 @@ def kernel_seconds(
         one = overlapped(least, together * busy)
         return table.other_cycles + iterations * one + together * stored
 
-    mean = sum(parts) / len(parts)
-    total = rounds * cycles(most, mean) + (cycles(rest, mean) if rest else 0.0)
-    total = max(total, cycles(1, max(parts)))
+    mean, total = sum(parts) / len(parts), 0.0
+    for kind, count in shares(problem, tiling):
+        rounds, rest = divmod(-(-count * split_k // target.compute_units), most)
+        total += rounds * cycles(kind, most, mean) + (cycles(kind, rest, mean) if rest else 0.0)
+    total = max(total, cycles(tiling.kinds[0], 1, max(parts)))
     bytes_ = sum(map(math.prod, problem.operand_shapes)) * tiling.element_bytes
     bytes_ += math.prod(problem.result_shape) * width * split_k
     memory = bytes_ / (table.memory_share * target.memory_gb_per_s * GIGA)
     # Workgroups that share a unit load while another one stores.
     apart = table.apart_share * min(total / chip, memory) / most
     return table.launch_cycles / chip + max(total / chip, memory) + apart
+
+
+def most_resident(
+    problem: ConvProblem, target: Target, tiling: WarpGroupTiling, split_k: int
+) -> int:
+    """Workgroups that a unit runs at a time, of which each has room for any kind of tile."""
+    several = shape_of(problem, tiling.merged_groups).k_tiles(tiling.workgroup[2])
+    count = -(-several[0] // split_k) if len(several) == 1 else tiling.stages
+    is_narrow = stored_bytes(problem, split_k) == HALF
+    return min(resident(target, one, min(count, one.stages), is_narrow) for one in tiling.kinds)
+
+
+def stored_bytes(problem: ConvProblem, split_k: int) -> int:
+    """Of a sum as a workgroup stores it."""
+    return HALF if split_k == 1 and problem.result_type.bytes == HALF else FLOAT
 
 
 def overlapped(a: float, b: float) -> float:

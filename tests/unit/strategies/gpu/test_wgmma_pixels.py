@@ -8,9 +8,10 @@ import pytest
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.problem.conv_problem import ConvProblem
+from conv_compiler.strategies.gpu.pixel_tilings import merges, tilings
 from conv_compiler.strategies.gpu.stationary_weight import lds_bytes
 from conv_compiler.strategies.gpu.warp_group_kind import MOST_SUMS
-from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, merges, splits, tilings
+from conv_compiler.strategies.gpu.wgmma_pixels import WGMMA_PIXELS, splits
 from conv_compiler.strategies.select import choose
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import find_target
