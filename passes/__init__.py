@@ -44,6 +44,7 @@ PASSES = MappingProxyType(
         "pad-k-steps": ("pad_k_steps", "PadKSteps"),
         "pad-loops": ("pad_loops", "PadLoops"),
         "pair-products": ("pair_products", "PairProducts"),
+        "plane-kernel": ("plane_kernel", "PlaneKernel"),
         "pointwise-kernel": ("pointwise_kernel", "PointwiseKernel"),
         "read-reversed": ("read_reversed", "ReadReversed"),
         "read-slices": ("read_slices", "ReadSlices"),

@@ -45,6 +45,7 @@ from conv_compiler.errors import ConvError, UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.directions import DIRECTIONS
 from conv_compiler.runtime.batch_scheduling import batch_wait, may_wait_as_batch
+from conv_compiler.runtime.kept_memory import host_device
 from conv_compiler.runtime.kernel import load
 from conv_compiler.targets import find_target
 from conv_compiler.targets.host import host_cores
@@ -93,7 +94,7 @@ def our_call(artifact: Artifact, device: str, way: str = "place") -> tuple[str, 
     if way == "numpy":
         whole, arrays = load(artifact), inputs(problem, "random")
         return artifact.strategy.text, lambda: whole(*arrays)
-    opened = iree.get_device(device)
+    opened = host_device(device)
     kernel = loaded(artifact.vmfb.read_bytes(), opened)
     operands = [iree.asdevicearray(opened, array) for array in inputs(problem, "random")]
     waiting = batch_wait if device == "local-task" and may_wait_as_batch() else nullcontext

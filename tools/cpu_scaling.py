@@ -31,6 +31,7 @@ from cpu_results import write_json
 
 from conv_compiler.artifacts.artifact import Artifact
 from conv_compiler.errors import UnsupportedProblem
+from conv_compiler.runtime.kept_memory import host_device
 from conv_compiler.targets.host import host_cores
 
 TURNS, CALLS, CHAINS = 40, 3, 8
@@ -126,7 +127,7 @@ def measure(
 
 def multiply_adds(module: bytes, device: str) -> Call:
     """A call of the kernel that stays in registers."""
-    opened = iree.get_device(device)
+    opened = host_device(device)
     ones = iree.asdevicearray(opened, np.ones(ELEMENTS, np.float32))
     kernel = loaded(module, opened)
     return lambda: kernel(ones)

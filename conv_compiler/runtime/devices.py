@@ -16,6 +16,7 @@ from conv_compiler.errors import DeviceUnavailable, did_you_mean
 from conv_compiler.runtime import forks
 from conv_compiler.runtime.cuda_context import enter_context
 from conv_compiler.runtime.dlpack import Memory
+from conv_compiler.runtime.kept_memory import host_device
 from conv_compiler.runtime.vm_instance import configuration
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Device:
 
 
 def _open_cpu(name: str, chip: str) -> Any:
-    return iree.get_device("local-task")
+    return host_device("local-task")
 
 
 def _open_cuda(name: str, chip: str) -> Any:

@@ -67,6 +67,21 @@ class PointwiseTiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlaneTiling:
+    """Numbers of a CPU schedule of depthwise planes (`passes/plane_kernel.py`).
+
+    A register tile has the sums of `rows` rows by `vectors` of `lanes` adjacent result pixels. A
+    workgroup has `rows_share` rows of each of `planes_share` planes.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+    rows_share: int
+    planes_share: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class SumTiling:
     """How the sums of a bias's gradient are cut (`passes/channel_sums.py`).
 

@@ -17,6 +17,7 @@ from conv_compiler.strategies.cpu.cpu_grouped import CPU_GROUPED
 from conv_compiler.strategies.cpu.cpu_lin import CPU_LIN
 from conv_compiler.strategies.cpu.cpu_loops import CPU_LOOPS
 from conv_compiler.strategies.cpu.cpu_packed import CPU_PACKED
+from conv_compiler.strategies.cpu.cpu_planes import CPU_PLANES
 from conv_compiler.strategies.cpu.cpu_pointwise import CPU_POINTWISE
 from conv_compiler.strategies.gpu.channels_last_gemm import CHANNELS_LAST_GEMM
 from conv_compiler.strategies.gpu.depthwise import DEPTHWISE
@@ -50,6 +51,7 @@ STRATEGIES: Mapping[str, StrategyKind] = MappingProxyType(
             CPU_AMX_DIRECT,
             CPU_AMX,
             CPU_POINTWISE,
+            CPU_PLANES,
             CPU_DOT_DIRECT,
             CPU_DOT,
             CPU_DIRECT,

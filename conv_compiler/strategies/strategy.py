@@ -8,7 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.strategies.cpu_tilings import CpuTiling, DirectTiling, PointwiseTiling, SumTiling
+from conv_compiler.strategies.cpu_tilings import (
+    CpuTiling,
+    DirectTiling,
+    PlaneTiling,
+    PointwiseTiling,
+    SumTiling,
+)
 from conv_compiler.strategies.scaled_tiling import ScaledTiling
 from conv_compiler.strategies.warp_group_tiling import GradientTiling, WarpGroupTiling, WindowTiling
 from conv_compiler.typed import fields, typed
@@ -107,6 +113,7 @@ Tiling = (
     | CpuTiling
     | DirectTiling
     | PointwiseTiling
+    | PlaneTiling
     | SumTiling
 )
 
@@ -166,6 +173,8 @@ class Strategy:
             return self.tiling.columns, self.tiling.vectors * self.tiling.lanes
         if isinstance(self.tiling, PointwiseTiling):
             return self.tiling.block, self.tiling.vectors * self.tiling.lanes
+        if isinstance(self.tiling, PlaneTiling):
+            return self.tiling.rows, self.tiling.vectors * self.tiling.lanes
         return tuple(size for size in self.tiling.vector_parallel if size)
 
     @property

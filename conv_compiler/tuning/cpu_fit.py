@@ -219,11 +219,12 @@ def _shortest(artifact: Artifact, problem: ConvProblem, seconds: float) -> float
     """The shortest call of a kernel within so many seconds, of three at least."""
     import iree.runtime as iree
 
+    from conv_compiler.runtime.kept_memory import host_device
     from conv_compiler.runtime.kernel import load
     from conv_compiler.runtime.vm_instance import configuration
 
     load(artifact)(*inputs(problem, "random", 0))  # asks Linux for AMX tiles, where needed
-    device = iree.get_device("local-sync")
+    device = host_device("local-sync")
     context = iree.SystemContext(config=configuration(device))
     module = iree.VmModule.copy_buffer(context.instance, artifact.vmfb.read_bytes())
     context.add_vm_module(module)

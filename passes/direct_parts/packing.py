@@ -50,6 +50,12 @@ def loaded(source: ir.Value, at: ir.Value, lanes: int) -> ir.Value:
     return vector.TransferReadOp(type, source, [at], map, ops.zero(element), [True]).result
 
 
+def in_all_lanes(source: ir.Value, at: ir.Value, lanes: int) -> ir.Value:
+    """An element of a tensor of one axis, as a vector of it alone."""
+    element = tensor.ExtractOp(source, [at]).result
+    return vector.BroadcastOp(ir.VectorType.get([lanes], element.type), element).result
+
+
 def stored(value: ir.Value, target: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
     """A tensor with a vector in it."""
     map = ir.AffineMap.get_minor_identity(len(at), 1)

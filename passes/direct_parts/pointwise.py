@@ -19,7 +19,13 @@ from conv_compiler.passes.cpu_kernel.indices import constant, delinearized, loop
 from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
 from conv_compiler.passes.cpu_kernel.products import product_of
 from conv_compiler.passes.direct_parts.neighbours import NeighbourPacking
-from conv_compiler.passes.direct_parts.packing import Packing, loaded, stored, widened
+from conv_compiler.passes.direct_parts.packing import (
+    Packing,
+    in_all_lanes,
+    loaded,
+    stored,
+    widened,
+)
 from conv_compiler.problem.slides import even_tiles
 from conv_compiler.targets.host import PAIR_INSTRUCTIONS
 from conv_compiler.targets.limits import UNROLLED
@@ -157,7 +163,7 @@ class PointwiseTiles:
         at = plus(times(of_result, options.pixels), pixel, place)
         found = []
         for one in self.extra:
-            read = _in_all_lanes if one.per == "channel" else loaded
+            read = in_all_lanes if one.per == "channel" else loaded
             found.append(one.read(read, {"element": at, "channel": row}, options.lanes))
         return self.result.finished(sums, found)
 
@@ -241,12 +247,6 @@ class PointwiseTiles:
             return sums
 
         return loops([self.steps // together], [zero] * (block * size), some)
-
-
-def _in_all_lanes(source: ir.Value, at: ir.Value, lanes: int) -> ir.Value:
-    """An element of a tensor of one axis."""
-    element = tensor.ExtractOp(source, [at]).result
-    return vector.BroadcastOp(ir.VectorType.get([lanes], element.type), element).result
 
 
 @dataclass(frozen=True, kw_only=True)

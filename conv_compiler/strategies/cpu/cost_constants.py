@@ -333,10 +333,13 @@ class DirectKernels:
     most_taps: int = 1024
     most_row_taps: int = 32
     most_phase_pixels: int = 64
-    # Products for each element of source and result that is moved where channels lie first.
+    # Products for each element of source and result that is moved where channels lie first, and
+    # of those that are multiplied in pairs.
     least_moved_products: int = 64
-    # Pixels of a row that are of no image.
+    least_moved_pair_products: int = 16
+    # Pixels of a row that are of no image, and lengths of such rows that are tried of vectors.
     most_row_pixels: int = 256
+    tried_row_sizes: int = 3
     # Vectors of a register tile whose last one is not full.
     most_tail_registers: int = 5
     # Images, the rows of its register tiles, from which `cpu_packed` fills these.
@@ -390,6 +393,9 @@ class PointwiseKernels:
     # own where other kernels are no faster.
     most_tile_registers: int = 6
     least_full_share: float = 0.85
+    # Of numbers of channels so many of the largest are tried, and as many distributions.
+    tried_sizes: int = 3
+    tried_distributions: int = 48
     # To write a vector to the stack, and to store one of sums.
     copy_cycles: float = 1
     store_cycles: float = 2
@@ -397,7 +403,30 @@ class PointwiseKernels:
     again_line_cycles: float = 0.25
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlaneKernels:
+    """What the work of depthwise convolutions with pixels in the lanes costs, in cycles of one
+    core."""
+
+    source: ClassVar[Source] = Source(
+        kind=Kind.MEASURED,
+        text="depthwise layers of MobileNet and EfficientNet-B0, one core of Zen 4 (docs/cpu.md)",
+    )
+
+    # Taps, each of which is code of its own.
+    most_taps: int = 49
+    # The shortest vector, of rows that fill no register.
+    least_lanes: int = 4
+    # Rows of a register tile, and vectors beside one another.
+    tried_rows: tuple[int, ...] = (1, 2, 4, 8)
+    tried_tile_registers: tuple[int, ...] = (1, 2, 4)
+    # To copy a vector of the source to the stack, and to begin a plane.
+    copy_cycles: float = 1.5
+    plane_cycles: float = 60
+
+
 AMX = AmxInstructions()
+PLANES = PlaneKernels()
 POINTWISE = PointwiseKernels()
 DIRECT = DirectKernels()
 SPLITS = SplitSearch()
@@ -406,6 +435,7 @@ GROUPS = (
     VECTOR_KERNELS,
     AMX_KERNELS,
     POINTWISE,
+    PLANES,
     MEMORY,
     NEIGHBOURS,
     REGISTER_TILES,

@@ -15,6 +15,7 @@ from conv_compiler.strategies.cpu.amx_tiles import tile_instruction
 from conv_compiler.strategies.cpu.cost_constants import AMX, DIRECT
 from conv_compiler.strategies.cpu.cpu_direct import CpuDirect, form_rules
 from conv_compiler.strategies.cpu.direct_tiles import Direct
+from conv_compiler.strategies.cpu.flattened import flattened
 from conv_compiler.strategies.cpu_tilings import DirectTiling
 from conv_compiler.targets.host import TILE_REGISTERS, TILE_ROWS
 
@@ -118,6 +119,11 @@ class TiledDirect(Direct):
 @dataclass(frozen=True, kw_only=True)
 class CpuAmxDirect(CpuDirect):
     """A direct kernel whose sums are in tile registers."""
+
+    def rows(self, wgrad: ConvProblem, target: Target) -> dict[int, ConvProblem]:
+        """The problem, or all of its flattened ones: rows must be whole tiles."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        return flattened(wgrad.of)
 
     def rule(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that a problem breaks; empty where it fits."""

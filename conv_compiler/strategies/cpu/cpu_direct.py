@@ -72,10 +72,11 @@ def lie_last(problem: ConvProblem) -> bool:
     return problem.layout_row.grouped.input == "N*GC"
 
 
-def worth_moving(problem: ConvProblem) -> bool:
-    """Whether products are so many that it pays to move channels behind the pixels and back."""
+def worth_moving(problem: ConvProblem, products: int) -> bool:
+    """Whether there are so many products for each element that is moved, as it takes for it to pay
+    to move channels behind the pixels and back."""
     moved = math.prod(problem.input_shape) + math.prod(problem.output_shape)
-    return problem.g == 1 and problem.flops >= 2 * moved * DIRECT.least_moved_products
+    return problem.g == 1 and problem.flops >= 2 * moved * products
 
 
 def form_rules(problem: ConvProblem) -> dict[str, bool]:
@@ -110,6 +111,7 @@ class CpuDirect(CpuKind):
     """A kernel that a pass writes (`passes/direct_kernel.py`)."""
 
     normalise: str = "cpu_direct"
+    moved_products: int = DIRECT.least_moved_products
 
     def candidates(
         self, wgrad: ConvProblem, target: Target, split_k: int, tile: tuple[int, ...]
@@ -120,12 +122,23 @@ class CpuDirect(CpuKind):
         assert isinstance(wgrad, EquivalentWgrad)
         found = [
             (cycles, self.preference(one), replace(one, row_pixels=length))
-            for length, problem in flattened(wgrad.of).items()
+            for length, problem in self.rows(wgrad, target).items()
             for cycles, one in self.counted(wgrad, problem, target).tilings()
             if tile in ((), (one.columns, one.vectors * one.lanes))
         ]
         best = sorted(found, key=lambda entry: entry[:2])[:1]
         return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
+
+    def rows(self, wgrad: ConvProblem, target: Target) -> dict[int, ConvProblem]:
+        """The problem, or its flattened ones that take the fewest cycles a pixel in registers."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        several = flattened(wgrad.of)
+        pixels = {
+            length: self.counted(wgrad, problem, target).pixel_cycles
+            for length, problem in several.items()
+        }
+        best = sorted(several, key=lambda length: (pixels[length], -length))
+        return {length: several[length] for length in best[: DIRECT.tried_row_sizes]}
 
     def rule(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that a problem breaks; empty where it fits."""
@@ -145,7 +158,7 @@ class CpuDirect(CpuKind):
         """Where it does not pay to move channels, or half of the lanes are empty and `cpu_packed`
         has images to fill its tiles with."""
         assert isinstance(wgrad, EquivalentWgrad)
-        if not (lie_last(wgrad.of) or worth_moving(wgrad.of)):
+        if not (lie_last(wgrad.of) or worth_moving(wgrad.of, self.moved_products)):
             return True
         tiling, (_, results) = direct_tiling(one), channels(wgrad.of)
         empty = tiling.lanes < min(results, target.cpu.unit.lanes)

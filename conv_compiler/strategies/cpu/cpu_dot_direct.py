@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.weight_steps import channels
+from conv_compiler.strategies.cpu.cost_constants import DIRECT
 from conv_compiler.strategies.cpu.cpu_direct import CpuDirect, form_rules, product_of
 from conv_compiler.strategies.cpu.direct_tiles import Direct
 
@@ -38,6 +39,8 @@ class PairedDirect(Direct):
 @dataclass(frozen=True, kw_only=True)
 class CpuDotDirect(CpuDirect):
     """A direct kernel by an instruction of pairs."""
+
+    moved_products: int = DIRECT.least_moved_pair_products
 
     def rule(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that a problem breaks; empty where it fits."""

@@ -213,6 +213,16 @@ class Direct:
             if held > DIRECT.cache_ways
         )
 
+    @property
+    def pixel_cycles(self) -> float:
+        """The least cycles of a pixel of a row, of all channels."""
+        return min(
+            self.row_cycles(min(self._most_columns(vectors), self.slides[2].units), vectors)
+            * self.blocks(vectors)
+            / self.slides[2].outs
+            for vectors in self._vectors()
+        )
+
     def _step(self, products: float, loads: float, waits: float, latency: float) -> float:
         """Cycles of so many products of vectors, loads, and cycles of the second cache."""
         costs = REGISTER_TILES
@@ -232,24 +242,30 @@ class Direct:
         sources, results = channels(problem)
         blocks, cores = self.blocks(vectors), self.processor.cores
         weights = math.prod(problem.filter) * problem.g * sources * results
-        weight_lines = weights * self.element_bytes / LINE_BYTES
+        weight_cycles = weights * self.element_bytes / LINE_BYTES * DIRECT.weight_line_cycles
         pixel = problem.g * sources * problem.data_type.bytes
-        made = problem.g * results * problem.result_type.bytes
+        made = across.outs * problem.g * results * problem.result_type.bytes
+        planes = min(plane.size, plane.read(1)) * across.size * pixel
+        read = {rows: min(down.size, down.read(-(-rows // down.phases))) for _, rows, _ in cuts}
+        line = self._line_cycles(columns)
         for shares, rows, workgroups in cuts:
-            read = min(down.size, down.read(-(-rows // down.phases)))
-            read *= min(plane.size, plane.read(1))
-            source = read * across.size * pixel
-            lines = (source + rows * across.outs * made / shares) / LINE_BYTES
-            again = (blocks // shares - 1) * source / LINE_BYTES
-            is_far = self.has_results and source > DIRECT.second_cache_bytes
+            source = read[rows] * planes
+            lines = (source + rows * made / shares) / LINE_BYTES
             one = (
                 row * rows * blocks / shares
-                + weight_lines / shares * DIRECT.weight_line_cycles
-                + lines * self._line_cycles(columns)
-                + (again * DIRECT.again_line_cycles if is_far else 0)
+                + weight_cycles / shares
+                + lines * line
+                + self._again(source, blocks // shares)
                 + DIRECT.workgroup_cycles
             )
             yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
+
+    def _again(self, source: float, blocks: int) -> float:
+        """Cycles to read the source of a workgroup, in bytes, once more for each block of channels
+        but the first."""
+        if not self.has_results or source <= DIRECT.second_cache_bytes:
+            return 0.0
+        return (blocks - 1) * source / LINE_BYTES * DIRECT.again_line_cycles
 
     def _cuts(self, vectors: int) -> list[tuple[int, int, int]]:
         """(shares of the channels, rows, workgroups): enough workgroups for all cores, and no

@@ -56,9 +56,12 @@ class Pointwise:
         _, results = channels(self.problem)
         unit = self.processor.unit
         for vectors in range(1, min(POINTWISE.most_tile_registers, self.pixels // self.lanes) + 1):
-            for block in divisors(results):
-                if block * vectors + vectors + 1 > unit.registers:
-                    break
+            fitting = [
+                block
+                for block in divisors(results)
+                if block * vectors + vectors + 1 <= unit.registers
+            ]
+            for block in fitting[-POINTWISE.tried_sizes :]:
                 found = list(self._distributions(block, vectors))
                 if found:
                     yield min(found, key=lambda entry: entry[0])
@@ -76,6 +79,8 @@ class Pointwise:
         ]
         wanted = DISTRIBUTIONS.core_workgroups * cores
         enough = [cut for cut in cuts if each * math.prod(cut) >= wanted]
+        enough.sort(key=math.prod)
+        enough = enough[:: -(-len(enough) // POINTWISE.tried_distributions) or 1]
         for by_channels, by_pixels in enough or cuts[-1:]:
             workgroups = each * by_channels * by_pixels
             share, pixels = results // by_channels, self.pixels // by_pixels
