@@ -320,8 +320,8 @@ class DirectKernels:
     source: ClassVar[Source] = Source(
         kind=Kind.MEASURED,
         text="forward passes and data gradients of ResNet-50, MobileNetV2 and EfficientNet-B0 "
-        "beside other kernels, two cores of Zen 3; lost lines and products in a row on Zen 4 "
-        "(docs/cpu.md)",
+        "beside other kernels, two cores of Zen 3; lost lines, products in a row and lines of wide "
+        "registers on Zen 4 (docs/cpu.md)",
     )
 
     # Result channels of a group that fill lanes well enough. Of fewer than so many the source
@@ -370,6 +370,8 @@ class DirectKernels:
     near_data_bytes: int = 16 * 2**20
     far_line_cycles: float = 12
     apart_line_cycles: float = 32
+    # The last one of CPUs with registers of 64 bytes: there several pixels are no slower.
+    wide_apart_line_cycles: float = 12
     # Workgroups a core beyond which more of them even nothing out.
     most_core_workgroups: int = 4096
     # Distributions that are compared.

@@ -79,14 +79,16 @@ class CpuPointwise(OnePart):
         return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
 
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
-        """Where vectors of an image's pixels are not full, or pairs of channels are not multiplied
-        that others multiply in pairs."""
+        """Where vectors of a row of pixels are not full, where pairs are not multiplied
+        that others multiply, and where pairs would be riffled for each block again."""
         assert isinstance(wgrad, EquivalentWgrad)
         counted = Pointwise(problem=wgrad.of, processor=target.cpu, instruction=None)
         vectors = -(-counted.pixels // counted.lanes)
         is_full = counted.pixels >= POINTWISE.least_full_share * vectors * counted.lanes
         several = target.cpu.pair_instruction(wgrad.of.dtype)
-        return not is_full or (several is not None and pairs(wgrad.of, target) is None)
+        if several is None:
+            return not is_full
+        return not is_full or not pairs(wgrad.of, target) or not _tiling(one).on_stack
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline that lowers it."""

@@ -293,5 +293,7 @@ class Direct:
         data = math.prod(problem.input_shape) + math.prod(problem.output_shape)
         if data * problem.data_type.bytes <= DIRECT.near_data_bytes:
             return DIRECT.near_line_cycles
-        single = columns == 1 or self.product != "groups"
-        return DIRECT.far_line_cycles if single else DIRECT.apart_line_cycles
+        if columns == 1 or self.product != "groups":
+            return DIRECT.far_line_cycles
+        is_wide = self.processor.unit.lanes * 4 == LINE_BYTES
+        return DIRECT.wide_apart_line_cycles if is_wide else DIRECT.apart_line_cycles

@@ -134,7 +134,7 @@ class Pointwise:
         costs = REGISTER_TILES
         parts = (
             block * size / costs.started_fma_instructions,
-            (block + size) / costs.started_load_instructions,
+            block / costs.started_broadcast_instructions + size / costs.started_load_instructions,
         )
         most = max(parts)
         return max(most, costs.fma_latency_cycles) + DIRECT.shown_share * (sum(parts) - most)
