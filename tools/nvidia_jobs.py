@@ -267,6 +267,33 @@ def pointwise_jobs(chip: str) -> Iterator[Job]:
                     yield problem, 1, Strategy(name="wgmma_pixels", tiling=one, split_k=1)
 
 
+# Rows that leave a small rest behind whole rounds of large tiles: odd sizes, ops, types, one to
+# three axes, a dilation, few channels.
+TAILS: tuple[ConvProblem, ...] = tuple(
+    P(**{"pad_low": 1, "direction": "fwd", "layout": LAST, **one})
+    for one in (
+        {"n": 9, "k": 200, "c": 24, "image": (45, 47), "filter": (2, 3)},
+        {"n": 9, "k": 256, "c": 33, "image": (45, 47), "filter": (3, 2), "dtype": "bf16",
+         "elementwise": "bias>relu", "dilation": 2},
+        {"n": 19, "k": 250, "c": 40, "image": (999,), "filter": (3,), "layout": "NWC_KXC_NWK"},
+        {"n": 3, "k": 72, "c": 64, "image": (8, 57, 65), "filter": (3, 1, 2), "dtype": "bf16",
+         "layout": "NDHWC_KZYXC_NDHWK", "elementwise": "bilinear(0.5,2):f32"},
+        {"n": 11, "k": 40, "c": 256, "image": (41, 43), "filter": (3, 3), "direction": "bwd_data"},
+    )
+)  # fmt: skip
+
+
+def tail_jobs(chip: str) -> Iterator[Job]:
+    """Those problems by every tile that has a tail."""
+    from conv_compiler.strategies.gpu.pixel_tilings import tilings
+
+    target = find_target(chip)
+    for problem in TAILS:
+        for tiling in tilings(problem, target):
+            if tiling.tail:
+                yield problem, 1, Strategy(name="wgmma_pixels", tiling=tiling, split_k=1)
+
+
 # 8-bit types by wave groups: rests of rows, columns and of gemm_k, channels that fill no piece of
 # 16, few tiles and many, groups apart and merged, strides, dilations, parts, one to three axes.
 NARROW: tuple[dict[str, object], ...] = (
@@ -372,3 +399,4 @@ def listed_jobs(chip: str) -> Iterator[Job]:
     if find_target(chip).wgmma:
         yield from ((problem, "auto", "wgmma_windows") for problem in WINDOWS)
         yield from pointwise_jobs(chip)
+        yield from tail_jobs(chip)

@@ -39,7 +39,6 @@ class Planes:
         self.row, self.column = options.slides
         self.sums = ir.VectorType.get([options.lanes], element)
         self.product = product_of("fma", self.sums)
-        self.zero = vector.BroadcastOp(self.sums, ops.zero(element)).result
 
     def value(self, source: Operand, weight: Operand, result: Result) -> ir.Value:
         """The result in the form in which the program has it."""
@@ -73,6 +72,7 @@ class Planes:
     def workgroup(self, piece: ir.Value, first: ir.Value, top: ir.Value) -> ir.Value:
         """Some rows of some planes."""
         options = self.options
+        self.zero = vector.BroadcastOp(self.sums, ops.zero(self.element)).result
         room = stack_tensor([options.copied_rows * options.row_pixels], self.element)
 
         def a_plane(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:

@@ -45,6 +45,8 @@ def test_integers_are_exact(name, direction, dtype):
         {},
         {"elementwise": "relu"},
         {"elementwise": "bias>relu"},
+        {"kept_weight": True},
+        {"dynamic_batch": True},
         {"weight_dtype": "f32", "direction": "bwd_data"},
     ],
     ids=str,

@@ -67,6 +67,8 @@ def test_other_data(direction, data):
         {"elementwise": "bias>relu"},
         {"elementwise": "scale_add(0.5):f32"},
         {"input_op": "relu"},
+        {"kept_weight": True},
+        {"dynamic_batch": True},
         {"dtype": "bf16", "weight_op": "relu"},
         {"dtype": "bf16", "weight_dtype": "f32", "direction": "bwd_data"},
     ],

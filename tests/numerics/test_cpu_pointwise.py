@@ -60,6 +60,8 @@ def test_random_data_are_within_the_tolerance(direction, dtype):
         {"elementwise": "scale_add(0.5):f32"},
         {"dtype": "bf16", "elementwise": "bilinear(0.5, 2)"},
         {"input_op": "relu"},
+        {"kept_weight": True},
+        {"dynamic_batch": True, "direction": "bwd_data"},
         {"dtype": "bf16", "elementwise": "relu"},
         {"dtype": "bf16", "input_op": "relu"},
         {"dtype": "bf16", "weight_dtype": "f32", "direction": "bwd_data"},

@@ -418,7 +418,7 @@ class PlaneKernels:
     # Taps, each of which is code of its own.
     most_taps: int = 49
     # The shortest vector, of rows that fill no register.
-    least_lanes: int = 4
+    least_lane_pixels: int = 4
     # Rows of a register tile, and vectors beside one another.
     tried_rows: tuple[int, ...] = (1, 2, 4, 8)
     tried_tile_registers: tuple[int, ...] = (1, 2, 4)

@@ -35,7 +35,7 @@ def tilings(problem: ConvProblem, processor: Processor) -> Iterator[tuple[float,
     *outer, width = problem.out_image if problem.direction == "fwd" else problem.image
     height, planes = math.prod(outer), problem.n * problem.g
     lanes = native
-    while lanes // 2 >= max(width, PLANES.least_lanes):
+    while lanes // 2 >= max(width, PLANES.least_lane_pixels):
         lanes //= 2
     vectors_of_row = -(-width // lanes)
     wanted = min(DISTRIBUTIONS.core_workgroups * cores, planes * height)
