@@ -96,6 +96,7 @@ def find_operand(value: ir.Value) -> Operand:
 
     Passed over is what says where elements are to lie: reshapes, pads of zeros, and kernels that
     arrange a weight by phases or leave pixels out. Whoever reads the tensor itself sees to that.
+    Kernels that make elements of several tensors are not passed over, as of block scales.
     """
     steps: list[ir.Operation] = []
     inside = False
@@ -103,7 +104,8 @@ def find_operand(value: ir.Value) -> Operand:
         op = value.owner
         if op.name == "flow.dispatch.region":
             *_, end = op.regions[0].blocks[0].operations
-            if _role(end.operands[0].owner) == EXTENSION:
+            made = end.operands[0].owner
+            if _role(made) == EXTENSION or _reads_beside(made):
                 break
             value, inside = end.operands[0], True
         elif op.name in _VIEWS or op.name == "tensor.pad":
@@ -122,6 +124,14 @@ def find_operand(value: ir.Value) -> Operand:
 
 def _role(op: ir.Operation) -> str:
     return str(ir.StringAttr(op.attributes[ROLE]).value) if ROLE in op.attributes else ""
+
+
+def _reads_beside(op: ir.Operation) -> bool:
+    """Whether an op makes its elements of those of several tensors."""
+    if op.name != "linalg.generic" or len(op.operands) < 2:
+        return False
+    body = op.regions[0].blocks[0]
+    return len(op.operands) > 2 or any(one.operation.name == "tensor.extract" for one in body)
 
 
 def _extracted(op: ir.Operation) -> ir.Value | None:

@@ -222,7 +222,7 @@ def completions(line: str) -> list[str]:
         ("conv-compiler ver", ["verify"]),
         ("conv-compiler verify --target gfx95", ["gfx950"]),
         ("conv-compiler verify --target cpu,gfx90", ["cpu,gfx908", "cpu,gfx90a"]),
-        ("conv-compiler compile --strategy cpu_p", ["cpu_packed"]),
+        ("conv-compiler compile --strategy cpu_pa", ["cpu_packed"]),
         ("conv-compiler verify --layout NHWC_", ["NHWC_KYXC_NHWK", "NHWC_KCYX_NHWK"]),
         ("conv-compiler verify --dtype bf", ["bf16"]),
         ("conv-compiler verify --direction bwd_d", ["bwd_data"]),
