@@ -29,14 +29,13 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import ops
-from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
-from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
+from conv_compiler.passes.depthwise_parts.operands import Operand, Result
 from conv_compiler.passes.direct_parts.kernel import Kernel
 from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.neighbours import Paired
 from conv_compiler.passes.direct_parts.options import PAIRS, TILES, DirectOptions
 from conv_compiler.passes.direct_parts.products import Groups, Results, Sources
+from conv_compiler.passes.direct_parts.regions import rewrite
 from conv_compiler.passes.direct_parts.tiles import Tiled
 
 PRODUCTS: MappingProxyType[str, type[Lanes]] = MappingProxyType(
@@ -56,21 +55,12 @@ class DirectKernel(DirectOptions):
             raise UnsupportedStrategy(
                 f"product {self.product}: not in the table; known: {', '.join(PRODUCTS)}"
             )
-        with module.context, ir.Location.unknown():
-            nests = find_nests(module)
-            if len(nests) != 1:
-                raise UnsupportedStrategy(
-                    f"module: {len(nests)} contractions; give it as it was built"
-                )
-            op = nests[0].op
-            result = find_result(op.results[0])
-            source, weight = find_operand(op.operands[0]), find_operand(op.operands[1])
-            element = ops.element_of(op.results[0])
-            lanes = PRODUCTS[self.product](self, weight, element)
-            with ir.InsertionPoint(result.value.owner):
-                source = lanes.source(source)
-                packed = lanes.packing().region()
-                made = Kernel(self, lanes, source, result).value(packed)
-            last = result.value.owner
-            result.value.replace_all_uses_with(made)
-            erase_if_dead(last)
+        rewrite(module, self._result)
+
+    def _result(
+        self, source: Operand, weight: Operand, result: Result, element: ir.Type
+    ) -> ir.Value:
+        lanes = PRODUCTS[self.product](self, weight, element)
+        source = lanes.source(source)
+        packed = lanes.packing().region()
+        return Kernel(self, lanes, source, result).value(packed)

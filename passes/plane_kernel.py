@@ -25,17 +25,14 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import ops
-from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
-from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
-from conv_compiler.passes.direct_parts.plane_options import PlaneOptions
 from conv_compiler.passes.direct_parts.planes import Planes
+from conv_compiler.passes.direct_parts.regions import rewrite
+from conv_compiler.problem.plane_sizes import PlaneSizes
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaneKernel(PlaneOptions):
-    """The pass; its options are those of `PlaneOptions`."""
+class PlaneKernel(PlaneSizes):
+    """The pass; its options are those of `PlaneSizes`."""
 
     name: ClassVar[str] = "plane-kernel"
 
@@ -43,18 +40,9 @@ class PlaneKernel(PlaneOptions):
         """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, or if no
         kernel has these sizes."""
         self.check()
-        with module.context, ir.Location.unknown():
-            nests = find_nests(module)
-            if len(nests) != 1:
-                raise UnsupportedStrategy(
-                    f"module: {len(nests)} contractions; give it as it was built"
-                )
-            op = nests[0].op
-            result = find_result(op.results[0])
-            source, weight = find_operand(op.operands[0]), find_operand(op.operands[1])
-            with ir.InsertionPoint(result.value.owner):
-                kernel = Planes(self, ops.element_of(op.results[0]))
-                made = kernel.value(source, weight, result)
-            last = result.value.owner
-            result.value.replace_all_uses_with(made)
-            erase_if_dead(last)
+        rewrite(
+            module,
+            lambda source, weight, result, element: Planes(self, element).value(
+                source, weight, result
+            ),
+        )

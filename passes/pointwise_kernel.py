@@ -27,12 +27,9 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
-from conv_compiler.errors import UnsupportedStrategy
-from conv_compiler.ir import ops
-from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
-from conv_compiler.passes.depthwise_parts.operands import find_operand, find_result
 from conv_compiler.passes.direct_parts.pointwise import PointwiseTiles
 from conv_compiler.passes.direct_parts.pointwise_options import PointwiseOptions
+from conv_compiler.passes.direct_parts.regions import rewrite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,19 +42,9 @@ class PointwiseKernel(PointwiseOptions):
         """Rewrite the contraction; UnsupportedStrategy if there is none or more than one, or if the
         numbers cut no whole shares."""
         self.check()
-        with module.context, ir.Location.unknown():
-            nests = find_nests(module)
-            if len(nests) != 1:
-                raise UnsupportedStrategy(
-                    f"module: {len(nests)} contractions; give it as it was built"
-                )
-            op = nests[0].op
-            result = find_result(op.results[0])
-            source, weight = find_operand(op.operands[0]), find_operand(op.operands[1])
-            with ir.InsertionPoint(result.value.owner):
-                made = PointwiseTiles(self, ops.element_of(op.results[0])).value(
-                    source, weight, result
-                )
-            last = result.value.owner
-            result.value.replace_all_uses_with(made)
-            erase_if_dead(last)
+        rewrite(
+            module,
+            lambda source, weight, result, element: PointwiseTiles(self, element).value(
+                source, weight, result
+            ),
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import HealthCheck, Phase, assume, given, reject, seed, settings
 from hypothesis import strategies as st
 
 from conv_compiler.errors import UnsupportedProblem
@@ -277,3 +277,23 @@ def dimensions(draw: st.DrawFn) -> Spaced:
     assume(room > 0)
     outs = (room - 1) // stride + 1
     return Spaced(image=image, outs=outs, taps=taps, stride=stride, dilation=dilation, pad=pad)
+
+
+@st.composite
+def small_images(draw: Any, channels: list[tuple[int, int, int]], dtype: str) -> ConvProblem:
+    """Forward passes and data gradients of two dimensions and all sizes, strides, dilations and
+    pads. `channels` has (c, k, groups), of which one is drawn."""
+    c, k, g = draw(st.sampled_from(channels))
+    image, filter, stride, dilation = (
+        tuple(draw(st.integers(1, most)) for _ in range(2)) for most in (19, 4, 3, 2)
+    )
+    low, high = (tuple(draw(st.integers(0, 3)) for _ in range(2)) for _ in range(2))
+    direction = draw(st.sampled_from(["fwd", "bwd_data"]))
+    try:
+        return ConvProblem(
+            direction=direction, n=draw(st.integers(1, 3)), g=g, k=k, c=c, dtype=dtype,
+            image=image, filter=filter, stride=stride, dilation=dilation, pad_low=low,
+            pad_high=high,
+        )  # fmt: skip
+    except UnsupportedProblem:
+        return reject()

@@ -9,11 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor
 
-from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.attributes import ROLE
-from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
+from conv_compiler.ir import ops
+from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
     between,
     constant,
@@ -26,6 +24,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
 from conv_compiler.passes.direct_parts.moves import channels_first
 from conv_compiler.passes.direct_parts.packing import loaded, stored
 from conv_compiler.passes.direct_parts.reaches import Reach, by_phase
+from conv_compiler.passes.direct_parts.regions import by_workgroups
 from conv_compiler.passes.direct_parts.runs import Run, units_of
 
 if TYPE_CHECKING:
@@ -55,26 +54,19 @@ class Kernel:
         channels = self.share * self.lanes.block_channels
         sizes = [1, 1, options.rows, self.column.outs, channels]
         grid = [whole // size for whole, size in zip(shape, sizes, strict=True)]
-        element = ops.element_of(self.result.value)
-        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, element))
-        dispatches.count_workgroups(region)
         # Axes that a piece has: those of one element are left out.
         self.kept = [axis for axis, size in enumerate(sizes) if size != 1]
-        with ir.InsertionPoint(region.regions[0].blocks[0]):
-            out = tensor.EmptyOp(shape, element).result
 
-            def workgroup(ids: list[ir.Value], out: ir.Value) -> Piece:
-                at = delinearized(ids[0], grid)
-                firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
-                self.image, self.depth, self.top, _, self.channel = firsts
-                self.first_block = times(at[-1], self.share)
-                return self.workgroup(slice_of(out, firsts, sizes)), firsts, sizes
+        def workgroup(number: ir.Value, out: ir.Value) -> Piece:
+            at = delinearized(number, grid)
+            firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
+            self.image, self.depth, self.top, _, self.channel = firsts
+            self.first_block = times(at[-1], self.share)
+            return self.workgroup(slice_of(out, firsts, sizes)), firsts, sizes
 
-            count = math.prod(grid)
-            made = forall((count,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
-            made.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
-            dispatches.dispatch_return(made)
-        flat = ops.merge_axes(region.results[0], 0, _AXES)
+        element = ops.element_of(self.result.value)
+        made = by_workgroups(shape, element, math.prod(grid), "contraction", workgroup)
+        flat = ops.merge_axes(made, 0, _AXES)
         if images := options.result_images:
             pixels = math.prod(shape[:-1]) // images
             flat = channels_first(flat, images, pixels, shape[-1])

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, tensor, vector
+from iree.compiler.dialects import arith, vector
 
 from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.attributes import ROLE
-from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
+from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
     constant,
     delinearized,
@@ -28,6 +27,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
 )
 from conv_compiler.passes.cpu_kernel.shuffles import riffled
 from conv_compiler.passes.direct_parts.packing import loaded, stored, widened
+from conv_compiler.passes.direct_parts.regions import by_workgroups
 from conv_compiler.problem.batching import divisors
 
 if TYPE_CHECKING:
@@ -48,21 +48,13 @@ def _kernel(
 ) -> ir.Value:
     """A tensor made by workgroups: each has one of `grid` parts of each axis."""
     sizes = [whole // parts for whole, parts in zip(shape, grid, strict=True)]
-    region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, element))
-    dispatches.count_workgroups(region)
-    with ir.InsertionPoint(region.regions[0].blocks[0]):
-        out = tensor.EmptyOp(shape, element).result
 
-        def workgroup(ids: list[ir.Value], out: ir.Value) -> Piece:
-            at = delinearized(ids[0], grid)
-            firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
-            return body(at, slice_of(out, firsts, sizes, sizes)), firsts, sizes
+    def workgroup(number: ir.Value, out: ir.Value) -> Piece:
+        at = delinearized(number, grid)
+        firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
+        return body(at, slice_of(out, firsts, sizes, sizes)), firsts, sizes
 
-        made = forall((math.prod(grid),), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
-        made.owner.operation.attributes[ROLE] = ir.StringAttr.get("packing")
-        dispatches.dispatch_return(made)
-    found: ir.Value = region.results[0]
-    return found
+    return by_workgroups(shape, element, math.prod(grid), "packing", workgroup)
 
 
 def _zeros(piece: ir.Value, place: list[ir.Value], axis: int, count: int, width: int) -> ir.Value:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
 
-from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.attributes import ROLE
-from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
+from conv_compiler.ir import ops
+from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
     constant,
     delinearized,
@@ -21,6 +20,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
     times,
 )
 from conv_compiler.passes.cpu_kernel.shuffles import riffled
+from conv_compiler.passes.direct_parts.regions import by_workgroups
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
@@ -104,26 +104,14 @@ class Packing:
         size = self.options.lanes * math.prod(extent for extent, _ in self.inner)
         count = math.prod(extent for extent, _ in self.outer)
         source = self.weight.flat()
-        region = dispatches.dispatch_region(ir.RankedTensorType.get([count * size], self.element))
-        dispatches.count_workgroups(region)
-        with ir.InsertionPoint(region.regions[0].blocks[0]):
-            out = tensor.EmptyOp([count * size], self.element).result
 
-            def workgroup(ids: list[ir.Value], out: ir.Value) -> Piece:
-                at = delinearized(ids[0], [extent for extent, _ in self.outer])
-                base = _address(at, self.outer)
-                first = times(ids[0], size)
-                return (
-                    self.filled(slice_of(out, [first], [size], [size]), source, base),
-                    [first],
-                    [size],
-                )
+        def workgroup(number: ir.Value, out: ir.Value) -> Piece:
+            at = delinearized(number, [extent for extent, _ in self.outer])
+            first = times(number, size)
+            piece = slice_of(out, [first], [size], [size])
+            return self.filled(piece, source, _address(at, self.outer)), [first], [size]
 
-            made = forall((count,), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup)
-            made.owner.operation.attributes[ROLE] = ir.StringAttr.get("packing")
-            dispatches.dispatch_return(made)
-        found: ir.Value = region.results[0]
-        return found
+        return by_workgroups([count * size], self.element, count, "packing", workgroup)
 
     def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
         """A workgroup's part of the packed weights."""

@@ -7,11 +7,10 @@ import math
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, tensor, vector
+from iree.compiler.dialects import arith, vector
 
-from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.attributes import ROLE
-from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
+from conv_compiler.ir import ops
+from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
     choice,
     constant,
@@ -24,17 +23,18 @@ from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
 from conv_compiler.passes.cpu_kernel.products import product_of
 from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.packing import in_all_lanes, loaded, stored, widened
+from conv_compiler.passes.direct_parts.regions import by_workgroups
 from conv_compiler.problem.slides import even_tiles
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
-    from conv_compiler.passes.direct_parts.plane_options import PlaneOptions
+    from conv_compiler.problem.plane_sizes import PlaneSizes
 
 
 class Planes:
     """The kernel of one problem. Planes are those of all images and groups."""
 
-    def __init__(self, options: PlaneOptions, element: ir.Type) -> None:
+    def __init__(self, options: PlaneSizes, element: ir.Type) -> None:
         self.options, self.element = options, element
         self.row, self.column = options.slides
         self.sums = ir.VectorType.get([options.lanes], element)
@@ -49,24 +49,16 @@ class Planes:
         shape = [options.batch * options.groups, self.row.outs, self.column.outs]
         sizes = [options.planes_share, options.rows_share, self.column.outs]
         grid = [whole // size for whole, size in zip(shape, sizes, strict=True)]
+
+        def workgroup(number: ir.Value, out: ir.Value) -> Piece:
+            at = delinearized(number, grid)
+            firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
+            piece = slice_of(out, firsts, sizes, sizes)
+            return self.workgroup(piece, firsts[0], firsts[1]), firsts, sizes
+
         element = ops.element_of(result.value)
-        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, element))
-        dispatches.count_workgroups(region)
-        with ir.InsertionPoint(region.regions[0].blocks[0]):
-            out = tensor.EmptyOp(shape, element).result
-
-            def workgroup(ids: list[ir.Value], out: ir.Value) -> Piece:
-                at = delinearized(ids[0], grid)
-                firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
-                piece = slice_of(out, firsts, sizes, sizes)
-                return self.workgroup(piece, firsts[0], firsts[1]), firsts, sizes
-
-            made = forall(
-                (math.prod(grid),), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup
-            )
-            made.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
-            dispatches.dispatch_return(made)
-        flat = ops.merge_axes(region.results[0], 0, len(shape))
+        made = by_workgroups(shape, element, math.prod(grid), "contraction", workgroup)
+        flat = ops.merge_axes(made, 0, len(shape))
         return ops.split_axis(flat, 0, ops.shape_of(result.value))
 
     def workgroup(self, piece: ir.Value, first: ir.Value, top: ir.Value) -> ir.Value:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor, vector
+from iree.compiler.dialects import vector
 
-from conv_compiler.ir import dispatches, ops
-from conv_compiler.ir.attributes import ROLE
-from conv_compiler.passes.cpu_kernel.foralls import Piece, forall, slice_of
+from conv_compiler.ir import ops
+from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import constant, delinearized, loops, plus, times
 from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
 from conv_compiler.passes.cpu_kernel.products import product_of
@@ -26,6 +25,7 @@ from conv_compiler.passes.direct_parts.packing import (
     stored,
     widened,
 )
+from conv_compiler.passes.direct_parts.regions import by_workgroups
 from conv_compiler.problem.slides import even_tiles
 from conv_compiler.targets.host import PAIR_INSTRUCTIONS
 from conv_compiler.targets.limits import UNROLLED
@@ -55,32 +55,24 @@ class PointwiseTiles:
         grid = [options.batch, options.groups, options.channel_shares, options.pixel_shares]
         shape = [options.batch, options.groups * options.results, options.pixels]
         sizes = [1, self.channels, self.share]
-        element = ops.element_of(result.value)
-        region = dispatches.dispatch_region(ir.RankedTensorType.get(shape, element))
-        dispatches.count_workgroups(region)
-        with ir.InsertionPoint(region.regions[0].blocks[0]):
-            out = tensor.EmptyOp(shape, element).result
 
-            def workgroup(ids: list[ir.Value], out: ir.Value) -> Piece:
-                image, group, of_channels, of_pixels = delinearized(ids[0], grid)
-                channel = plus(times(group, options.results), times(of_channels, self.channels))
-                pixel = times(of_pixels, self.share)
-                base = plus(
-                    times(image, options.groups * options.sources * options.pixels),
-                    times(group, options.sources * options.pixels),
-                    pixel,
-                )
-                weights = times(channel, options.sources)
-                firsts = self.firsts = [image, channel, pixel]
-                piece = slice_of(out, firsts, sizes, sizes)
-                return self.workgroup(piece, base, packed, weights), firsts, sizes
-
-            made = forall(
-                (math.prod(grid),), out, ["#iree_codegen.workgroup_mapping<x>"], workgroup
+        def workgroup(number: ir.Value, out: ir.Value) -> Piece:
+            image, group, of_channels, of_pixels = delinearized(number, grid)
+            channel = plus(times(group, options.results), times(of_channels, self.channels))
+            pixel = times(of_pixels, self.share)
+            base = plus(
+                times(image, options.groups * options.sources * options.pixels),
+                times(group, options.sources * options.pixels),
+                pixel,
             )
-            made.owner.operation.attributes[ROLE] = ir.StringAttr.get("contraction")
-            dispatches.dispatch_return(made)
-        flat = ops.merge_axes(region.results[0], 0, len(shape))
+            weights = times(channel, options.sources)
+            firsts = self.firsts = [image, channel, pixel]
+            piece = slice_of(out, firsts, sizes, sizes)
+            return self.workgroup(piece, base, packed, weights), firsts, sizes
+
+        element = ops.element_of(result.value)
+        made = by_workgroups(shape, element, math.prod(grid), "contraction", workgroup)
+        flat = ops.merge_axes(made, 0, len(shape))
         return ops.split_axis(flat, 0, ops.shape_of(result.value))
 
     def packing(self, weight: Operand) -> Packing:

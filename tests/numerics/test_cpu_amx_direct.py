@@ -10,9 +10,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu.cpu_amx_direct import misfit
 from conv_compiler.targets import find_target
@@ -20,6 +18,7 @@ from conv_compiler.targets.resolve import resolve
 from conv_compiler.verification.verify import verify
 from tests import tiles
 from tests.checks import check
+from tests.problems import small_images
 from tests.turns import in_turn
 
 DIRECTIONS = ("fwd", "bwd_data")
@@ -73,26 +72,7 @@ def test_ops_and_types(fields):
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
-@given(
-    direction=st.sampled_from(DIRECTIONS),
-    channels=st.sampled_from([(16, 16, 1), (32, 48, 1), (64, 16, 2), (80, 32, 1)]),
-    sizes=st.tuples(*[st.tuples(*[st.integers(1, n)] * 2) for n in (19, 4, 3, 2)]),
-    pads=st.tuples(*[st.tuples(*[st.integers(0, 3)] * 2)] * 2),
-    n=st.integers(1, 3),
-)
-def test_any_sizes(direction, channels, sizes, pads, n):
-    (c, k, g), (image, filter, stride, dilation) = channels, sizes
-    try:
-        problem = ConvProblem(
-            **{"direction": direction, "n": n, "g": g, "k": k, "c": c, "dtype": "bf16"},
-            image=image,
-            filter=filter,
-            stride=stride,
-            dilation=dilation,
-            pad_low=pads[0],
-            pad_high=pads[1],
-        )
-    except UnsupportedProblem:
-        return
+@given(problem=small_images([(16, 16, 1), (32, 48, 1), (64, 16, 2), (80, 32, 1)], "bf16"))
+def test_any_sizes(problem):
     if fits(problem):
         verify(problem, "cpu", "cpu_amx_direct", data="integers", budget=0).require()

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import conv_compiler as cc
-from conv_compiler.errors import UnsupportedProblem
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.strategies.cpu.cpu_dot_direct import CPU_DOT_DIRECT
 from conv_compiler.targets import find_target
 from conv_compiler.targets.resolve import resolve
 from tests.checks import check
 from tests.numerics.test_cpu_direct import DIRECTIONS, PROBLEMS
+from tests.problems import small_images
 from tests.turns import in_turn
 
 NAME = CPU_DOT_DIRECT.name
@@ -61,26 +60,7 @@ def test_random_data_ops_and_types(fields):
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
-@given(
-    direction=st.sampled_from(DIRECTIONS),
-    channels=st.sampled_from([(2, 16, 1), (8, 12, 1), (4, 4, 2), (6, 20, 1), (16, 40, 1)]),
-    sizes=st.tuples(*[st.tuples(*[st.integers(1, n)] * 2) for n in (19, 4, 3, 2)]),
-    pads=st.tuples(*[st.tuples(*[st.integers(0, 3)] * 2)] * 2),
-    n=st.integers(1, 3),
-)
-def test_any_sizes(direction, channels, sizes, pads, n):
-    (c, k, g), (image, filter, stride, dilation) = channels, sizes
-    try:
-        problem = ConvProblem(
-            **{"direction": direction, "n": n, "g": g, "k": k, "c": c, "dtype": "bf16"},
-            image=image,
-            filter=filter,
-            stride=stride,
-            dilation=dilation,
-            pad_low=pads[0],
-            pad_high=pads[1],
-        )
-    except UnsupportedProblem:
-        return
+@given(problem=small_images([(2, 16, 1), (8, 12, 1), (4, 4, 2), (6, 20, 1), (16, 40, 1)], "bf16"))
+def test_any_sizes(problem):
     if fits(problem):
         cc.verify(problem, "cpu", strategy=NAME, data="integers", budget=0).require()

@@ -12,14 +12,12 @@ from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import spaced
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import DIRECT
-from conv_compiler.strategies.cpu.cpu_kind import CpuKind
+from conv_compiler.strategies.cpu.cpu_kind import CpuKind, fastest, vector_schedule
 from conv_compiler.strategies.cpu.direct_tiles import Direct
 from conv_compiler.strategies.cpu.flattened import flattened
 from conv_compiler.strategies.cpu.register_tiles import lanes_of
 from conv_compiler.strategies.cpu_tilings import DirectTiling
 from conv_compiler.strategies.kind import Lowering, Promises
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
 from conv_compiler.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -120,14 +118,12 @@ class CpuDirect(CpuKind):
         if split_k > 1 or self.rule(wgrad, target):
             return ()
         assert isinstance(wgrad, EquivalentWgrad)
-        found = [
+        found = (
             (cycles, self.preference(one), replace(one, row_pixels=length))
             for length, problem in self.rows(wgrad, target).items()
             for cycles, one in self.counted(wgrad, problem, target).tilings()
-            if tile in ((), (one.columns, one.vectors * one.lanes))
-        ]
-        best = sorted(found, key=lambda entry: entry[:2])[:1]
-        return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
+        )
+        return fastest(self.name, found, tile)
 
     def rows(self, wgrad: ConvProblem, target: Target) -> dict[int, ConvProblem]:
         """The problem, or its flattened ones that take the fewest cycles a pixel in registers."""
@@ -180,13 +176,7 @@ class CpuDirect(CpuKind):
             **numbers,
             **self.sizes(wgrad.of, one),
         )
-        info = CompilationInfo(
-            lowering_config="#iree_cpu.lowering_config<>",
-            pipeline=read_pipeline("cpu_vector").steps,
-        )
-        return Lowering(
-            passes=(step,), schedule=Schedule(roles={"contraction": info, "packing": info})
-        )
+        return Lowering(passes=(step,), schedule=vector_schedule("contraction", "packing"))
 
     def sizes(self, problem: ConvProblem, one: Strategy) -> dict[str, Any]:
         """The sizes of the convolution as the pass computes it: those of the flattened problem

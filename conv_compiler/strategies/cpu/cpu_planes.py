@@ -12,17 +12,14 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import spaced
 from conv_compiler.strategies.cpu.cost_constants import PLANES
-from conv_compiler.strategies.cpu.packed import STACK_FLAG
+from conv_compiler.strategies.cpu.cpu_kind import fastest, vector_schedule
 from conv_compiler.strategies.cpu.plane_tiles import tilings
 from conv_compiler.strategies.cpu_tilings import PlaneTiling
 from conv_compiler.strategies.kind import Lowering, OnePart
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import Strategy
-from conv_compiler.targets.host import STACK_BYTES
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import Strategy
     from conv_compiler.targets import Target
 
 
@@ -65,13 +62,8 @@ class CpuPlanes(OnePart):
         if split_k > 1 or misfit(wgrad, target):
             return ()
         assert isinstance(wgrad, EquivalentWgrad)
-        found = [
-            (cycles, -one.rows, one)
-            for cycles, one in tilings(wgrad.of, target.cpu)
-            if tile in ((), (one.rows, one.vectors * one.lanes))
-        ]
-        best = sorted(found, key=lambda entry: entry[:2])[:1]
-        return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
+        several = tilings(wgrad.of, target.cpu)
+        return fastest(self.name, ((cycles, (-one.rows,), one) for cycles, one in several), tile)
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline that lowers it."""
@@ -80,14 +72,7 @@ class CpuPlanes(OnePart):
         assert isinstance(wgrad, EquivalentWgrad)
         assert isinstance(one.tiling, PlaneTiling)
         step = PlaneKernel(**asdict(one.tiling), **sizes_of(wgrad.of))
-        info = CompilationInfo(
-            lowering_config="#iree_cpu.lowering_config<>",
-            pipeline=read_pipeline("cpu_vector").steps,
-        )
-        limit = STACK_FLAG.format(1 << (STACK_BYTES - 1).bit_length())
-        return Lowering(
-            passes=(step,), schedule=Schedule(roles={"contraction": info}, flags=(limit,))
-        )
+        return Lowering(passes=(step,), schedule=vector_schedule("contraction", on_stack=True))
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""

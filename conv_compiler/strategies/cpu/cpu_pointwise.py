@@ -11,17 +11,14 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import POINTWISE
-from conv_compiler.strategies.cpu.packed import STACK_FLAG
+from conv_compiler.strategies.cpu.cpu_kind import fastest, vector_schedule
 from conv_compiler.strategies.cpu.pointwise_tiles import Pointwise
 from conv_compiler.strategies.cpu_tilings import PointwiseTiling
 from conv_compiler.strategies.kind import Lowering, OnePart, Promises
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
-from conv_compiler.strategies.strategy import Strategy
-from conv_compiler.targets.host import STACK_BYTES
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import Strategy
     from conv_compiler.targets import Target
     from conv_compiler.targets.host import PairInstruction
 
@@ -70,13 +67,8 @@ class CpuPointwise(OnePart):
         counted = Pointwise(
             problem=wgrad.of, processor=target.cpu, instruction=pairs(wgrad.of, target)
         )
-        found = [
-            (cycles, -one.block, one)
-            for cycles, one in counted.tilings()
-            if tile in ((), (one.block, one.vectors * one.lanes))
-        ]
-        best = sorted(found, key=lambda entry: entry[:2])[:1]
-        return tuple(Strategy(name=self.name, tiling=tiling, split_k=1) for *_, tiling in best)
+        found = ((cycles, (-one.block,), one) for cycles, one in counted.tilings())
+        return fastest(self.name, found, tile)
 
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
         """Where vectors of a row of pixels are not full, where pairs are not multiplied
@@ -96,13 +88,8 @@ class CpuPointwise(OnePart):
 
         assert isinstance(wgrad, EquivalentWgrad)
         step = PointwiseKernel(**asdict(_tiling(one)), **sizes_of(wgrad.of))
-        info = CompilationInfo(
-            lowering_config="#iree_cpu.lowering_config<>",
-            pipeline=read_pipeline("cpu_vector").steps,
-        )
-        limit = STACK_FLAG.format(1 << (STACK_BYTES - 1).bit_length())
-        roles = {"contraction": info, "packing": info}
-        return Lowering(passes=(step,), schedule=Schedule(roles=roles, flags=(limit,)))
+        kernels = vector_schedule("contraction", "packing", on_stack=True)
+        return Lowering(passes=(step,), schedule=kernels)
 
     def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
         """The instruction of pairs, where there is one."""

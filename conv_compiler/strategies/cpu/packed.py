@@ -22,7 +22,7 @@ from conv_compiler.strategies.cpu.amx_tiles import (
     tile_instruction,
 )
 from conv_compiler.strategies.cpu.cost_constants import BY_WORKGROUPS
-from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling
+from conv_compiler.strategies.cpu.cpu_kind import CpuKind, cpu_tiling, vector_schedule
 from conv_compiler.strategies.cpu.loops import (
     grouped_refusal,
     lin_refusal,
@@ -39,11 +39,10 @@ from conv_compiler.strategies.cpu.work_distribution import best_distribution
 from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.strategies.f8_emulation import emulation_passes
 from conv_compiler.strategies.kind import Lowering
-from conv_compiler.strategies.pipeline_file import read_pipeline
-from conv_compiler.strategies.schedule import CompilationInfo, Schedule
+from conv_compiler.strategies.schedule import Schedule
 from conv_compiler.strategies.strategy import Strategy
 from conv_compiler.targets.f8 import operand_bytes
-from conv_compiler.targets.host import STACK_BYTES, TILE_INSTRUCTIONS
+from conv_compiler.targets.host import TILE_INSTRUCTIONS
 
 if TYPE_CHECKING:
     from conv_compiler.passes import Pass
@@ -53,9 +52,6 @@ if TYPE_CHECKING:
 
 # The script of `mlir/normalise/` that runs the passes.
 NORMALISE = "cpu_packed"
-# Copies are kept on a thread's stack, and tiles of sums on their way to registers: at most so much,
-# a power of two.
-STACK_FLAG = "--iree-llvmcpu-stack-allocation-limit={}"
 
 
 def paired(problem: ConvProblem, tiling: CpuTiling) -> ConvProblem:
@@ -203,16 +199,12 @@ def passes(problem: ConvProblem, target: Target, strategy: Strategy) -> tuple[Pa
 
 def schedule(problem: ConvProblem, target: Target, strategy: Strategy) -> Schedule:
     """The pipeline that lowers a kernel of loops over vectors."""
-    lowering = read_pipeline("cpu_vector").steps
-    info = CompilationInfo(lowering_config="#iree_cpu.lowering_config<>", pipeline=lowering)
-    bytes = 1 << (STACK_BYTES - 1).bit_length()
-    roles = {"contraction": info}
     tiling = strategy.tiling
     assert isinstance(tiling, CpuTiling)
     whole, processor = paired(problem, tiling), target.cpu
-    if best_distribution(whole, tiling, strategy.split_k, processor).packs_first:
-        roles["packing"] = info
-    return Schedule(roles=roles, flags=(STACK_FLAG.format(bytes),))
+    found = best_distribution(whole, tiling, strategy.split_k, processor)
+    roles = ("contraction", "packing") if found.packs_first else ("contraction",)
+    return vector_schedule(*roles, on_stack=True)
 
 
 @dataclass(frozen=True, kw_only=True)

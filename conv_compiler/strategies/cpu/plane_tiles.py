@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from conv_compiler.passes.direct_parts.plane_options import PlaneOptions
 from conv_compiler.problem.batching import divisors
 from conv_compiler.problem.convolution_sizes import sizes_of
+from conv_compiler.problem.plane_sizes import PlaneSizes
 from conv_compiler.problem.slides import even_sizes
 from conv_compiler.strategies.cpu.cost_constants import (
     DIRECT,
@@ -56,7 +56,7 @@ def tilings(problem: ConvProblem, processor: Processor) -> Iterator[tuple[float,
                 rows_share=rows_share,
                 planes_share=planes_share,
             )
-            options = PlaneOptions(**vars(one), **sizes)
+            options = PlaneSizes(**vars(one), **sizes)
             cycles = _workgroup(problem, options)
             if cycles:
                 whole = cycles * workgroups * (1 + load_imbalance(workgroups, cores))
@@ -66,7 +66,7 @@ def tilings(problem: ConvProblem, processor: Processor) -> Iterator[tuple[float,
             yield cycles, one
 
 
-def _workgroup(problem: ConvProblem, options: PlaneOptions) -> float:
+def _workgroup(problem: ConvProblem, options: PlaneSizes) -> float:
     """Cycles of a workgroup; none where the stack does not hold its rows."""
     costs, bytes_ = REGISTER_TILES, problem.accumulator_type.bytes
     if options.copied_rows * options.row_pixels * bytes_ > STACK_BYTES:

@@ -135,10 +135,6 @@ void fill_bytes(void* to, int value, size_t size) {
   constexpr size_t kPieceBytes = 1 << 20;
   auto* const bytes = static_cast<uint8_t*>(to);
   const size_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
-  if (pieces > UINT32_MAX) {
-    std::memset(to, value, size);
-    return;
-  }
   parallel_for(static_cast<uint32_t>(pieces), 0, [=](uint32_t n) {
     const size_t first = n * kPieceBytes;
     std::memset(bytes + first, value, std::min(kPieceBytes, size - first));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The options of the pass `plane-kernel`, and the rows and pixels that its kernel copies."""
+"""Sizes of a depthwise kernel with the pixels of a row in the lanes (`passes/plane_kernel.py`): its
+tile, and the rows and pixels that it copies."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from conv_compiler.problem.slides import Read, Slide
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaneOptions(ConvolutionSizes):
+class PlaneSizes(ConvolutionSizes):
     """A register tile has the sums of `rows` rows by `vectors` of `lanes` adjacent result pixels of
     a plane. A workgroup has `rows_share` rows of each of `planes_share` planes: those of adjacent
     groups and images."""
