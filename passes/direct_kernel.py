@@ -30,12 +30,14 @@ from iree.compiler import ir
 
 from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.passes.depthwise_parts.operands import Operand, Result
+from conv_compiler.passes.direct_parts.groups import Groups
 from conv_compiler.passes.direct_parts.kernel import Kernel
 from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.neighbours import Paired
 from conv_compiler.passes.direct_parts.options import PAIRS, TILES, DirectOptions
-from conv_compiler.passes.direct_parts.products import Groups, Results, Sources
+from conv_compiler.passes.direct_parts.products import Results
 from conv_compiler.passes.direct_parts.regions import rewrite
+from conv_compiler.passes.direct_parts.sources import Sources
 from conv_compiler.passes.direct_parts.tiles import Tiled
 
 PRODUCTS: MappingProxyType[str, type[Lanes]] = MappingProxyType(

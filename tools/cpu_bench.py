@@ -52,7 +52,7 @@ from conv_compiler.targets.host import host_cores
 from conv_compiler.verification.inputs import inputs
 from conv_compiler.verification.verify import verify_artifact
 
-PLAN = Plan(rounds=6, calls=6, warm_up=2, most_seconds=60)
+PLAN = Plan(rounds=6, calls=6, most_seconds=60)
 TYPES = ("f32", "bf16", "f16")
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -43,13 +44,15 @@ class Timing:
 class Plan:
     """How often: `rounds` in turns, of `calls` each behind `warm_up` that do not count.
 
-    A side whose first call says that its rounds would take longer than `most_seconds` is called no
-    more.
+    Each turn begins `pause_seconds` after the one before. Threads of OpenMP spin for several
+    milliseconds when their work is done, and would take cores from the next side. A side whose
+    first call says that its rounds would take longer than `most_seconds` is called no more.
     """
 
     rounds: int = 6
     calls: int = 6
-    warm_up: int = 2
+    warm_up: int = 3
+    pause_seconds: float = 0.02
     most_seconds: float = 60.0
 
     @property
@@ -92,5 +95,6 @@ def in_turns(sides: Mapping[str, Timed], plan: Plan, clock: Clock) -> dict[str, 
         for name in order:
             most = sides[name].most_rounds
             if most is None or number < most:
+                time.sleep(plan.pause_seconds)
                 found[name] += sides[name].times(plan, clock)
     return {name: Timing.of(times) for name, times in found.items() if times}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 
+from conv_compiler.errors import UnsupportedStrategy
 from conv_compiler.ir import ops
 from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
@@ -45,13 +46,19 @@ class Kernel:
         self.plane, self.row, self.column = options.slides
         self.tensor, self.extra = source.flat(), result.extra()
         self.share = lanes.blocks // options.shares
+        overlap = lanes.blocks * lanes.block_channels != options.result_pixel
+        if lanes.blocks % options.shares or (overlap and options.shares > 1):
+            raise UnsupportedStrategy(
+                f"shares {options.shares}: they divide no {lanes.blocks} blocks of "
+                f"{lanes.block_channels} channels; use 1"
+            )
 
     def value(self, packed: ir.Value) -> ir.Value:
         """The result in the form in which the program has it."""
         options, self.packed = self.options, packed
         shape = [options.batch, self.plane.outs, self.row.outs, self.column.outs]
         shape.append(options.result_pixel)
-        channels = self.share * self.lanes.block_channels
+        channels = options.result_pixel // options.shares
         sizes = [1, 1, options.rows, self.column.outs, channels]
         grid = [whole // size for whole, size in zip(shape, sizes, strict=True)]
         # Axes that a piece has: those of one element are left out.
@@ -129,7 +136,7 @@ class Kernel:
         block: ir.Value,
     ) -> ir.Value:
         """The piece with register tile `number` of a run in it."""
-        options, lanes = self.options, self.lanes
+        lanes = self.lanes
         first = plus(constant(run.first), times(number, run.units))
         whole_block = plus(self.first_block, block)
         sums = lanes.zeros(run.units)
@@ -137,7 +144,7 @@ class Kernel:
             sums = self.summed(run, first, reaches, whole_block, sums)
         sums = lanes.settled(sums)
         index = times(first, self.column.phases)
-        channel = times(block, lanes.block_channels)
+        channel = lanes.result_channel(block)
         for unit in range(run.units):
             column = plus(index, constant(unit * self.column.phases + across))
             shift = 0
@@ -146,7 +153,7 @@ class Kernel:
                 piece = self.written(piece, value, row, column, here)
                 (length,) = ir.VectorType(value.type).shape
                 shift += length
-        assert shift == lanes.block_channels == options.result_pixel // lanes.blocks
+        assert shift == lanes.block_channels
         return piece
 
     def summed(

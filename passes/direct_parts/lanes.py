@@ -12,6 +12,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, vector
 
 from conv_compiler.ir import ops
+from conv_compiler.passes.cpu_kernel.indices import times
 from conv_compiler.passes.direct_parts.moves import channels_last
 from conv_compiler.passes.direct_parts.packing import Packing, loaded, widened
 from conv_compiler.passes.direct_parts.runs import Run, runs
@@ -47,6 +48,10 @@ class Lanes(ABC):
     @abstractmethod
     def tap_size(self) -> int:
         """Elements of the packed weights of a block and a tap."""
+
+    def result_channel(self, block: ir.Value) -> ir.Value:
+        """The first result channel of a block."""
+        return times(block, self.block_channels)
 
     @abstractmethod
     def packing(self) -> Packing:

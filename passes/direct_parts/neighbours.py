@@ -34,7 +34,7 @@ class NeighbourPacking(Packing):
 
     def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
         """A workgroup's part of the packed weights."""
-        lanes, ((extent, step), (vectors, apart)) = self.options.lanes, self.inner
+        lanes, ((extent, step, _), (vectors, apart, _)) = self.options.lanes, self.inner
         side, tail = self.neighbours, self.options.tail
         square = lanes if self.is_transposed else side
         # Vectors of which the last is not full are told apart where the kernel is written.

@@ -35,7 +35,8 @@ class DirectOptions(ConvolutionSizes):
 
     `product` is what lies in the lanes: a key of PRODUCTS. A register tile has the sums of
     `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
-    these are more than the result channels of a group, the last lanes hold none. A workgroup has
+    these are more than the result channels of a group, the last lanes hold none. Where tiles are no
+    whole number of these channels, the last begins earlier, and there is one share. A workgroup has
     `rows` rows of result pixels and one of `shares` shares of the result's channels. With the
     products `pairs` and `tiles`, `instruction` adds up neighbouring source channels; with `tiles`
     it multiplies tile registers of `tile_rows` pixels each. A source or

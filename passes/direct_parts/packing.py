@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
@@ -13,6 +13,7 @@ from iree.compiler.dialects import tensor, vector
 from conv_compiler.ir import ops
 from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
+    at_most,
     constant,
     delinearized,
     loops,
@@ -25,8 +26,19 @@ from conv_compiler.passes.direct_parts.regions import by_workgroups
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
 
-# An axis of the packed weights: its extent, and the step of it in memory.
-Axis = tuple[int, int]
+
+class Axis(NamedTuple):
+    """An axis of the packed weights: its extent, the step of it in memory, and the farthest that
+    one of it begins, where the last one overlaps the one before."""
+
+    extent: int
+    step: int
+    most: int | None = None
+
+    def address(self, index: ir.Value) -> ir.Value:
+        """Where one begins."""
+        at = times(index, self.step)
+        return at if self.most is None else at_most(self.most, at)
 
 
 class PackedRows(Protocol):
@@ -95,18 +107,18 @@ class Packing:
     @property
     def is_transposed(self) -> bool:
         """Whether squares are."""
-        lanes, (extent, step) = self.options.lanes, self.inner[-2]
+        lanes, (extent, step, _) = self.options.lanes, self.inner[-2]
         whole = lanes & (lanes - 1) == 0 and extent % lanes == 0
         return self.apart != 1 and step == 1 and whole
 
     def region(self) -> ir.Value:
         """The packed weights: a tensor of one axis."""
-        size = self.options.lanes * math.prod(extent for extent, _ in self.inner)
-        count = math.prod(extent for extent, _ in self.outer)
+        size = self.options.lanes * math.prod(one.extent for one in self.inner)
+        count = math.prod(one.extent for one in self.outer)
         source = self.weight.flat()
 
         def workgroup(number: ir.Value, out: ir.Value) -> Piece:
-            at = delinearized(number, [extent for extent, _ in self.outer])
+            at = delinearized(number, [one.extent for one in self.outer])
             first = times(number, size)
             piece = slice_of(out, [first], [size], [size])
             return self.filled(piece, source, _address(at, self.outer)), [first], [size]
@@ -115,11 +127,11 @@ class Packing:
 
     def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
         """A workgroup's part of the packed weights."""
-        lanes, extents = self.options.lanes, [extent for extent, _ in self.inner]
+        lanes, extents = self.options.lanes, [one.extent for one in self.inner]
         together = lanes if self.is_transposed else 1
         *outside, along, vectors = extents
         # Vectors of which the last is not full are told apart where the kernel is written.
-        tail, apart = self.options.tail, self.inner[-1][1]
+        tail, apart = self.options.tail, self.inner[-1].step
         numbers = range(vectors if tail else 1)
 
         def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
@@ -174,4 +186,4 @@ class Packing:
 
 
 def _address(at: Sequence[ir.Value], axes: Sequence[Axis]) -> ir.Value:
-    return plus(*(times(index, step) for index, (_, step) in zip(at, axes, strict=True)))
+    return plus(*(one.address(index) for index, one in zip(at, axes, strict=True)))

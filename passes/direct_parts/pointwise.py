@@ -19,6 +19,7 @@ from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
 from conv_compiler.passes.cpu_kernel.products import product_of
 from conv_compiler.passes.direct_parts.neighbours import NeighbourPacking
 from conv_compiler.passes.direct_parts.packing import (
+    Axis,
     Packing,
     in_all_lanes,
     loaded,
@@ -80,10 +81,10 @@ class PointwiseTiles:
         options = self.options
         group, result, _, source = options.weight_steps
         outer = [
-            (options.groups, group),
-            (options.results // options.block, options.block * result),
+            Axis(options.groups, group),
+            Axis(options.results // options.block, options.block * result),
         ]
-        inner = [(options.sources, source), (1, 0)]
+        inner = [Axis(options.sources, source), Axis(1, 0)]
         rows = _Rows(lanes=options.block)
         if row := PAIR_INSTRUCTIONS.get(options.instruction):
             element = ir.Type.parse(row.element)

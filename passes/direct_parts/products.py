@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What lies in the lanes of a direct kernel, one class a way, and how products are added to sums.
-
-With `results` a source element is in all lanes, and the weights are those of a group's result
-channels. With `groups` of one channel both are of as many groups. With `sources` both are of a
-group's source channels, and the lanes are added up at the end.
-"""
+"""Lanes of a direct kernel that hold result channels of a group: a source element is in all of
+them."""
 
 from __future__ import annotations
 
@@ -17,7 +13,15 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.dialects import tensor, vector
 
-from conv_compiler.passes.cpu_kernel.indices import constant, divided, loops, plus, times
+from conv_compiler.passes.cpu_kernel.indices import (
+    at_most,
+    constant,
+    divided,
+    less,
+    loops,
+    plus,
+    times,
+)
 from conv_compiler.passes.cpu_kernel.shuffles import part_of
 from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.moves import in_type
@@ -51,6 +55,21 @@ class Results(Lanes):
         return min(self.options.block, self.options.results)
 
     @property
+    def last_channel(self) -> int:
+        """The first channel of a group's last block, which has no channel behind the group's."""
+        return max(0, self.options.results - self.options.block)
+
+    def result_channel(self, block: ir.Value) -> ir.Value:
+        """Blocks lie one behind another; a group's last one begins earlier."""
+        options = self.options
+        if options.results <= options.block or options.results % options.block == 0:
+            return super().result_channel(block)
+        group = divided(block, self.of_group)
+        within = less(block, times(group, self.of_group))
+        first = at_most(self.last_channel, times(within, options.block))
+        return plus(times(group, options.results), first)
+
+    @property
     def tap_size(self) -> int:
         """A block's result channels for each source channel."""
         return self.options.sources * self.options.block
@@ -64,11 +83,11 @@ class Results(Lanes):
         options = self.options
         group, result, tap, source = options.weight_steps
         outer = [
-            (options.groups, group),
-            (self.of_group, options.block * result),
-            (math.prod(options.filter), tap),
+            Axis(options.groups, group),
+            Axis(self.of_group, options.block * result, most=self.last_channel * result),
+            Axis(math.prod(options.filter), tap),
         ]
-        inner = [(options.sources, source), (options.vectors, options.lanes * result)]
+        inner = [Axis(options.sources, source), Axis(options.vectors, options.lanes * result)]
         return outer, inner, result
 
     def source(self, source: Operand) -> Operand:
@@ -161,139 +180,3 @@ class Results(Lanes):
             value = widened(operand.applied(vector.BroadcastOp(one, element).result), self.element)
             element = vector.ExtractOp(value, [], [0]).result
         return vector.BroadcastOp(self.vector, element).result
-
-
-class Groups(Lanes):
-    """Groups of one source and one result channel in the lanes."""
-
-    outer_blocks = False
-
-    @property
-    def blocks(self) -> int:
-        """Register tiles that hold all groups."""
-        return self.options.groups // self.options.block
-
-    @property
-    def block_channels(self) -> int:
-        """Groups of a register tile."""
-        return self.options.block
-
-    @property
-    def tap_size(self) -> int:
-        """A block's groups."""
-        return self.options.block
-
-    def packing(self) -> Packing:
-        """[block | taps, vector | lanes]."""
-        options = self.options
-        group, _, tap, _ = options.weight_steps
-        outer = [(self.blocks, options.block * group)]
-        inner = [(math.prod(options.filter), tap), (options.vectors, options.lanes * group)]
-        return Packing(options, self.weight, self.element, outer, inner, group)
-
-    def source_channel(self, block: ir.Value) -> ir.Value:
-        """The block's first group."""
-        return times(block, self.options.block)
-
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
-        """Each vector of the source once, for all taps that it meets."""
-        options, (steps, tensor_, packed) = self.options, operand
-        sums, step = list(sums), options.slides[2].step
-        met: dict[int, list[tuple[int, int]]] = {}
-        for read, units in run.reads:
-            for unit in units:
-                met.setdefault(unit * step + read.offset, []).append((unit, read.tap))
-        for number in range(options.vectors):
-            shift = constant(number * options.lanes)
-            factors = {
-                read.tap: loaded(packed, plus(weights(read.tap), shift), options.lanes)
-                for read, _ in run.reads
-            }
-            for column in sorted(met):
-                values = self.elements(steps, tensor_, plus(source(column), shift))
-                for unit, tap in met[column]:
-                    place = unit * options.vectors + number
-                    sums[place] = self.multiply_add(sums[place], values, factors[tap])
-        return sums
-
-
-class Sources(Lanes):
-    """Source channels of a group in the lanes; `vectors` counts the result channels of a group."""
-
-    @property
-    def blocks(self) -> int:
-        """One a group."""
-        return self.options.groups
-
-    @property
-    def block_channels(self) -> int:
-        """The result channels of a group."""
-        return self.options.results
-
-    @property
-    def tap_size(self) -> int:
-        """The weights of a group for a tap."""
-        return self.options.sources * self.options.results
-
-    def packing(self) -> Packing:
-        """[group, taps | vector of sources, result | lanes]."""
-        options = self.options
-        group, result, tap, source = options.weight_steps
-        outer = [(options.groups, group), (math.prod(options.filter), tap)]
-        inner = [
-            (options.sources // options.lanes, options.lanes * source),
-            (options.results, result),
-        ]
-        return Packing(options, self.weight, self.element, outer, inner, source)
-
-    def source_channel(self, block: ir.Value) -> ir.Value:
-        """The first one of the group."""
-        return times(block, self.options.sources)
-
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
-        """Vectors of source channels one after another."""
-        options, (steps, tensor_, packed) = self.options, operand
-        step = options.slides[2].step
-
-        def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
-            sums = list(sums)
-            for read, units in run.reads:
-                first = plus(weights(read.tap), times(at[0], options.results * options.lanes))
-                factors = [
-                    loaded(packed, plus(first, constant(result * options.lanes)), options.lanes)
-                    for result in range(options.results)
-                ]
-                for unit in units:
-                    pixel = source(unit * step + read.offset)
-                    address = plus(pixel, times(at[0], options.lanes))
-                    values = self.elements(steps, tensor_, address)
-                    for result, factor in enumerate(factors):
-                        place = unit * options.vectors + result
-                        sums[place] = self.multiply_add(sums[place], values, factor)
-            return sums
-
-        return loops([options.sources // options.lanes], sums, some)
-
-    def results(self, sums: list[ir.Value], unit: int) -> list[ir.Value]:
-        """The lanes added up: one vector of the result channels."""
-        kind = ir.Attribute.parse("#vector.kind<add>")
-        elements: Sequence[ir.Value] = [
-            vector.ReductionOp(self.element, kind, one).result
-            for one in super().results(sums, unit)
-        ]
-        type = ir.VectorType.get([self.options.results], self.element)
-        return [vector.FromElementsOp(type, elements).result]

@@ -47,6 +47,15 @@ PROBLEMS = {
     "odd": ConvProblem(n=2, g=2, k=20, c=12, image=(7, 9), filter=(3, 2), pad_low=1),
     "odd_square": ConvProblem(n=1, k=36, c=8, image=(5, 9), filter=(1, 1)),
     "few": ConvProblem(n=2, k=3, c=16, image=(8, 17), filter=(3, 3), pad_low=1),
+    "blocks_that_overlap": ConvProblem(n=2, k=87, c=94, image=(5, 6), filter=(3, 2), pad_low=1),
+    "grouped_blocks_that_overlap": ConvProblem(
+        n=1, g=2, k=83, c=90, image=(7, 3), filter=(2, 3), stride=(2, 1), pad_high=1,
+        layout="NGCHW_GKCYX_NGKHW",
+    ),
+    "groups_that_overlap": ConvProblem(n=2, g=37, k=1, c=1, image=(9, 8), filter=(3, 3), pad_low=1),
+    "few_groups_that_overlap": ConvProblem(
+        n=2, g=5, k=1, c=1, image=(6, 11), filter=(3, 4), stride=2, pad_low=1,
+    ),
     "planes": ConvProblem(
         n=2, k=8, c=12, image=(5, 6, 7), filter=(3, 2, 3), pad_low=(1, 0, 1), pad_high=(1, 1, 0),
     ),
@@ -131,6 +140,8 @@ def sizes_of(ndim):
             (12, 20, 1),
             (13, 9, 2),
             (6, 7, 1),
+            (85, 83, 1),
+            (1, 1, 19),
         ]
     ),
     sizes=st.integers(1, 3).flatmap(sizes_of),

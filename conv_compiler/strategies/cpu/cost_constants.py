@@ -333,10 +333,11 @@ class DirectKernels:
     most_taps: int = 1024
     most_row_taps: int = 32
     most_phase_pixels: int = 64
-    # Products for each element of source and result that is moved where channels lie first, and
-    # of those that are multiplied in pairs.
+    # Products for each element of source and result that is moved where channels lie first, of
+    # those that are multiplied in pairs, and of several groups: other kernels move none of these.
     least_moved_products: int = 64
     least_moved_pair_products: int = 16
+    least_moved_group_products: int = 256
     # Pixels of a row that are of no image, and lengths of such rows that are tried of vectors.
     most_row_pixels: int = 256
     tried_row_sizes: int = 3

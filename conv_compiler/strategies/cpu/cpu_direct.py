@@ -33,11 +33,10 @@ def product_of(problem: ConvProblem, native: int) -> str:
     sources, results = channels(problem)
     least = DIRECT.least_lane_channels
     if sources == results == 1:
-        return "groups" if problem.g % least == 0 else ""
+        return "groups" if problem.g >= least else ""
     if results % native and results <= DIRECT.most_summed_channels and sources % native == 0:
         return "sources"
-    whole = results % least == 0 or results < native * DIRECT.most_tail_registers
-    return "results" if results >= least and whole else ""
+    return "results" if results >= least else ""
 
 
 def sums_of(problem: ConvProblem, target: Target) -> int:
@@ -74,7 +73,8 @@ def worth_moving(problem: ConvProblem, products: int) -> bool:
     """Whether there are so many products for each element that is moved, as it takes for it to pay
     to move channels behind the pixels and back."""
     moved = math.prod(problem.input_shape) + math.prod(problem.output_shape)
-    return problem.g == 1 and problem.flops >= 2 * moved * products
+    least = products if problem.g == 1 else DIRECT.least_moved_group_products
+    return problem.flops >= 2 * moved * least
 
 
 def form_rules(problem: ConvProblem) -> dict[str, bool]:

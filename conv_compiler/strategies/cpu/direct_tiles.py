@@ -8,11 +8,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import divisors
-from conv_compiler.problem.slides import Slide, even_sizes, spaced
+from conv_compiler.problem.slides import even_sizes
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import (
     DIRECT,
@@ -20,83 +19,18 @@ from conv_compiler.strategies.cpu.cost_constants import (
     NEIGHBOURS,
     REGISTER_TILES,
 )
+from conv_compiler.strategies.cpu.direct_lanes import DirectLanes
 from conv_compiler.strategies.cpu.workgroup_shares import in_runs, load_imbalance
 from conv_compiler.strategies.cpu_tilings import DirectTiling
 from conv_compiler.targets.limits import LINE_BYTES, UNROLLED
 
 if TYPE_CHECKING:
-    from conv_compiler.problem.conv_problem import ConvProblem
-    from conv_compiler.targets.processors import Processor
-
-
-def lane_width(channels: int, native: int) -> int:
-    """The longest vector, up to a register, that divides so many channels."""
-    return math.gcd(channels, native)
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Direct:
-    """A problem of `fwd` or `bwd_data`, what lies in its lanes, and the CPU."""
-
-    problem: ConvProblem
-    product: str
-    processor: Processor
-
-    @cached_property
-    def slides(self) -> tuple[Slide, Slide, Slide]:
-        """Those of planes, rows and columns."""
-        found = [one.slide(self.problem.direction) for one in spaced(self.problem)]
-        plane, row, column = [Slide()] * (3 - len(found)) + found
-        return plane, row, column
-
-    @property
-    def planes(self) -> int:
-        """Planes of result pixels of all images; a workgroup has rows of one."""
-        return self.problem.n * self.slides[0].outs
-
-    @property
-    def native(self) -> int:
-        """Sums in a register."""
-        return self.processor.unit.lanes * 4 // self.problem.accumulator_type.bytes
-
-    @property
-    def neighbours(self) -> int:
-        """Source channels that are multiplied at once."""
-        return 1
-
-    @property
-    def instruction_name(self) -> str:
-        """The instruction of a tiling; empty where vectors are multiplied and added."""
-        return ""
-
-    @property
-    def element_bytes(self) -> int:
-        """Of an element as it is multiplied."""
-        return self.problem.accumulator_type.bytes // self.neighbours
-
-    @property
-    def has_results(self) -> bool:
-        """Whether result channels lie in the lanes of vectors."""
-        return self.product in ("results", "pairs")
-
-    @property
-    def lane_channels(self) -> int:
-        """Channels, or groups, that the lanes are taken from."""
-        sources, results = channels(self.problem)
-        return {"groups": self.problem.g, "sources": sources}.get(self.product, results)
-
-    @property
-    def lanes(self) -> int:
-        """Lanes of a vector."""
-        return self.native if self.has_tail else lane_width(self.lane_channels, self.native)
-
-    @property
-    def has_tail(self) -> bool:
-        """Whether one register tile has all result channels of a group, and its last vector is not
-        full."""
-        channels, native = self.lane_channels, self.native
-        odd = self.has_results and channels % native > 0 and native % channels > 0
-        return odd and -(-channels // native) <= DIRECT.most_tail_registers
+class Direct(DirectLanes):
+    """Register tiles of a problem, and their cycles."""
 
     def tilings(self) -> Iterator[tuple[float, DirectTiling]]:
         """Register tiles with the cycles of all cores, each with the best of its distributions.
@@ -139,7 +73,8 @@ class Direct:
         if self.has_tail:
             return [-(-self.lane_channels // self.lanes)]
         count, most = self.lane_channels // self.lanes, self.processor.unit.most_sums
-        return [n for n in divisors(count) if n <= (most if self.product == "groups" else 4)]
+        several = range(1, count + 1) if self.overlaps else divisors(count)
+        return [n for n in several if n <= (most if self.product == "groups" else 4)]
 
     def _most_columns(self, vectors: int) -> int:
         """Pixels whose sums registers hold beside a step's factors.
@@ -271,7 +206,8 @@ class Direct:
         """(shares of the channels, rows, workgroups): enough workgroups for all cores, and no
         needless thousands, or the fewest where there are more in any case."""
         planes, down, cores = self.planes, self.slides[1].outs, self.processor.cores
-        cut = 1 if self.product in ("groups", "sources") else self.blocks(vectors)
+        whole = self.product in ("groups", "sources") or self.overlaps
+        cut = 1 if whole else self.blocks(vectors)
         least = min(DISTRIBUTIONS.core_workgroups * cores, cut * down * planes)
         most = DIRECT.most_core_workgroups * cores
         counts = divisors(down)  # the workgroups that a plane's rows are shared among

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
+from iree.compiler import ir
 
+from conv_compiler.build import build
 from conv_compiler.errors import UnsupportedStrategy
+from conv_compiler.passes.direct_kernel import DirectKernel
 from conv_compiler.problem.conv_problem import ConvProblem
 from conv_compiler.problem.slides import even_sizes
+from conv_compiler.strategies.cpu.cpu_direct import CPU_DIRECT
 from conv_compiler.strategies.cpu.direct_tiles import Direct
 from conv_compiler.strategies.select import choose
 from conv_compiler.targets import find_target
+from conv_compiler.targets.resolve import resolve
 
 CPU = find_target("cpu-znver4")
 LAYER = ConvProblem(n=8, k=64, c=64, image=(28, 28), filter=(3, 3), pad_low=1, direction="fwd")
@@ -57,6 +63,46 @@ def test_sums_leave_registers_where_products_of_taps_stand_in_a_row():
     assert one.tiling.columns * one.tiling.vectors <= registers * 3 // 4
     (other,) = choose(replace(LAYER, c=32), CPU, "cpu_direct")
     assert other.tiling.columns * other.tiling.vectors > registers * 3 // 4
+
+
+@pytest.mark.parametrize(
+    ("k", "g", "lanes", "overlaps"),
+    [
+        (819, 1, 16, True),
+        (88, 1, 16, True),
+        (96, 1, 16, False),
+        (20, 1, 16, False),
+        (1, 200, 16, True),
+        (1, 37, 16, True),
+        (1, 12, 8, True),
+        (1, 8, 8, False),
+    ],
+)
+def test_vectors_are_full_where_blocks_overlap(k, g, lanes, overlaps):
+    problem = replace(LAYER, g=g, k=k, c=64 if g == 1 else 1)
+    counted = Direct(problem=problem, product="results" if g == 1 else "groups", processor=CPU.cpu)
+    assert (counted.lanes, counted.overlaps) == (lanes, overlaps)
+    (one,) = choose(problem, CPU, "cpu_direct")
+    assert one.tiling.shares == 1 or not overlaps
+    assert one.tiling.lanes == lanes
+
+
+def test_shares_that_cut_a_block_are_refused():
+    wgrad = resolve(replace(LAYER, k=87), CPU).wgrad
+    (one,) = choose(replace(LAYER, k=87), CPU, "cpu_direct")
+    (step,) = CPU_DIRECT.lower(wgrad, CPU, one).passes
+    assert isinstance(step, DirectKernel)
+    for shares, refused in ((1, False), (2, True)):
+        with ir.Context() as context, ir.Location.unknown():
+            context.allow_unregistered_dialects = True
+            module = build(wgrad)
+            with (
+                pytest.raises(UnsupportedStrategy, match="2: they divide no")
+                if refused
+                else (nullcontext())
+            ):
+                replace(step, shares=shares).apply(module)
+            assert refused or module.operation.verify()
 
 
 def test_pixels_that_are_read_in_place_make_rows_that_fill_tiles():
