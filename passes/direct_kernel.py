@@ -8,7 +8,7 @@ After, two dispatch regions, behind one that widens the source where single elem
     forall blocks of channels                                    workgroups
       packed = the weights, as vectors of lanes
     forall image, plane, rows, shares of the channels            workgroups
-      for blocks of channels, rows                               (blocks innermost for `groups`)
+      for blocks of channels, rows                               `inner_blocks`: blocks innermost
         for tiles of adjacent pixels                             sums in registers
           for planes and rows of taps that are inside            no pads
             for source channels
@@ -57,7 +57,7 @@ class DirectKernel(DirectOptions):
             raise UnsupportedStrategy(
                 f"product {self.product}: not in the table; known: {', '.join(PRODUCTS)}"
             )
-        rewrite(module, self._result)
+        rewrite(module, self._result, self.rounding)
 
     def _result(
         self, source: Operand, weight: Operand, result: Result, element: ir.Type

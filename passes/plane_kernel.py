@@ -45,4 +45,5 @@ class PlaneKernel(PlaneSizes):
             lambda source, weight, result, element: Planes(self, element).value(
                 source, weight, result
             ),
+            self.rounding,
         )

@@ -47,4 +47,5 @@ class PointwiseKernel(PointwiseOptions):
             lambda source, weight, result, element: PointwiseTiles(self, element).value(
                 source, weight, result
             ),
+            self.rounding,
         )

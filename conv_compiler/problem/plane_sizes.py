@@ -16,13 +16,15 @@ from conv_compiler.problem.slides import Read, Slide
 class PlaneSizes(ConvolutionSizes):
     """A register tile has the sums of `rows` rows by `vectors` of `lanes` adjacent result pixels of
     a plane. A workgroup has `rows_share` rows of each of `planes_share` planes: those of adjacent
-    groups and images."""
+    groups and images. `rounding` rounds sums to the result's type: a key of ROUNDING_INSTRUCTIONS,
+    or empty."""
 
     rows: int
     vectors: int
     lanes: int
     rows_share: int
     planes_share: int
+    rounding: str = ""
 
     @cached_property
     def slides(self) -> tuple[Slide, Slide]:

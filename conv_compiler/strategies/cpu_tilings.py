@@ -30,7 +30,8 @@ class DirectTiling:
 
     `product` is what lies in the lanes. A register tile has the sums of `columns` adjacent units of
     result pixels (`problem/slides.py`) for `vectors` of `lanes`. A workgroup has `rows_share` rows
-    of result pixels and one of `shares` shares of the result's channels. Where several source
+    of result pixels and one of `shares` shares of the result's channels. With `inner_blocks` it
+    computes all channels of some pixels before the next ones. Where several source
     channels are multiplied at once, that is by `instruction`; a tile register has `tile_rows` of
     the pixels. Where pixels are rows of no image, but any that lie one behind another, a row has
     `row_pixels`.
@@ -42,6 +43,7 @@ class DirectTiling:
     lanes: int
     rows_share: int
     shares: int
+    inner_blocks: bool = False
     instruction: str = ""
     tile_rows: int = 0
     row_pixels: int = 0

@@ -95,6 +95,38 @@ PAIR_INSTRUCTIONS = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
+class RoundingInstruction:
+    """An instruction that rounds a register of f32 to a narrower type.
+
+    `flag` is Linux's name for the extension, `dtype` the narrower type, `intrinsic` LLVM's name of
+    it, the register's bits left open, and `bits` those of the registers that it takes.
+    """
+
+    name: str
+    flag: str
+    dtype: str
+    intrinsic: str
+    bits: tuple[int, ...]
+
+
+# Intel's Software Developer's Manual, volume 2C. LLVM has none of 128 bits without a mask.
+ROUNDING_INSTRUCTIONS = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            RoundingInstruction(
+                name="vcvtneps2bf16",
+                flag="avx512_bf16",
+                dtype="bf16",
+                intrinsic="llvm.x86.avx512bf16.cvtneps2bf16.{bits}",
+                bits=(256, 512),
+            ),
+        )
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TileInstruction:
     """An instruction that multiplies two tiles of registers and adds to a third one's sums.
 

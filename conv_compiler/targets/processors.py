@@ -15,6 +15,7 @@ from types import MappingProxyType
 from conv_compiler.storage.fitted_costs import NOT_FITTED, FittedCosts, fitted_costs
 from conv_compiler.targets.host import (
     PAIR_INSTRUCTIONS,
+    ROUNDING_INSTRUCTIONS,
     TILE_INSTRUCTIONS,
     PairInstruction,
     TileInstruction,
@@ -64,6 +65,12 @@ class Processor:
         """The row of PAIR_INSTRUCTIONS that it has for a data type, or None."""
         rows = (row for row in PAIR_INSTRUCTIONS.values() if row.dtype == dtype)
         return next((row for row in rows if row.flag in self.extensions), None)
+
+    def rounding(self, dtype: str) -> str:
+        """The instruction that it has to round f32 to a data type: a key of ROUNDING_INSTRUCTIONS,
+        or empty."""
+        rows = (row for row in ROUNDING_INSTRUCTIONS.values() if row.dtype == dtype)
+        return next((row.name for row in rows if row.flag in self.extensions), "")
 
     def tile_instruction(self, dtype: str) -> TileInstruction | None:
         """The row of TILE_INSTRUCTIONS that it has for a data type, or None."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 class Groups(Lanes):
     """Groups of one source and one result channel in the lanes."""
 
-    outer_blocks = False
-
     @property
     def blocks(self) -> int:
         """Register tiles that hold all groups."""

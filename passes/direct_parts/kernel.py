@@ -83,7 +83,7 @@ class Kernel:
         """One workgroup's rows of its share of the channels."""
         rows = self.options.rows
         self.lanes.begin(self.tensor, self.packed)
-        if not self.lanes.outer_blocks:
+        if self.options.inner_blocks:
             return loops([rows], [piece], lambda at, values: [self.a_row(values[0], at[0], None)])[
                 0
             ]

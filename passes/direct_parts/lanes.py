@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 class Lanes(ABC):
     """A way to fill the lanes. `blocks` register tiles hold all result channels of a pixel."""
 
-    # Whether all rows and columns are computed for one block of channels before the next: where
-    # weights are many more than a pixel's elements.
-    outer_blocks = True
-
     def __init__(self, options: DirectOptions, weight: Operand, element: ir.Type) -> None:
         self.options, self.weight, self.element = options, weight, element
         self.vector = ir.VectorType.get([options.lanes], element)

@@ -37,11 +37,13 @@ class DirectOptions(ConvolutionSizes):
     `columns` adjacent units of result pixels (`problem/slides.py`) for `vectors` of `lanes`. Where
     these are more than the result channels of a group, the last lanes hold none. Where tiles are no
     whole number of these channels, the last begins earlier, and there is one share. A workgroup has
-    `rows` rows of result pixels and one of `shares` shares of the result's channels. With the
-    products `pairs` and `tiles`, `instruction` adds up neighbouring source channels; with `tiles`
-    it multiplies tile registers of `tile_rows` pixels each. A source or
-    result whose channels lie in front of its pixels has `source_images` or `result_images`; 0 is
-    for one whose channels lie last.
+    `rows` rows of result pixels and one of `shares` shares of the result's channels. It computes
+    all rows for one block of channels before the next, or with `inner_blocks` all blocks of a
+    register tile's pixels. With the products `pairs` and `tiles`, `instruction` adds up
+    neighbouring source channels; with `tiles` it multiplies tile registers of `tile_rows` pixels
+    each. A source or result whose channels lie in front of its pixels has `source_images` or
+    `result_images`; 0 is for one whose channels lie last. `rounding` is the instruction that rounds
+    sums to the result's type, a key of ROUNDING_INSTRUCTIONS, or empty.
     """
 
     product: str
@@ -50,10 +52,12 @@ class DirectOptions(ConvolutionSizes):
     lanes: int
     rows: int
     shares: int
+    inner_blocks: bool = False
     instruction: str = ""
     tile_rows: int = 0
     source_images: int = 0
     result_images: int = 0
+    rounding: str = ""
 
     @cached_property
     def slides(self) -> tuple[Slide, Slide, Slide]:

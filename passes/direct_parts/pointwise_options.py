@@ -16,7 +16,8 @@ class PointwiseOptions(ConvolutionSizes):
     workgroup has one of `channel_shares` shares of a group's result channels, and one of
     `pixel_shares` of an image's pixels. `on_stack` tells whether a tile's source is copied.
     `instruction` multiplies several source channels at once; it is empty where vectors are
-    multiplied and added."""
+    multiplied and added. `rounding` rounds sums to the result's type: a key of
+    ROUNDING_INSTRUCTIONS, or empty."""
 
     block: int
     vectors: int
@@ -25,6 +26,7 @@ class PointwiseOptions(ConvolutionSizes):
     pixel_shares: int
     on_stack: bool = True
     instruction: str = ""
+    rounding: str = ""
 
     def check(self) -> None:
         """UnsupportedStrategy where the numbers cut no whole shares."""

@@ -14,6 +14,7 @@ from conv_compiler.ir import dispatches, ops
 from conv_compiler.ir.attributes import ROLE
 from conv_compiler.ir.loop_nest import erase_if_dead, find_nests
 from conv_compiler.passes.cpu_kernel.foralls import Piece, forall
+from conv_compiler.passes.cpu_kernel.roundings import round_vectors
 from conv_compiler.passes.depthwise_parts.operands import (
     Operand,
     Result,
@@ -25,9 +26,12 @@ from conv_compiler.passes.depthwise_parts.operands import (
 Write = Callable[[Operand, Operand, Result, ir.Type], ir.Value]
 
 
-def rewrite(module: ir.Module, write: Write) -> None:
+def rewrite(module: ir.Module, write: Write, rounding: str) -> None:
     """Put what is written in the place of the contraction, and of what brings its operands and its
-    result into their places; UnsupportedStrategy if there is none or more than one."""
+    result into their places; UnsupportedStrategy if there is none or more than one.
+
+    `rounding` is the instruction that rounds vectors, a key of ROUNDING_INSTRUCTIONS, or empty.
+    """
     with module.context, ir.Location.unknown():
         nests = find_nests(module)
         if len(nests) != 1:
@@ -40,6 +44,8 @@ def rewrite(module: ir.Module, write: Write) -> None:
             made = write(source, weight, result, ops.element_of(op.results[0]))
         result.value.replace_all_uses_with(made)
         erase_if_dead(last)
+        if rounding:
+            round_vectors(module.operation, rounding)
 
 
 def by_workgroups(

@@ -353,7 +353,7 @@ class DirectKernels:
     cache_ways: int = 8
     missed_line_cycles: float = 1
     # More source of a workgroup leaves the second cache before the next block of channels reads it
-    # again, line by line.
+    # again, line by line. Fewer weights stay there from register tile to register tile.
     second_cache_bytes: int = 512 * 2**10
     again_line_cycles: float = 3
     # To begin a register tile, a row of its taps, and a vector of those.

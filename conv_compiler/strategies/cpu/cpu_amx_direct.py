@@ -95,6 +95,7 @@ class TiledDirect(Direct):
                         lanes=TILE_ROWS,
                         rows_share=share,
                         shares=shares,
+                        inner_blocks=self.has_inner_blocks(shares),
                         instruction=self.instruction.name,
                         tile_rows=rows,
                     ),

@@ -12,7 +12,12 @@ from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import spaced
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import DIRECT
-from conv_compiler.strategies.cpu.cpu_kind import CpuKind, fastest, vector_schedule
+from conv_compiler.strategies.cpu.cpu_kind import (
+    CpuKind,
+    fastest,
+    rounding_of,
+    vector_schedule,
+)
 from conv_compiler.strategies.cpu.direct_tiles import Direct
 from conv_compiler.strategies.cpu.flattened import flattened
 from conv_compiler.strategies.cpu.register_tiles import lanes_of
@@ -173,6 +178,7 @@ class CpuDirect(CpuKind):
         del numbers["row_pixels"]  # which the sizes say
         step = DirectKernel(
             rows=numbers.pop("rows_share"),
+            rounding=rounding_of(wgrad.of, target),
             **numbers,
             **self.sizes(wgrad.of, one),
         )

@@ -34,6 +34,12 @@ def fastest(
     return tuple(one for *_, one in sorted(fitting, key=lambda entry: entry[:2])[:1])
 
 
+def rounding_of(problem: ConvProblem, target: Target) -> str:
+    """The instruction that rounds sums of f32 to the result's type; empty where there is none."""
+    is_f32 = problem.accumulator_type.name == "f32"
+    return target.cpu.rounding(problem.result_type.name) if is_f32 else ""
+
+
 def vector_schedule(*roles: str, on_stack: bool = False) -> Schedule:
     """The pipeline of kernels of vectors that a pass writes, by their roles.
 

@@ -12,7 +12,7 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import spaced
 from conv_compiler.strategies.cpu.cost_constants import PLANES
-from conv_compiler.strategies.cpu.cpu_kind import fastest, vector_schedule
+from conv_compiler.strategies.cpu.cpu_kind import fastest, rounding_of, vector_schedule
 from conv_compiler.strategies.cpu.plane_tiles import tilings
 from conv_compiler.strategies.cpu_tilings import PlaneTiling
 from conv_compiler.strategies.kind import Lowering, OnePart
@@ -71,7 +71,9 @@ class CpuPlanes(OnePart):
 
         assert isinstance(wgrad, EquivalentWgrad)
         assert isinstance(one.tiling, PlaneTiling)
-        step = PlaneKernel(**asdict(one.tiling), **sizes_of(wgrad.of))
+        step = PlaneKernel(
+            rounding=rounding_of(wgrad.of, target), **asdict(one.tiling), **sizes_of(wgrad.of)
+        )
         return Lowering(passes=(step,), schedule=vector_schedule("contraction", on_stack=True))
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:

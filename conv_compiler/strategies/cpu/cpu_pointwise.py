@@ -11,7 +11,7 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import POINTWISE
-from conv_compiler.strategies.cpu.cpu_kind import fastest, vector_schedule
+from conv_compiler.strategies.cpu.cpu_kind import fastest, rounding_of, vector_schedule
 from conv_compiler.strategies.cpu.pointwise_tiles import Pointwise
 from conv_compiler.strategies.cpu_tilings import PointwiseTiling
 from conv_compiler.strategies.kind import Lowering, OnePart, Promises
@@ -87,7 +87,9 @@ class CpuPointwise(OnePart):
         from conv_compiler.passes.pointwise_kernel import PointwiseKernel
 
         assert isinstance(wgrad, EquivalentWgrad)
-        step = PointwiseKernel(**asdict(_tiling(one)), **sizes_of(wgrad.of))
+        step = PointwiseKernel(
+            rounding=rounding_of(wgrad.of, target), **asdict(_tiling(one)), **sizes_of(wgrad.of)
+        )
         kernels = vector_schedule("contraction", "packing", on_stack=True)
         return Lowering(passes=(step,), schedule=kernels)
 

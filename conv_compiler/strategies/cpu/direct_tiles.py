@@ -55,6 +55,7 @@ class Direct(DirectLanes):
                         lanes=self.lanes,
                         rows_share=rows,
                         shares=shares,
+                        inner_blocks=self.has_inner_blocks(shares),
                         instruction=self.instruction_name,
                     ),
                 )
@@ -176,8 +177,7 @@ class Direct(DirectLanes):
         problem, (plane, down, across) = self.problem, self.slides
         sources, results = channels(problem)
         blocks, cores = self.blocks(vectors), self.processor.cores
-        weights = math.prod(problem.filter) * problem.g * sources * results
-        weight_cycles = weights * self.element_bytes / LINE_BYTES * DIRECT.weight_line_cycles
+        weight_cycles = self.weight_bytes / LINE_BYTES * DIRECT.weight_line_cycles
         pixel = problem.g * sources * problem.data_type.bytes
         made = across.outs * problem.g * results * problem.result_type.bytes
         planes = min(plane.size, plane.read(1)) * across.size * pixel
@@ -190,15 +190,31 @@ class Direct(DirectLanes):
                 row * rows * blocks / shares
                 + weight_cycles / shares
                 + lines * line
-                + self._again(source, blocks // shares)
+                + self._again(source, shares, blocks // shares)
                 + DIRECT.workgroup_cycles
             )
             yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
 
-    def _again(self, source: float, blocks: int) -> float:
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the packed weights."""
+        sources, results = channels(self.problem)
+        count = math.prod(self.problem.filter) * self.problem.g * sources * results
+        return count * self.element_bytes
+
+    def has_inner_blocks(self, shares: int) -> bool:
+        """Whether a workgroup computes all channels of some pixels before the next ones: where the
+        second cache holds its weights, which it reads again for each register tile."""
+        return self.product == "groups" or (
+            self.has_results and self.weight_bytes <= shares * DIRECT.second_cache_bytes
+        )
+
+    def _again(self, source: float, shares: int, blocks: int) -> float:
         """Cycles to read the source of a workgroup, in bytes, once more for each block of channels
         but the first."""
         if not self.has_results or source <= DIRECT.second_cache_bytes:
+            return 0.0
+        if self.has_inner_blocks(shares):
             return 0.0
         return (blocks - 1) * source / LINE_BYTES * DIRECT.again_line_cycles
 

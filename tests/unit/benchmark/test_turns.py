@@ -164,3 +164,13 @@ def test_means_are_geometric_and_name_the_least():
     assert torch.geometric_mean == pytest.approx(1.0)
     assert iree.geometric_mean == pytest.approx(4.0)
     assert iree.text == "iree / ours: 2 problems, geometric mean 4.00, least 2.00 (a)"
+
+
+def test_a_turn_waits_until_threads_of_the_other_side_spin_no_longer(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(
+        "conv_compiler.benchmark.turns.time.sleep", lambda seconds: clock.order.append(seconds)
+    )
+    sides = {"a": clock.side("a", 2.0), "b": clock.side("b", 1.0)}
+    in_turns(sides, Plan(rounds=1, calls=1, warm_up=0, pause_seconds=0.5), clock)
+    assert clock.order == [0.5, "a", 0.5, "b"]

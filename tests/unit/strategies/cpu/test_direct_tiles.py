@@ -87,6 +87,16 @@ def test_vectors_are_full_where_blocks_overlap(k, g, lanes, overlaps):
     assert one.tiling.lanes == lanes
 
 
+@pytest.mark.parametrize(("k", "inner"), [(64, True), (2048, False)])
+def test_blocks_are_innermost_where_the_second_cache_holds_the_weights(k, inner):
+    counted = direct(replace(LAYER, c=512, k=k))
+    assert counted.weight_bytes == 9 * 512 * k * 4
+    assert counted.has_inner_blocks(4) == inner
+    assert counted.has_inner_blocks(72)
+    (one,) = choose(replace(LAYER, c=512, k=k), CPU, "cpu_direct")
+    assert one.tiling.inner_blocks == counted.has_inner_blocks(one.tiling.shares)
+
+
 def test_shares_that_cut_a_block_are_refused():
     wgrad = resolve(replace(LAYER, k=87), CPU).wgrad
     (one,) = choose(replace(LAYER, k=87), CPU, "cpu_direct")
