@@ -25,6 +25,7 @@ from conv_compiler.storage.notices import warn_once
 from conv_compiler.strategies.split_k import split_asked
 from conv_compiler.strategies.strategy import Strategy, StrategyRequest
 from conv_compiler.targets import Target, find_target
+from conv_compiler.targets.caches import host_caches
 from conv_compiler.targets.host import host_cores, host_features
 from conv_compiler.targets.processors import host_kind
 from conv_compiler.targets.reproducible import settled
@@ -235,6 +236,6 @@ def compilation_key(
 
 
 def host_cpu() -> str:
-    """What `host` means here: cores, the processor's features and costs that were fitted on it, so
-    that a cache may be shared."""
-    return f"{host_cores()} {host_features()}{fitted_costs(host_kind()).digest}"
+    """What `host` means here: cores, their caches, the processor's features and costs that were
+    fitted on it, so that a cache may be shared."""
+    return f"{host_cores()} {host_caches()} {host_features()}{fitted_costs(host_kind()).digest}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from conv_compiler.storage.fitted_costs import NOT_FITTED, FittedCosts, fitted_costs
+from conv_compiler.targets.caches import CACHES, COMMON, Caches, host_caches
 from conv_compiler.targets.host import (
     PAIR_INSTRUCTIONS,
     ROUNDING_INSTRUCTIONS,
@@ -39,8 +40,8 @@ class Processor:
     """A CPU that kernels are made for; tiles, instructions of pairs and splits follow from it.
 
     `name` is LLVM's, `architecture` as a target triple begins, `extensions` those that its code may
-    use, as Linux names them, and `cores` how many workgroups and parts are dealt out for. `costs`
-    are those that were fitted on this host; none are of a CPU by name.
+    use, as Linux names them, and `cores` how many workgroups and parts are dealt out for. `caches`
+    are those of a core. `costs` are those that were fitted on this host; none are of a CPU by name.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Processor:
     unit: VectorUnit
     extensions: tuple[str, ...]
     cores: int = DEFAULT_CORES
+    caches: Caches = COMMON
     costs: FittedCosts = NOT_FITTED
 
     def __post_init__(self) -> None:
@@ -86,7 +88,9 @@ _SINCE_ICE_LAKE = (
     *("avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq", "avx512ifma", "avx512vbmi"),
     *("avx512_vbmi2", "gfni"),
 )
+_ZNVER3 = (*_V3, "sse4a")
 _ZNVER4 = (*_V4, *_SINCE_ICE_LAKE, "avx512_bf16", "sse4a")
+_ZNVER5 = (*_ZNVER4, "avx_vnni")
 _SAPPHIRE_RAPIDS = (
     *(*_V4, *_SINCE_ICE_LAKE, "avx512_bf16", "avx512_fp16", "avx_vnni"),
     *("amx_tile", "amx_bf16", "amx_int8"),
@@ -97,14 +101,26 @@ _SAPPHIRE_RAPIDS = (
 _NEOVERSE_N1 = ("asimd", "asimddp", "asimdhp", "atomics", "asimdrdm")
 _NEOVERSE_V1 = (*_NEOVERSE_N1, "bf16", "fcma", "asimdfhm", "i8mm", "jscvt", "sve")
 
+_NEOVERSE_V2 = (*_NEOVERSE_V1, "sve2")
+
 
 def _x86(name: str, unit: str, extensions: tuple[str, ...]) -> Processor:
-    return Processor(name=name, architecture="x86_64", unit=find_unit(unit), extensions=extensions)
+    return Processor(
+        name=name,
+        architecture="x86_64",
+        unit=find_unit(unit),
+        extensions=extensions,
+        caches=CACHES.get(name, COMMON),
+    )
 
 
 def _arm(name: str, extensions: tuple[str, ...]) -> Processor:
     return Processor(
-        name=name, architecture="aarch64", unit=find_unit("ASIMD"), extensions=extensions
+        name=name,
+        architecture="aarch64",
+        unit=find_unit("ASIMD"),
+        extensions=extensions,
+        caches=CACHES[name],
     )
 
 
@@ -116,10 +132,13 @@ PROCESSORS = MappingProxyType(
             _x86("x86-64-v2", "X86_V2", _V2),
             _x86("x86-64-v3", "X86_V3", _V3),
             _x86("x86-64-v4", "X86_V4", _V4),
+            _x86("znver3", "X86_V3", _ZNVER3),
             _x86("znver4", "X86_V4", _ZNVER4),
+            _x86("znver5", "X86_V4", _ZNVER5),
             _x86("sapphirerapids", "X86_V4", _SAPPHIRE_RAPIDS),
             _arm("neoverse-n1", _NEOVERSE_N1),
             _arm("neoverse-v1", _NEOVERSE_V1),
+            _arm("neoverse-v2", _NEOVERSE_V2),
         )
     }
 )
@@ -133,6 +152,7 @@ def host_processor() -> Processor:
         unit=host_unit(),
         extensions=tuple(sorted(host_flags())),
         cores=host_cores(),
+        caches=host_caches(),
         costs=fitted_costs(host_kind()),
     )
 

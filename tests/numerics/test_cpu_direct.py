@@ -22,10 +22,13 @@ CPUS = (
     "cpu-x86-64-v2",
     "cpu-x86-64-v3",
     "cpu-x86-64-v4",
+    "cpu-znver3",
     "cpu-znver4",
+    "cpu-znver5",
     "cpu-sapphirerapids",
     "cpu-neoverse-n1",
     "cpu-neoverse-v1",
+    "cpu-neoverse-v2",
 )
 PROBLEMS = {
     "channels": ConvProblem(n=2, k=16, c=24, image=(9, 8), filter=(3, 3), pad_low=1),

@@ -348,13 +348,11 @@ class DirectKernels:
     # Registers that sums may have where products of several taps stand in a row: LLVM shares the
     # source elements of adjacent taps, and keeps these in registers too.
     written_out_share: float = 0.75
-    # Sets and ways of a first cache of 32 KiB. What a line costs that it has lost.
-    cache_sets: int = 64
-    cache_ways: int = 8
+    # What a line costs that the first cache has lost.
     missed_line_cycles: float = 1
-    # More source of a workgroup leaves the second cache before the next block of channels reads it
-    # again, line by line. Fewer weights stay there from register tile to register tile.
-    second_cache_bytes: int = 512 * 2**10
+    # What a workgroup may have of the second cache. More source leaves it before the next block of
+    # channels reads it again, line by line. Weights stay there from register tile to register tile.
+    second_cache_share: float = 0.5
     again_line_cycles: float = 3
     # To begin a register tile, a row of its taps, and a vector of those.
     tile_cycles: float = 12

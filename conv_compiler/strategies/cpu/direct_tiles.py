@@ -141,12 +141,13 @@ class Direct(DirectLanes):
             return 0
         sources, _ = channels(self.problem)
         step = self.slides[2].step * self.problem.g * sources * self.element_bytes
+        caches = self.processor.caches
         lines = {unit * step // LINE_BYTES for unit in range(units)}
-        sets = Counter(line % DIRECT.cache_sets for line in lines)
+        sets = Counter(line % caches.first_sets for line in lines)
         return sum(
-            min(held, 2 * (held - DIRECT.cache_ways))
+            min(held, 2 * (held - caches.first_ways))
             for held in sets.values()
-            if held > DIRECT.cache_ways
+            if held > caches.first_ways
         )
 
     @property
@@ -196,6 +197,11 @@ class Direct(DirectLanes):
             yield one * workgroups * (1 + load_imbalance(workgroups, cores)), rows, shares
 
     @property
+    def near_bytes(self) -> float:
+        """What a workgroup may have of the second cache."""
+        return self.processor.caches.second_bytes * DIRECT.second_cache_share
+
+    @property
     def weight_bytes(self) -> int:
         """Bytes of the packed weights."""
         sources, results = channels(self.problem)
@@ -206,13 +212,13 @@ class Direct(DirectLanes):
         """Whether a workgroup computes all channels of some pixels before the next ones: where the
         second cache holds its weights, which it reads again for each register tile."""
         return self.product == "groups" or (
-            self.has_results and self.weight_bytes <= shares * DIRECT.second_cache_bytes
+            self.has_results and self.weight_bytes <= shares * self.near_bytes
         )
 
     def _again(self, source: float, shares: int, blocks: int) -> float:
         """Cycles to read the source of a workgroup, in bytes, once more for each block of channels
         but the first."""
-        if not self.has_results or source <= DIRECT.second_cache_bytes:
+        if not self.has_results or source <= self.near_bytes:
             return 0.0
         if self.has_inner_blocks(shares):
             return 0.0

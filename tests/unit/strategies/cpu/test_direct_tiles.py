@@ -47,6 +47,22 @@ def test_lines_that_lie_in_one_set_evict_one_another(channels, stride, units, lo
     assert direct(problem).missed_lines(units) == lost
 
 
+@pytest.mark.parametrize(
+    ("target", "stride", "units", "lost"),
+    [
+        ("cpu-znver5", 1, 12, 0),
+        ("cpu-znver5", 1, 13, 2),
+        ("cpu-neoverse-v1", 1, 16, 0),  # 16 KiB from one line of a set to the next one
+        ("cpu-neoverse-v1", 4, 5, 2),
+    ],
+)
+def test_sets_and_ways_are_those_of_the_cpu(target, stride, units, lost):
+    problem = replace(LAYER, c=1024, filter=(1, 1), pad_low=0, pad_high=0, stride=stride)
+    cpu = find_target(target).cpu
+    counted = Direct(problem=problem, product="results", processor=cpu)
+    assert counted.missed_lines(units) == lost
+
+
 def test_tiles_have_fewer_pixels_where_lines_would_be_lost():
     whole = replace(LAYER, c=1024, filter=(1, 1), pad_low=0, pad_high=0, stride=2)
     (one,) = choose(whole, CPU, "cpu_direct")
