@@ -33,6 +33,9 @@ PROBLEMS = {
     ),
     "planes": ConvProblem(n=1, k=32, c=32, image=(3, 4, 18), filter=(2, 3, 3), pad_low=1),
     "empty lanes": ConvProblem(n=2, g=2, k=36, c=40, image=(5, 9), filter=(3, 3), pad_low=1),
+    "blocks that overlap": ConvProblem(
+        n=1, g=2, k=120, c=104, image=(3, 9), filter=(1, 3), pad_low=(0, 1)
+    ),
     "channels first": ConvProblem(
         n=2, k=16, c=48, image=(7, 11), filter=(3, 3), stride=2, pad_low=1,
         layout="NGCHW_GKCYX_NGKHW",

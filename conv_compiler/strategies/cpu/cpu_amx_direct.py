@@ -42,9 +42,7 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
         == row.dtype
         and not problem.compute
         and problem.operand_ops == (None, None),
-        f"the channels of a group in the result are a multiple of {TILE_ROWS}, or "
-        f"{AMX.most_tail_channels} at most": results % TILE_ROWS == 0
-        or TILE_ROWS // 2 <= results <= AMX.most_tail_channels,
+        "the channels of a group in the result fill half of a tile": results >= TILE_ROWS // 2,
         "the channels of a group in the source fill half of a tile": sources % row.products == 0
         and row.depth(sources) >= AMX.least_depth_rows,
     }
@@ -64,8 +62,10 @@ class TiledDirect(Direct):
 
     @property
     def has_tail(self) -> bool:
-        """Never: channels fill tiles."""
-        return False
+        """Whether one register tile has all result channels of a group, and its last tile is not
+        full."""
+        channels = self.lane_channels
+        return channels % TILE_ROWS > 0 and channels <= AMX.most_tail_channels
 
     def tilings(self) -> Iterator[tuple[float, DirectTiling]]:
         """Register tiles with the cycles of all cores, each with the best of its distributions."""
@@ -73,12 +73,12 @@ class TiledDirect(Direct):
         met = range(min(column.phases, column.outs))  # phases of which a row has a pixel
         shortest = min(-(-(column.outs - phase) // column.phases) for phase in met)
         blocks = -(-self.lane_channels // TILE_ROWS)
-        has_tail = self.lane_channels % TILE_ROWS > 0  # in which case one tile has all channels
         for tiles, vectors in product(range(1, TILE_REGISTERS), repeat=2):
             # The factors of the longer side come and go.
             if tiles * vectors + min(tiles, vectors) + 1 > TILE_REGISTERS:
                 continue
-            if vectors != blocks if has_tail else blocks % vectors:
+            whole = vectors <= blocks if self.overlaps else blocks % vectors == 0
+            if vectors != blocks if self.has_tail else not whole:
                 continue
             for rows in range(TILE_ROWS, 0, -1):
                 if tiles * rows > shortest:

@@ -40,7 +40,7 @@ def test_chosen_for_dense_layers(dtype, direction, layout):
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({"k": 100}, f"result are a multiple of {TILE_ROWS}, or 96 at most"),
+        ({"k": 7}, "in the result fill half of a tile"),
         ({"c": 3}, "fill half of a tile"),
         ({"input_op": "relu"}, "without an op on them"),
         ({"direction": "bwd_weight"}, "computes fwd and bwd_data"),
@@ -52,6 +52,14 @@ def test_chosen_for_dense_layers(dtype, direction, layout):
 def test_refusals(fields, rule):
     with pytest.raises(UnsupportedStrategy, match=rule):
         choose(replace(PROBLEM, **fields), CPU, "cpu_amx_direct")
+
+
+@pytest.mark.parametrize(("k", "overlaps"), [(819, True), (104, True), (36, False), (96, False)])
+def test_tiles_overlap_where_channels_are_no_whole_number_of_them(k, overlaps):
+    (one,) = choose(replace(PROBLEM, k=k), CPU, "cpu_amx_direct")
+    tiles = one.tiling.vectors
+    assert (k > tiles * TILE_ROWS and k % (tiles * TILE_ROWS) > 0) == overlaps
+    assert one.tiling.shares == 1 or not overlaps
 
 
 def test_only_pixels_that_are_read_in_place_are_of_no_image():
