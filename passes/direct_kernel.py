@@ -34,14 +34,22 @@ from conv_compiler.passes.direct_parts.groups import Groups
 from conv_compiler.passes.direct_parts.kernel import Kernel
 from conv_compiler.passes.direct_parts.lanes import Lanes
 from conv_compiler.passes.direct_parts.neighbours import Paired
-from conv_compiler.passes.direct_parts.options import PAIRS, TILES, DirectOptions
+from conv_compiler.passes.direct_parts.options import PAIRS, TILES, WINDOWS, DirectOptions
 from conv_compiler.passes.direct_parts.products import Results
 from conv_compiler.passes.direct_parts.regions import rewrite
 from conv_compiler.passes.direct_parts.sources import Sources
 from conv_compiler.passes.direct_parts.tiles import Tiled
+from conv_compiler.passes.direct_parts.windows import Windows
 
 PRODUCTS: MappingProxyType[str, type[Lanes]] = MappingProxyType(
-    {"results": Results, "groups": Groups, "sources": Sources, PAIRS: Paired, TILES: Tiled}
+    {
+        "results": Results,
+        "groups": Groups,
+        "sources": Sources,
+        PAIRS: Paired,
+        WINDOWS: Windows,
+        TILES: Tiled,
+    }
 )
 
 

@@ -14,6 +14,8 @@ DEINTERLEAVED_CHANNELS = (2, 4, 8)
 # Source channels whose products a direct CPU kernel writes out one after another; a shorter sum has
 # no loop.
 UNROLLED = 4
+# Pairs of a row of taps that are written out one after another; more have a loop.
+WRITTEN_OUT_PAIRS = 16
 # Registers of fragments beyond which an ordered iteration of a GPU kernel reads none before its
 # last product: there is no room for those of two iterations.
 MOST_FRAGMENTS = 32

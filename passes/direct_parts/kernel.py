@@ -166,7 +166,8 @@ class Kernel:
     ) -> list[ir.Value]:
         """The sums of a register tile: loops over the planes and rows of the source it reads."""
         options, lanes = self.options, self.lanes
-        pixel, (deep, down, across) = options.source_pixel, options.taps
+        pixel, (deep, down, _) = options.source_pixel, options.taps
+        across = lanes.row_taps
         planes, rows = reaches
         size = self.row.size * self.column.size * pixel
         column = plus(times(first, self.column.step * pixel), lanes.source_channel(block))

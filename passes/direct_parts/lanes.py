@@ -41,6 +41,11 @@ class Lanes(ABC):
         """Result channels of a register tile."""
 
     @property
+    def row_taps(self) -> int:
+        """Taps along a row that the packed weights have apart."""
+        return self.options.taps[-1]
+
+    @property
     @abstractmethod
     def tap_size(self) -> int:
         """Elements of the packed weights of a block and a tap."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
@@ -88,28 +89,33 @@ def in_type(source: ir.Value, element: ir.Type) -> ir.Value:
 
 
 def lengthened(source: Operand, element: ir.Type, sizes: Rows) -> ir.Value:
-    """A source whose channels lie last, with the pads of its rows."""
+    """A source whose channels lie last, with the pads of its rows; the last vector of a row begins
+    earlier where it is not full."""
     flat = source.flat()
     rows = sizes.images * sizes.rows
     front, inside, behind = (
         count * sizes.channels for count in (sizes.pads[0], sizes.pixels, sizes.pads[1])
     )
-    width = math.gcd(sizes.channels, _COPIED)
+    width = min(_COPIED, 1 << (inside.bit_length() - 1))
+    zeros = math.gcd(sizes.channels, _COPIED)
     parts = next(one for one in divisors(rows) if one >= min(rows, _WORKGROUPS))
 
     def body(ids: list[ir.Value], piece: ir.Value) -> ir.Value:
         def a_row(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             row, here = at[0], times(plus(times(ids[0], rows // parts), at[0]), inside)
 
-            def copy(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-                shift = times(at[0], width)
+            def copied(piece: ir.Value, shift: ir.Value) -> ir.Value:
                 value = source.applied(loaded(flat, plus(here, shift), width))
-                there = plus(constant(front), shift)
-                return [stored(widened(value, element), values[0], [row, there])]
+                return stored(widened(value, element), piece, [row, plus(constant(front), shift)])
 
-            piece = _zeros(values[0], [row, constant(0)], 1, front, width)
-            piece = loops([inside // width], [piece], copy)[0]
-            return [_zeros(piece, [row, constant(front + inside)], 1, behind, width)]
+            def copy(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+                return [copied(values[0], times(at[0], width))]
+
+            piece = _zeros(values[0], [row, constant(0)], 1, front, zeros)
+            (piece,) = loops([inside // width], [piece], copy)
+            if inside % width:
+                piece = copied(piece, constant(inside - width))
+            return [_zeros(piece, [row, constant(front + inside)], 1, behind, zeros)]
 
         return loops([rows // parts], [piece], a_row)[0]
 
@@ -122,8 +128,12 @@ def channels_last(source: Operand, element: ir.Type, sizes: Rows) -> ir.Value:
     last."""
     flat, pixels = source.flat(), sizes.rows * sizes.pixels
     side = _side(pixels, sizes.channels)
-    parts = _parts(sizes.images, sizes.channels // side)
+    if side == 1:  # odd channels: the last squares begin earlier
+        side = min(_most(pixels), _most(sizes.channels))
+    is_whole = sizes.channels % side == 0
+    parts = _parts(sizes.images, sizes.channels // side) if is_whole else 1
     share = sizes.channels // parts
+    assert is_whole or not any(sizes.pads)
     front, behind = sizes.pads
 
     def body(ids: list[ir.Value], piece: ir.Value) -> ir.Value:
@@ -186,8 +196,12 @@ def channels_first(value: ir.Value, images: int, pixels: int, channels: int) -> 
 def _side(pixels: int, channels: int) -> int:
     """The side of squares: a power of two that divides the channels, of no more pixels than
     there are."""
-    most = min(_SQUARE, 1 << (pixels.bit_length() - 1))
-    return math.gcd(channels, most)
+    return math.gcd(channels, _most(pixels))
+
+
+def _most(count: int) -> int:
+    """The longest side, a power of two, of so many pixels or channels."""
+    return min(_SQUARE, 1 << (count.bit_length() - 1))
 
 
 def _parts(images: int, blocks: int) -> int:
@@ -202,16 +216,23 @@ def _squares(
     piece: ir.Value,
     square: Callable[[ir.Value, ir.Value, ir.Value], ir.Value],
 ) -> ir.Value:
-    """A piece with all squares in it; the last ones of a channel begin earlier where pixels are no
-    multiple of a side."""
+    """A piece with all squares in it; the last ones of an axis begin earlier where pixels or
+    channels are no multiple of a side."""
+    parts = [
+        [(whole // side, 0), (int(whole % side > 0), whole - side)] for whole in (channels, pixels)
+    ]
+    for (rows, channel), (columns, pixel) in product(*parts):
 
-    def whole(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-        return [square(times(at[0], side), times(at[1], side), values[0])]
+        def one(
+            at: list[ir.Value],
+            values: list[ir.Value],
+            channel: int = channel,
+            pixel: int = pixel,
+        ) -> list[ir.Value]:
+            row, column = (times(i, side) for i in at)
+            there = plus(row, constant(channel)), plus(column, constant(pixel))
+            return [square(*there, values[0])]
 
-    def last(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-        return [square(times(at[0], side), constant(pixels - side), values[0])]
-
-    (piece,) = loops([channels // side, pixels // side], [piece], whole)
-    if pixels % side:
-        (piece,) = loops([channels // side], [piece], last)
+        if rows and columns:
+            (piece,) = loops([rows, columns], [piece], one)
     return piece

@@ -9,8 +9,9 @@ from functools import cached_property
 from conv_compiler.problem.convolution_sizes import ConvolutionSizes
 from conv_compiler.problem.slides import Slide
 
-# The product of two neighbouring source channels, and the one whose sums are in tile registers.
-PAIRS, TILES = "pairs", "tiles"
+# The product of two neighbouring source channels, of two neighbours in a row of taps, and the one
+# whose sums are in tile registers.
+PAIRS, WINDOWS, TILES = "pairs", "windows", "tiles"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +41,11 @@ class DirectOptions(ConvolutionSizes):
     `rows` rows of result pixels and one of `shares` shares of the result's channels. It computes
     all rows for one block of channels before the next, or with `inner_blocks` all blocks of a
     register tile's pixels. With the products `pairs` and `tiles`, `instruction` adds up
-    neighbouring source channels; with `tiles` it multiplies tile registers of `tile_rows` pixels
-    each. A source or result whose channels lie in front of its pixels has `source_images` or
-    `result_images`; 0 is for one whose channels lie last. `rounding` is the instruction that rounds
-    sums to the result's type, a key of ROUNDING_INSTRUCTIONS, or empty.
+    neighbouring source channels; with `windows` neighbours among all elements that a row of taps
+    reads. With `tiles` it multiplies tile registers of `tile_rows` pixels each. A source or result
+    whose channels lie in front of its pixels has `source_images` or `result_images`; 0 is for one
+    whose channels lie last. `rounding` is the instruction that rounds sums to the result's type, a
+    key of ROUNDING_INSTRUCTIONS, or empty.
     """
 
     product: str
@@ -114,5 +116,5 @@ class DirectOptions(ConvolutionSizes):
     def tail(self) -> int:
         """Lanes of a group's last vector that hold result channels, where one tile has all of the
         group's and not all lanes do; else 0."""
-        has_tail = self.product in ("results", PAIRS, TILES) and self.results < self.block
+        has_tail = self.product in ("results", PAIRS, WINDOWS, TILES) and self.results < self.block
         return self.results % self.lanes if has_tail else 0

@@ -334,9 +334,11 @@ class DirectKernels:
     most_row_taps: int = 32
     most_phase_pixels: int = 64
     # Products for each element of source and result that is moved where channels lie first, of
-    # those that are multiplied in pairs, and of several groups: other kernels move none of these.
+    # those that are multiplied in pairs, and where these are pairs of a row of taps. Of several
+    # groups: other kernels move none of these.
     least_moved_products: int = 64
     least_moved_pair_products: int = 16
+    least_moved_window_products: int = 8
     least_moved_group_products: int = 256
     # Pixels of a row that are of no image, and lengths of such rows that are tried of vectors.
     most_row_pixels: int = 256
@@ -348,6 +350,10 @@ class DirectKernels:
     # Registers that sums may have where products of several taps stand in a row: LLVM shares the
     # source elements of adjacent taps, and keeps these in registers too.
     written_out_share: float = 0.75
+    # Registers beside sums and shared elements where these are pairs of a row of taps. Products of
+    # pairs, and loads, that a cycle starts there.
+    window_registers: int = 2
+    started_window_instructions: float = 1
     # What a line costs that the first cache has lost.
     missed_line_cycles: float = 1
     # What a workgroup may have of the second cache. More source leaves it before the next block of

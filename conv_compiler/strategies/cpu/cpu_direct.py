@@ -155,16 +155,20 @@ class CpuDirect(CpuKind):
         """Of tilings that take as many cycles the one with the most vectors, and pixels then."""
         return -one.vectors, -one.columns
 
+    def least_moved(self, problem: ConvProblem) -> int:
+        """Products for each element, from which on it pays to move channels."""
+        return self.moved_products
+
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
         """Where it does not pay to move channels, or half of the lanes are empty and `cpu_packed`
         has images to fill its tiles with."""
         assert isinstance(wgrad, EquivalentWgrad)
-        if not (lie_last(wgrad.of) or worth_moving(wgrad.of, self.moved_products)):
+        if not (lie_last(wgrad.of) or worth_moving(wgrad.of, self.least_moved(wgrad.of))):
             return True
         tiling, (_, results) = direct_tiling(one), channels(wgrad.of)
         empty = tiling.lanes < min(results, target.cpu.unit.lanes)
         return (
-            tiling.product in ("results", "pairs")
+            tiling.product in ("results", "pairs", "windows")
             and empty
             and wgrad.of.n >= DIRECT.least_tile_rows
         )

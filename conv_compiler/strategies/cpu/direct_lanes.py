@@ -60,7 +60,7 @@ class DirectLanes:
     @property
     def has_results(self) -> bool:
         """Whether result channels lie in the lanes of vectors."""
-        return self.product in ("results", "pairs")
+        return self.product in ("results", "pairs", "windows")
 
     @property
     def lane_channels(self) -> int:

@@ -107,7 +107,7 @@ class Direct(DirectLanes):
         plane, row, column = self.slides
         sources, _ = channels(self.problem)
         several = {"groups": sources, "sources": self.lanes}
-        steps = sources // several.get(self.product, self.neighbours)
+        deep = several.get(self.product, self.neighbours)
         down = math.prod(sum(map(len, one.window)) / one.phases for one in (plane, row))
         begin = DIRECT.row_cycles + vectors * DIRECT.vector_cycles
         total = 0.0
@@ -127,7 +127,7 @@ class Direct(DirectLanes):
                     one = self._step(
                         units * vectors, loads, waits, REGISTER_TILES.fma_latency_cycles
                     )
-                    tile += down * len(reads) * steps * one
+                    tile += down * -(-len(reads) * sources // deep) * one
                 total += number * tile
         return total
 

@@ -151,10 +151,49 @@ def test_pairs_are_chosen_for_dense_layers(direction, dtype, layout):
     assert one.instruction == {"bf16": "vdpbf16ps", "i8": "vpdpwssd"}[dtype]
 
 
+STEM = replace(LAYER, c=3, image=(224, 224), filter=7, stride=2, pad_low=3, pad_high=3)
+WINDOW = {"dtype": "bf16", "weight_dtype": ""}
+
+
+@pytest.mark.parametrize(
+    ("fields", "tile"),
+    [
+        ({}, (4, 64)),  # a pair is read by every next pixel, three pairs on
+        ({"k": 16, "filter": 3, "pad_low": 1, "pad_high": 1}, (15, 16)),  # one such pair
+        ({"k": 32, "filter": 3, "stride": 1, "pad_low": 1, "pad_high": 1}, (10, 32)),
+        ({"k": 64, "filter": 4, "stride": 4, "pad_low": 0, "pad_high": 0}, (14, 32)),  # none
+        ({"c": 33, "image": (28, 28), "filter": 3, "stride": 1}, (6, 64)),  # by a loop
+    ],
+)
+def test_pairs_of_a_row_of_taps_leave_room_for_those_that_pixels_share(fields, tile):
+    (one,) = choose(replace(STEM, **WINDOW, **fields), CPU)[:1]
+    assert (one.name, one.tiling.product) == (DOT, "windows")
+    assert (one.tiling.columns, one.tiling.vectors * one.tiling.lanes) == tile
+
+
+@pytest.mark.parametrize("target", ["cpu-znver4", "cpu-sapphirerapids"])
+@pytest.mark.parametrize("dtype", ["bf16", "i8"])
+def test_odd_sources_are_paired_along_rows_alone(dtype, target):
+    for sources, product in ((1, "windows"), (2, "pairs"), (3, "windows"), (6, "pairs")):
+        problem = replace(STEM, c=sources, dtype=dtype, weight_dtype="")
+        assert choose(problem, find_target(target), DOT)[0].tiling.product == product
+
+
+@pytest.mark.parametrize(
+    ("fields", "moved"),
+    [({"k": 16, "filter": 3}, True), ({"c": 1, "filter": (1, 7)}, False)],
+)
+def test_channels_in_front_are_moved_for_fewer_products_of_pairs_along_rows(fields, moved):
+    problem = replace(STEM, layout="NGCHW_GKCYX_NGKHW", **WINDOW, **fields)
+    assert (choose(problem, CPU)[0].name == DOT) == moved
+
+
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({"c": 3}, "channels of a group in the source are even"),
+        ({"c": 3, "g": 2}, "odd channels of a group in the source there is one group"),
+        ({"c": 3, "dilation": 2}, "taps along a row read adjacent pixels"),
+        ({"c": 64, "k": 5, "stride": 2, "direction": "bwd_data"}, "a row read adjacent pixels"),
         ({"dtype": "f32", "weight_dtype": ""}, "multiplies no pairs of f32"),
         ({"direction": "bwd_weight"}, "computes fwd and bwd_data"),
         ({"input_op": "relu"}, "no op comes before its data"),
