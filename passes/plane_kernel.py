@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewrite a depthwise convolution, or its data gradient, whose channels lie in front of the pixels,
-as a CPU kernel with the pixels of a row in the lanes.
+"""Rewrite a convolution of few channels a group, or its data gradient, whose channels lie in front
+of the pixels, as a CPU kernel with the pixels of a row in the lanes.
 
 Before: the contraction of the equivalent weight gradient, and what brings its operands and its
-result into their places. After, one dispatch region:
+result into their places. After, two dispatch regions; a depthwise problem has the second alone:
 
-    forall shares of planes, shares of rows                  workgroups
+    forall groups, blocks of result channels               workgroups
+      packed = the weights of a block, tap after tap
+    forall shares of planes, of result channels, of rows   workgroups
+      zeros on the stack, where a copy has pads
       for planes: an image's pixels of a group
-        copy the source rows of the share to the stack       widened, with zeros for pads
-        for tiles of rows and vectors of pixels              sums in registers
-          for source rows, taps along a row
-            for rows of the tile that meet the source row
-              sums[row][vectors] += weight * copy[vectors]   weights in all lanes
-          result = epilogue(sums)                            whole vectors
+        copy the source rows of the share to the stack     widened or riffled, phases apart
+        for blocks of result channels
+          for tiles of rows and vectors of pixels          sums in registers
+            for source channels or pairs of them, taps
+              sums[block][rows][vectors] += weight * copy[rows][vectors]
+            result = epilogue(sums)                        whole vectors
 
-The last vector of a row begins earlier where vectors are no whole row. It computes some pixels
-again, to the same bits.
+A depthwise plane holds its weights in registers. The columns of a stride's phase are adjacent in
+the copy, so taps read adjacent lanes. With an `instruction` of pairs two adjacent source channels
+are multiplied at once; they are riffled when they are copied. The last vector of a row begins
+earlier where vectors are no whole row. It computes some pixels again, to the same bits.
 """
 
 from __future__ import annotations

@@ -70,10 +70,12 @@ class PointwiseTiling:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaneTiling:
-    """Numbers of a CPU schedule of depthwise planes (`passes/plane_kernel.py`).
+    """Numbers of a CPU schedule with the pixels of a row in the lanes (`passes/plane_kernel.py`).
 
-    A register tile has the sums of `rows` rows by `vectors` of `lanes` adjacent result pixels. A
-    workgroup has `rows_share` rows of each of `planes_share` planes.
+    A register tile has the sums of `block` result channels by `rows` rows by `vectors` of `lanes`
+    adjacent result pixels. A workgroup has `rows_share` rows and one of `channel_shares` of the
+    result channels of each of `planes_share` planes. `instruction` multiplies two source channels
+    at once; it is empty where vectors are multiplied and added.
     """
 
     rows: int
@@ -81,6 +83,9 @@ class PlaneTiling:
     lanes: int
     rows_share: int
     planes_share: int
+    block: int = 1
+    channel_shares: int = 1
+    instruction: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

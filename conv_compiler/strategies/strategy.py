@@ -174,7 +174,8 @@ class Strategy:
         if isinstance(self.tiling, PointwiseTiling):
             return self.tiling.block, self.tiling.vectors * self.tiling.lanes
         if isinstance(self.tiling, PlaneTiling):
-            return self.tiling.rows, self.tiling.vectors * self.tiling.lanes
+            pixels = self.tiling.vectors * self.tiling.lanes
+            return self.tiling.block, self.tiling.rows, pixels
         return tuple(size for size in self.tiling.vector_parallel if size)
 
     @property

@@ -11,11 +11,11 @@ from iree.compiler import ir
 from iree.compiler.dialects import vector
 
 from conv_compiler.ir import ops
-from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
+from conv_compiler.passes.cpu_kernel.indices import constant, linearized, loops, plus, times
 from conv_compiler.passes.cpu_kernel.products import product_of
 from conv_compiler.passes.cpu_kernel.shuffles import riffled
 from conv_compiler.passes.direct_parts.moves import channels_last, lengthened
-from conv_compiler.passes.direct_parts.packing import Packing, loaded, stored
+from conv_compiler.passes.direct_parts.packing import Packing, address, loaded, stored
 from conv_compiler.passes.direct_parts.products import Results
 from conv_compiler.targets.host import PAIR_INSTRUCTIONS
 
@@ -34,7 +34,7 @@ class NeighbourPacking(Packing):
 
     def filled(self, piece: ir.Value, source: ir.Value, base: ir.Value) -> ir.Value:
         """A workgroup's part of the packed weights."""
-        lanes, ((extent, step, _), (vectors, apart, _)) = self.options.lanes, self.inner
+        lanes, (*outside, (extent, step, _), (vectors, apart, _)) = self.options.lanes, self.inner
         side, tail = self.neighbours, self.options.tail
         square = lanes if self.is_transposed else side
         # Vectors of which the last is not full are told apart where the kernel is written.
@@ -42,26 +42,30 @@ class NeighbourPacking(Packing):
 
         def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             (target,) = values
-            first = times(at[0], square)
+            *around, along, column = at
+            first = times(along, square)
+            begin = plus(base, address(around, outside))
+            row = times(linearized(around, [one.extent for one in outside]), extent)
             for one in numbers:
-                number = plus(at[1], constant(one))
+                number = plus(column, constant(one))
                 full = tail if tail and one == vectors - 1 else lanes
-                address = plus(base, times(first, step), times(number, apart))
+                here = plus(begin, times(first, step), times(number, apart))
                 if self.is_transposed:
-                    rows = self.vectors(source, address, full)
+                    rows = self.vectors(source, here, full)
                 else:
                     rows = [
-                        self.vectors(source, plus(address, constant(i * step)), full)[0]
+                        self.vectors(source, plus(here, constant(i * step)), full)[0]
                         for i in range(side)
                     ]
                 for place in range(0, square, side):
-                    beside = plus(times(first, vectors), times(number, side))
+                    beside = plus(times(plus(row, first), vectors), times(number, side))
                     to = times(plus(beside, constant(place * vectors)), lanes)
                     for i, value in enumerate(riffled(rows[place : place + side])):
                         target = stored(value, target, [plus(to, constant(i * lanes))])
             return [target]
 
-        return loops([extent // square, 1 if tail else vectors], [piece], some)[0]
+        counts = [*(one.extent for one in outside), extent // square, 1 if tail else vectors]
+        return loops(counts, [piece], some)[0]
 
 
 class Paired(Results):

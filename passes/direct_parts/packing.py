@@ -121,7 +121,7 @@ class Packing:
             at = delinearized(number, [one.extent for one in self.outer])
             first = times(number, size)
             piece = slice_of(out, [first], [size], [size])
-            return self.filled(piece, source, _address(at, self.outer)), [first], [size]
+            return self.filled(piece, source, address(at, self.outer)), [first], [size]
 
         return by_workgroups([count * size], self.element, count, "packing", workgroup)
 
@@ -139,12 +139,12 @@ class Packing:
             for number in numbers:
                 place = [*at[:-2], times(at[-2], together), plus(at[-1], constant(number))]
                 here = [*place[:-1], at[-1]]
-                address = plus(base, _address(here, self.inner), constant(number * apart))
+                first = plus(base, address(here, self.inner), constant(number * apart))
                 to = constant(0)
                 for index, extent in zip(place, extents, strict=True):
                     to = plus(times(to, extent), index)
                 full = tail if tail and number == vectors - 1 else lanes
-                for step, value in enumerate(self.vectors(source, address, full)):
+                for step, value in enumerate(self.vectors(source, first, full)):
                     there = plus(times(to, lanes), constant(step * vectors * lanes))
                     target = stored(value, target, [there])
             return [target]
@@ -185,5 +185,6 @@ class Packing:
         return vector.FromElementsOp(type, elements).result
 
 
-def _address(at: Sequence[ir.Value], axes: Sequence[Axis]) -> ir.Value:
+def address(at: Sequence[ir.Value], axes: Sequence[Axis]) -> ir.Value:
+    """Where the weights of some axes begin, in elements."""
     return plus(*(one.address(index) for index, one in zip(at, axes, strict=True)))

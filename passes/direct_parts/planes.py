@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernel of `plane-kernel` while it is written: planes, copied rows, register tiles."""
+"""The kernel of `plane-kernel` while it is written: workgroups, planes, register tiles."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from iree.compiler.dialects import arith, vector
 from conv_compiler.ir import ops
 from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import (
-    choice,
+    at_most,
     constant,
     delinearized,
     loops,
     plus,
     times,
 )
-from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
 from conv_compiler.passes.cpu_kernel.products import product_of
-from conv_compiler.passes.cpu_kernel.shuffles import part_of
-from conv_compiler.passes.direct_parts.packing import in_all_lanes, loaded, stored, widened
+from conv_compiler.passes.direct_parts.packing import loaded
+from conv_compiler.passes.direct_parts.plane_copy import PlaneCopy
+from conv_compiler.passes.direct_parts.plane_results import PlanePlace, PlaneResults
+from conv_compiler.passes.direct_parts.plane_weights import PlaneWeights
 from conv_compiler.passes.direct_parts.regions import by_workgroups
 from conv_compiler.problem.slides import even_tiles
+from conv_compiler.targets.limits import UNROLLED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conv_compiler.passes.depthwise_parts.operands import Operand, Result
     from conv_compiler.problem.plane_sizes import PlaneSizes
 
@@ -38,184 +42,180 @@ class Planes:
         self.options, self.element = options, element
         self.row, self.column = options.slides
         self.sums = ir.VectorType.get([options.lanes], element)
-        self.product = product_of("fma", self.sums)
+        self.product = product_of(options.instruction or "fma", self.sums)
 
     def value(self, source: Operand, weight: Operand, result: Result) -> ir.Value:
         """The result in the form in which the program has it."""
         options = self.options
-        self.source, self.flat = source, source.flat()
-        self.weight, self.weights = weight, weight.flat()
-        self.result, self.extra = result, result.extra()
-        shape = [options.batch * options.groups, self.row.outs, self.column.outs]
-        sizes = [options.planes_share, options.rows_share, self.column.outs]
+        self.weights = PlaneWeights(options, weight, self.sums, self.product)
+        self.copy = PlaneCopy(options, source, self.element, self.product)
+        self.results = PlaneResults(options, result)
+        planes = options.batch * options.groups
+        shape = [planes, options.results, self.row.outs, self.column.outs]
+        sizes = [options.planes_share, options.channels, options.rows_share, self.column.outs]
         grid = [whole // size for whole, size in zip(shape, sizes, strict=True)]
 
         def workgroup(number: ir.Value, out: ir.Value) -> Piece:
             at = delinearized(number, grid)
             firsts = [times(i, size) for i, size in zip(at, sizes, strict=True)]
             piece = slice_of(out, firsts, sizes, sizes)
-            return self.workgroup(piece, firsts[0], firsts[1]), firsts, sizes
+            return self.workgroup(piece, *firsts[:3]), firsts, sizes
 
         element = ops.element_of(result.value)
         made = by_workgroups(shape, element, math.prod(grid), "contraction", workgroup)
         flat = ops.merge_axes(made, 0, len(shape))
         return ops.split_axis(flat, 0, ops.shape_of(result.value))
 
-    def workgroup(self, piece: ir.Value, first: ir.Value, top: ir.Value) -> ir.Value:
-        """Some rows of some planes."""
+    def workgroup(
+        self, piece: ir.Value, first: ir.Value, channel: ir.Value, top: ir.Value
+    ) -> ir.Value:
+        """Some rows and result channels of some planes."""
         options = self.options
         self.zero = vector.BroadcastOp(self.sums, ops.zero(self.element)).result
-        room = stack_tensor([options.copied_rows * options.row_pixels], self.element)
+        room = self.copy.room(top)
 
         def a_plane(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
             plane = plus(first, at[0])
             group = arith.RemUIOp(plane, constant(options.groups)).result
-            copy = self.copied(room, plane, top)
-            return [self.plane(values[0], copy, (at[0], plane, group), top)]
+            copy = self.copy.of_plane(values[1], plane, top)
+            place = PlanePlace(number=at[0], plane=plane, group=group, top=top, channel=channel)
+            return [self.plane(values[0], copy, place), copy]
 
-        return loops([options.planes_share], [piece], a_plane)[0]
+        return loops([options.planes_share], [piece, room], a_plane)[0]
 
-    def copied(self, room: ir.Value, plane: ir.Value, top: ir.Value) -> ir.Value:
-        """The source rows of a plane that the workgroup's rows meet, with zeros for pads."""
-        options, low = self.options, self.options.reach(0)[0]
-        base = times(plane, self.row.size * self.column.size)
-
-        def a_row(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-            place = times(at[0], options.row_pixels)
-            row = arith.AddIOp(plus(top, at[0]), constant(low)).result  # it may be negative
-            inside = arith.CmpIOp(arith.CmpIPredicate.ult, row, constant(self.row.size)).result
-            here = plus(base, times(row, self.column.size))
-            return [
-                choice(
-                    inside,
-                    values[0].type,
-                    lambda: self.row_of(values[0], place, here),
-                    lambda: self.zeros(values[0], place, 0, options.row_pixels),
-                )
-            ]
-
-        return loops([options.copied_rows], [room], a_row)[0]
-
-    def row_of(self, copy: ir.Value, place: ir.Value, here: ir.Value) -> ir.Value:
-        """The copy with a source row in it; the last vector begins earlier where vectors are no
-        whole row."""
-        options, size = self.options, self.column.size
-        lanes, front = min(options.lanes, size), options.front
-        copy = self.zeros(copy, place, 0, front)
-        copy = self.zeros(copy, place, front + size, options.row_pixels)
-
-        def moved(copy: ir.Value, pixel: ir.Value) -> ir.Value:
-            value = self.source.applied(loaded(self.flat, plus(here, pixel), lanes))
-            there = plus(place, pixel, constant(front))
-            return stored(widened(value, self.element), copy, [there])
-
-        def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-            return [moved(values[0], times(at[0], lanes))]
-
-        (copy,) = loops([size // lanes], [copy], some)
-        return moved(copy, constant(size - lanes)) if size % lanes else copy
-
-    def zeros(self, copy: ir.Value, place: ir.Value, first: int, behind: int) -> ir.Value:
-        """The copy with zeros from one pixel of a row to before another: whole vectors, of which
-        the last begins earlier, or one shorter vector."""
-        lanes = min(self.options.lanes, behind - first)
-        if not lanes:
-            return copy
-        zero = part_of(self.zero, 0, lanes) if lanes < self.options.lanes else self.zero
-        for pixel in [*range(first, behind - lanes, lanes), behind - lanes]:
-            copy = stored(zero, copy, [plus(place, constant(pixel))])
-        return copy
-
-    def plane(
-        self,
-        piece: ir.Value,
-        copy: ir.Value,
-        places: tuple[ir.Value, ir.Value, ir.Value],
-        top: ir.Value,
-    ) -> ir.Value:
-        """The rows of a plane: its number in the workgroup, among all planes, and its group."""
-        options, outs = self.options, self.column.outs
-        number, plane, group = places
-        factors = self.factors(group)
-        whole, rest = divmod(outs, options.lanes)
-        begins = [i * options.lanes for i in range(whole)]
-        if rest:
-            begins.append(max(0, outs - options.lanes))
-        tiles = list(even_tiles(options.rows_share, options.rows))
-        for size in sorted({size for _, size in tiles}, reverse=True):
-            same = [first for first, count in tiles if count == size]
-
-            def body(
-                at: list[ir.Value], values: list[ir.Value], size: int = size, begin: int = same[0]
-            ) -> list[ir.Value]:
-                (out,) = values
-                row = plus(times(at[0], size), constant(begin))
-                for first, count in even_tiles(len(begins), options.vectors):
-                    columns = begins[first : first + count]
-                    sums = self.summed(copy, factors, row, size, columns)
-                    for i in range(size):
-                        here = plus(row, constant(i))
-                        for j, column in enumerate(columns):
-                            at_ = (plus(top, here), constant(column))
-                            value = self.finished(sums[i * count + j], plane, group, at_)
-                            out = stored(value, out, [number, here, constant(column)])
-                return [out]
-
-            piece = loops([len(same)], [piece], body)[0]
-        return piece
-
-    def factors(self, group: ir.Value) -> dict[tuple[int, int], ir.Value]:
-        """The weight of each tap, in all lanes."""
+    def plane(self, piece: ir.Value, copy: ir.Value, place: PlanePlace) -> ir.Value:
+        """The rows of a plane: blocks of channels, then tiles of rows, then those of columns."""
         options = self.options
-        step, _, tap_step, _ = options.weight_steps
-        columns = options.filter[-1]
-        found = {}
-        for row in options.reads(0):
-            for column in options.reads(1):
-                tap = row.tap * columns + column.tap
-                at = plus(times(group, step), constant(tap * tap_step))
-                value = self.weight.applied(in_all_lanes(self.weights, at, 1))
-                scalar = vector.ExtractOp(widened(value, self.element), [], [0]).result
-                found[row.tap, column.tap] = vector.BroadcastOp(self.sums, scalar).result
-        return found
+        held = self.weights.held(place.group) if options.is_depthwise else {}
+        vectors = -(-self.column.outs // options.lanes)
 
-    def summed(
+        def a_block(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            first = times(at[0], options.block)
+            base = self.weights.base(place.group, plus(place.channel, first))
+
+            def a_tile(
+                out: ir.Value, row: ir.Value, size: int, number: ir.Value, count: int
+            ) -> ir.Value:
+                begins = [times(plus(number, constant(i)), options.lanes) for i in range(count)]
+                begins[-1] = at_most(max(0, self.column.outs - options.lanes), begins[-1])
+                if options.is_depthwise:
+                    sums = self.held_sums(copy, held, row, size, begins)
+                else:
+                    sums = self.packed_sums(copy, base, row, size, begins)
+                return self.results.written(out, sums, place, (first, row, size), begins)
+
+            def of_rows(out: ir.Value, row: ir.Value, size: int) -> ir.Value:
+                return tiled(
+                    out,
+                    vectors,
+                    options.vectors,
+                    lambda out, number, count: a_tile(out, row, size, number, count),
+                )
+
+            return [tiled(values[0], options.rows_share, options.rows, of_rows)]
+
+        return loops([options.channels // options.block], [piece], a_block)[0]
+
+    def held_sums(
         self,
         copy: ir.Value,
-        factors: dict[tuple[int, int], ir.Value],
+        held: dict[int, ir.Value],
         row: ir.Value,
         size: int,
-        columns: list[int],
+        begins: list[ir.Value],
     ) -> list[ir.Value]:
-        """The sums of a register tile: each vector of the copy once, for all rows that meet it."""
+        """The sums of a depthwise tile: each vector of the copy once, for all rows that meet it."""
         options, low = self.options, self.options.reach(0)[0]
-        sums = [self.zero] * (size * len(columns))
-        taps = {read.offset - low: read.tap for read in options.reads(0)}
-        for source in range(size + max(taps)):
-            meets = [(i, taps[source - i]) for i in range(size) if source - i in taps]
-            place = times(plus(row, constant(source)), options.row_pixels)
-            for read in options.reads(1) if meets else ():
-                for j, column in enumerate(columns):
-                    at = plus(place, constant(column + read.offset + options.front))
-                    value = loaded(copy, at, options.lanes)
+        sums = [self.zero] * (size * len(begins))
+        step = self.row.step
+        for source in options.tile_rows(size):
+            meets = [
+                (i, read)
+                for i in range(size)
+                for read in options.reads(0)
+                if i * step + read.offset - low == source
+            ]
+            line = times(plus(times(row, step), constant(source)), options.row_elements)
+            for read in options.reads(1):
+                for j, begin in enumerate(begins):
+                    value = self.loaded(copy, line, begin, read.offset)
                     for i, tap in meets:
-                        own = i * len(columns) + j
-                        sums[own] = self.product.add(sums[own], factors[tap, read.tap], value)
+                        own = i * len(begins) + j
+                        factor = held[self.weights.tap(tap, read)]
+                        sums[own] = self.product.add(sums[own], factor, value)
         return sums
 
-    def finished(
-        self, sums: ir.Value, plane: ir.Value, group: ir.Value, at: tuple[ir.Value, ir.Value]
-    ) -> ir.Value:
-        """Pixels of the result behind the op on the sums; a row of fewer pixels than lanes has just
-        these."""
-        outs = self.column.outs
-        lanes = min(self.options.lanes, outs)
-        if lanes < self.options.lanes:
-            sums = part_of(sums, 0, lanes)
-        row, column = at
-        of_result = plus(times(plus(times(plane, self.row.outs), row), outs), column)
-        found = []
-        for one in self.extra:
-            read = in_all_lanes if one.per == "channel" else loaded
-            found.append(one.read(read, {"element": of_result, "channel": group}, lanes))
-        return self.result.finished(sums, found)
+    def packed_sums(
+        self,
+        copy: ir.Value,
+        base: ir.Value,
+        row: ir.Value,
+        size: int,
+        begins: list[ir.Value],
+    ) -> list[ir.Value]:
+        """The sums of a tile, result channel after result channel: each weight once, for all rows
+        and vectors."""
+        options, low, count = self.options, self.options.reach(0)[0], len(begins)
+        most = max(1, UNROLLED // options.taps)
+        together = max(n for n in range(1, most + 1) if options.steps % n == 0)
+        line = times(row, self.row.step * options.row_elements)
+
+        def a_step(step: ir.Value, sums: list[ir.Value]) -> None:
+            first = plus(line, times(step, options.copied_rows * options.row_elements))
+            for read in options.reads(1):
+                found = {
+                    source: [
+                        self.loaded(
+                            copy,
+                            plus(first, constant(source * options.row_elements)),
+                            begin,
+                            read.offset,
+                        )
+                        for begin in begins
+                    ]
+                    for source in options.tile_rows(size)
+                }
+                for tap in options.reads(0):
+                    factors = self.weights.of_tap(base, step, self.weights.tap(tap, read))
+                    for number, factor in enumerate(factors):
+                        for i in range(size):
+                            values = found[i * self.row.step + tap.offset - low]
+                            for j, value in enumerate(values):
+                                own = (number * size + i) * count + j
+                                sums[own] = self.product.add(sums[own], factor, value)
+
+        def some(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
+            sums = list(values)
+            for behind in range(together):
+                a_step(plus(times(at[0], together), constant(behind)), sums)
+            return sums
+
+        zeros = [self.zero] * (options.block * size * count)
+        return loops([options.steps // together], zeros, some)
+
+    def loaded(self, copy: ir.Value, line: ir.Value, begin: ir.Value, offset: int) -> ir.Value:
+        """What a tap of a row of the copy meets for the result pixels from one on."""
+        options = self.options
+        unit, phase = divmod(offset, self.column.step)
+        place = options.phases.index(phase) * options.phase_pixels + unit + options.front
+        return loaded(copy, plus(line, begin, constant(place)), options.lanes)
+
+
+def tiled(
+    out: ir.Value,
+    units: int,
+    most: int,
+    body: Callable[[ir.Value, ir.Value, int], ir.Value],
+) -> ir.Value:
+    """A tensor that even tiles of so many units at most make, in loops over tiles of one size."""
+    tiles = list(even_tiles(units, most))
+    for size in sorted({size for _, size in tiles}, reverse=True):
+        same = [first for first, count in tiles if count == size]
+
+        def some(
+            at: list[ir.Value], values: list[ir.Value], size: int = size, begin: int = same[0]
+        ) -> list[ir.Value]:
+            return [body(values[0], plus(times(at[0], size), constant(begin)), size)]
+
+        (out,) = loops([len(same)], [out], some)
+    return out

@@ -412,12 +412,13 @@ class PointwiseKernels:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaneKernels:
-    """What the work of depthwise convolutions with pixels in the lanes costs, in cycles of one
+    """What the work of convolutions with the pixels of a row in the lanes costs, in cycles of one
     core."""
 
     source: ClassVar[Source] = Source(
         kind=Kind.MEASURED,
-        text="depthwise layers of MobileNet and EfficientNet-B0, one core of Zen 4 (docs/cpu.md)",
+        text="depthwise layers of MobileNet and EfficientNet-B0, groups of ResNeXt-50 and of "
+        "up to 64 channels, one core of Zen 4 (docs/cpu.md)",
     )
 
     # Taps, each of which is code of its own.
@@ -427,9 +428,22 @@ class PlaneKernels:
     # Rows of a register tile, and vectors beside one another.
     tried_rows: tuple[int, ...] = (1, 2, 4, 8)
     tried_tile_registers: tuple[int, ...] = (1, 2, 4)
-    # To copy a vector of the source to the stack, and to begin a plane.
+    # Rows of a tile of several result channels, and how many of the largest blocks of these.
+    tried_block_rows: tuple[int, ...] = (1, 2, 3, 4, 5, 7)
+    tried_sizes: int = 3
+    # Phases of a stride along the columns: each pixel of a copied row is shuffled so often.
+    most_stride_pixels: int = 8
+    # Source channels of a group, and the share of the lanes that have a pixel of their own, where
+    # other kernels are no faster. Of few source channels fewer lanes do.
+    most_source_channels: int = 32
+    least_full_share: float = 0.85
+    few_source_channels: int = 16
+    least_few_full_share: float = 0.75
+    # To copy a vector of the source to the stack, to begin a plane, and to begin to write a row of
+    # a channel of a tile of several channels.
     copy_cycles: float = 1.5
     plane_cycles: float = 60
+    written_row_cycles: float = 3
 
 
 AMX = AmxInstructions()

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.split_k import filled_parts
 from conv_compiler.strategies.cpu_tilings import CpuTiling
 from conv_compiler.strategies.kind import Promises, StrategyKind
@@ -19,6 +20,7 @@ from conv_compiler.targets.host import STACK_BYTES
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.targets import Target
+    from conv_compiler.targets.host import PairInstruction
 
 
 def fastest(
@@ -38,6 +40,14 @@ def rounding_of(problem: ConvProblem, target: Target) -> str:
     """The instruction that rounds sums of f32 to the result's type; empty where there is none."""
     is_f32 = problem.accumulator_type.name == "f32"
     return target.cpu.rounding(problem.result_type.name) if is_f32 else ""
+
+
+def pairs(problem: ConvProblem, target: Target) -> PairInstruction | None:
+    """The instruction that multiplies two source channels at once, where there is one."""
+    sources, _ = channels(problem)
+    if sources % 2 or problem.compute or problem.operand_ops != (None, None):
+        return None
+    return target.cpu.pair_instruction(problem.dtype)
 
 
 def vector_schedule(*roles: str, on_stack: bool = False) -> Schedule:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The strategy `cpu_planes`: depthwise convolutions and their data gradients, channels in front of
-the pixels, with the pixels of a row in the lanes."""
+"""The strategy `cpu_planes`: convolutions of few channels a group and their data gradients, with
+channels in front of the pixels and the pixels of a row in the lanes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import spaced
+from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import PLANES
-from conv_compiler.strategies.cpu.cpu_kind import fastest, rounding_of, vector_schedule
+from conv_compiler.strategies.cpu.cpu_kind import fastest, pairs, rounding_of, vector_schedule
 from conv_compiler.strategies.cpu.plane_tiles import tilings
 from conv_compiler.strategies.cpu_tilings import PlaneTiling
-from conv_compiler.strategies.kind import Lowering, OnePart
+from conv_compiler.strategies.kind import Lowering, OnePart, Promises
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
@@ -32,9 +33,11 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     few = math.prod(problem.filter) <= PLANES.most_taps
     rules = {
         "its channels lie in front of the pixels": (row.input, row.output) == ("NGC*", "NGK*"),
-        "its groups have one channel": problem.c == problem.k == 1,
         "it has one or two dimensions": problem.ndim <= 2,
-        "its strides are one": set(problem.stride) == {1},
+        "the strides of a data gradient are one": problem.direction == "fwd"
+        or set(problem.stride) == {1},
+        f"its stride along a row is {PLANES.most_stride_pixels} at most": problem.stride[-1]
+        <= PLANES.most_stride_pixels,
         f"its filter has {PLANES.most_taps} taps at most": few,
         "its operands are of one type, and not multiplied in terms": problem.terms is None
         and len(set(wgrad.operand_dtypes)) == 1
@@ -44,8 +47,14 @@ def misfit(wgrad: ConvProblem, target: Target) -> str:
     }
     if broken := next((rule for rule, holds in rules.items() if not holds), ""):
         return broken
-    has_tile = next(tilings(problem, target.cpu), None)
+    has_tile = next(tilings(problem, target.cpu, _instruction(problem, target)), None)
     return "" if has_tile else "the stack holds rows of its source"
+
+
+def _instruction(problem: ConvProblem, target: Target) -> str:
+    """What multiplies two source channels at once; empty where none does."""
+    several = pairs(problem, target)
+    return several.name if several else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,27 +71,50 @@ class CpuPlanes(OnePart):
         if split_k > 1 or misfit(wgrad, target):
             return ()
         assert isinstance(wgrad, EquivalentWgrad)
-        several = tilings(wgrad.of, target.cpu)
-        return fastest(self.name, ((cycles, (-one.rows,), one) for cycles, one in several), tile)
+        several = tilings(wgrad.of, target.cpu, _instruction(wgrad.of, target))
+        found = ((cycles, (-one.block, -one.rows), one) for cycles, one in several)
+        return fastest(self.name, found, tile)
+
+    def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
+        """Where groups have many source channels, or lanes of a row no pixel; never depthwise."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        problem, lanes = wgrad.of, _tiling(one).lanes
+        sources, results = channels(problem)
+        if sources == results == 1:
+            return False
+        width = (problem.out_image if problem.direction == "fwd" else problem.image)[-1]
+        full = width / (-(-width // lanes) * lanes)
+        is_few = sources <= PLANES.few_source_channels
+        least = PLANES.least_few_full_share if is_few else PLANES.least_full_share
+        return sources > PLANES.most_source_channels or full < least
 
     def lower(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Lowering:
         """The pass that writes the kernel, and the pipeline that lowers it."""
         from conv_compiler.passes.plane_kernel import PlaneKernel
 
         assert isinstance(wgrad, EquivalentWgrad)
-        assert isinstance(one.tiling, PlaneTiling)
         step = PlaneKernel(
-            rounding=rounding_of(wgrad.of, target), **asdict(one.tiling), **sizes_of(wgrad.of)
+            rounding=rounding_of(wgrad.of, target), **asdict(_tiling(one)), **sizes_of(wgrad.of)
         )
-        return Lowering(passes=(step,), schedule=vector_schedule("contraction", on_stack=True))
+        roles = ("contraction",) if step.is_depthwise else ("contraction", "packing")
+        return Lowering(passes=(step,), schedule=vector_schedule(*roles, on_stack=True))
+
+    def promises(self, wgrad: ConvProblem, target: Target, one: Strategy) -> Promises:
+        """The instruction of pairs, where there is one."""
+        return Promises(instruction=_tiling(one).instruction)
 
     def refusal(self, wgrad: ConvProblem, target: Target) -> str:
         """The rule that the problem breaks."""
         return misfit(wgrad, target)
 
 
+def _tiling(one: Strategy) -> PlaneTiling:
+    assert isinstance(one.tiling, PlaneTiling)
+    return one.tiling
+
+
 CPU_PLANES = CpuPlanes(
     name="cpu_planes",
-    description="depthwise forward and data gradient, channels in front, pixels in the lanes",
-    tile="rows x adjacent pixels that a thread keeps in registers",
+    description="groups of few channels and data gradients, channels in front, pixels in the lanes",
+    tile="result channels x rows x adjacent pixels that a thread keeps in registers",
 )

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.convolution_sizes import sizes_of
-from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import POINTWISE
-from conv_compiler.strategies.cpu.cpu_kind import fastest, rounding_of, vector_schedule
+from conv_compiler.strategies.cpu.cpu_kind import fastest, pairs, rounding_of, vector_schedule
 from conv_compiler.strategies.cpu.pointwise_tiles import Pointwise
 from conv_compiler.strategies.cpu_tilings import PointwiseTiling
 from conv_compiler.strategies.kind import Lowering, OnePart, Promises
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
     from conv_compiler.strategies.strategy import Strategy
     from conv_compiler.targets import Target
-    from conv_compiler.targets.host import PairInstruction
-
-
-def pairs(problem: ConvProblem, target: Target) -> PairInstruction | None:
-    """The instruction that multiplies two source channels at once, where there is one."""
-    sources, _ = channels(problem)
-    if sources % 2 or problem.compute or problem.operand_ops != (None, None):
-        return None
-    return target.cpu.pair_instruction(problem.dtype)
 
 
 def misfit(wgrad: ConvProblem, target: Target) -> str:
