@@ -439,6 +439,9 @@ class PlaneKernels:
     least_full_share: float = 0.85
     few_source_channels: int = 16
     least_few_full_share: float = 0.75
+    # Products for each element of source and result, from which on it is faster to move odd
+    # channels and multiply pairs of a row of taps.
+    least_moved_products: int = 32
     # To copy a vector of the source to the stack, to begin a plane, and to begin to write a row of
     # a channel of a tile of several channels.
     copy_cycles: float = 1.5

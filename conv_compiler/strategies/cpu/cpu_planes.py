@@ -13,6 +13,8 @@ from conv_compiler.problem.convolution_sizes import sizes_of
 from conv_compiler.problem.slides import spaced
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import PLANES
+from conv_compiler.strategies.cpu.cpu_direct import worth_moving
+from conv_compiler.strategies.cpu.cpu_dot_direct import CPU_DOT_DIRECT
 from conv_compiler.strategies.cpu.cpu_kind import fastest, pairs, rounding_of, vector_schedule
 from conv_compiler.strategies.cpu.plane_tiles import tilings
 from conv_compiler.strategies.cpu_tilings import PlaneTiling
@@ -76,12 +78,15 @@ class CpuPlanes(OnePart):
         return fastest(self.name, found, tile)
 
     def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
-        """Where groups have many source channels, or lanes of a row no pixel; never depthwise."""
+        """Where groups have many source channels, lanes of a row no pixel, or `cpu_dot_direct`
+        multiplies pairs that this kernel has not; never depthwise."""
         assert isinstance(wgrad, EquivalentWgrad)
         problem, lanes = wgrad.of, _tiling(one).lanes
         sources, results = channels(problem)
         if sources == results == 1:
             return False
+        if sources % 2 and problem.g == 1 and not CPU_DOT_DIRECT.rule(wgrad, target):
+            return worth_moving(problem, PLANES.least_moved_products)
         width = (problem.out_image if problem.direction == "fwd" else problem.image)[-1]
         full = width / (-(-width // lanes) * lanes)
         is_few = sources <= PLANES.few_source_channels

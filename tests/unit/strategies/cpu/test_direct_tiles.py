@@ -181,9 +181,9 @@ def test_odd_sources_are_paired_along_rows_alone(dtype, target):
 
 @pytest.mark.parametrize(
     ("fields", "moved"),
-    [({"k": 16, "filter": 3}, True), ({"c": 1, "filter": (1, 7)}, False)],
+    [({}, True), ({"k": 16, "filter": 3}, False), ({"c": 1, "filter": (1, 7)}, False)],
 )
-def test_channels_in_front_are_moved_for_fewer_products_of_pairs_along_rows(fields, moved):
+def test_odd_channels_in_front_are_moved_for_many_products_of_pairs_along_rows(fields, moved):
     problem = replace(STEM, layout="NGCHW_GKCYX_NGKHW", **WINDOW, **fields)
     assert (choose(problem, CPU)[0].name == DOT) == moved
 
