@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from conv_compiler.build.bwd_weight import FILTER_LOOPS
+from conv_compiler.model.met_pixels import met_elements
 from conv_compiler.strategies.cpu.cost_constants import (
     DISTRIBUTIONS,
     MOVES,
@@ -32,17 +33,17 @@ class Shares(NamedTuple):
 def shares(problem: ConvProblem, tiling: CpuTiling, parts: int, cores: int) -> Shares:
     """The distribution that moves the fewest elements, with gemm_k in `parts`.
 
-    There are about `DistributionSearch.core_workgroups` workgroups for each core. The image is read
-    once for each share of k and of the taps, the gradient once for each share of c and of the taps.
-    Partial sums are written and read. Short pieces of rows count for more. The whole counts for
-    more where cores wait for the busiest one.
+    There are about `DistributionSearch.core_workgroups` workgroups for each core. The image that
+    taps meet is read once for each share of k and of the taps, the gradient once for each share of
+    c and of the taps. Partial sums are written and read. Short pieces of rows count for more. The
+    whole counts for more where cores wait for the busiest one.
     """
     sizes = loop_sizes(problem)
     tile = {p: t for p, t in zip(tiling.loops, tiling.vector_parallel, strict=True) if t}
     tiles = {p: -(-sizes[p] // t) for p, t in tile.items()}
     wanted = DISTRIBUTIONS.core_workgroups * cores
     enough = min(-(-wanted // parts), math.prod(tiles.values()))
-    image, gradient = math.prod(problem.input_shape), math.prod(problem.output_shape)
+    image, gradient = met_elements(problem), math.prod(problem.output_shape)
     lanes, partials = list(tile)[-1], math.prod(problem.weight_shape) * (parts if parts > 1 else 0)
     found = []
     for numbers in product(*(divisors(count, enough) for count in tiles.values())):

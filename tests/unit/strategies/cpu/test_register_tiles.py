@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -271,3 +272,12 @@ def test_why_strategies_are_passed_over(target, sizes, expected):
     problem, row = _problem(**{"dtype": "f32", **sizes}), find_target(target)
     chosen = choose(problem, row)
     assert passed_over(resolve(problem, row, chosen.mma), chosen) == expected
+
+
+def test_pixels_that_no_tap_meets_are_not_read():
+    layer = ConvProblem(n=8, k=1024, c=512, image=(28, 28), filter=(1, 1), stride=2, dtype="f32")
+    whole = replace(layer, image=(14, 14), stride=1)
+    for problem in (layer, whole):
+        (one,) = loops.lin_candidates(problem, CPU)[:1]
+        costs = {parts: shares(problem, one.tiling, parts, 2).cost for parts in (1, 2, 4)}
+        assert min(costs, key=costs.get) == 1
