@@ -60,7 +60,8 @@ class PairInstruction:
     """An instruction that adds two products of neighbouring elements of 16 bits to every sum.
 
     `flag` is Linux's name for the extension, `dtype` the data it is used for, `element` the type it
-    multiplies, `intrinsic` LLVM's name of it, the register's bits left open.
+    multiplies, `intrinsic` LLVM's name of it, the register's bits left open. CPUs that have the
+    extension `slow_beside` too multiply f32 as fast (measured, docs/benchmarks.md).
     """
 
     name: str
@@ -68,6 +69,7 @@ class PairInstruction:
     dtype: str
     element: str
     intrinsic: str
+    slow_beside: str = ""
 
 
 # Intel's Software Developer's Manual, volume 2C.
@@ -81,6 +83,7 @@ PAIR_INSTRUCTIONS = MappingProxyType(
                 dtype="bf16",
                 element="bf16",
                 intrinsic="llvm.x86.avx512bf16.dpbf16ps.{bits}",
+                slow_beside="amx_bf16",
             ),
             PairInstruction(
                 name="vpdpwssd",

@@ -68,6 +68,15 @@ class Processor:
         rows = (row for row in PAIR_INSTRUCTIONS.values() if row.dtype == dtype)
         return next((row for row in rows if row.flag in self.extensions), None)
 
+    def fast_pairs(self, dtype: str) -> PairInstruction | None:
+        """That row where it multiplies faster than multiply-adds of f32 do, else None."""
+        row = self.pair_instruction(dtype)
+        return row if row and self.is_fast(row) else None
+
+    def is_fast(self, row: PairInstruction) -> bool:
+        """Whether an instruction multiplies faster than multiply-adds of f32 do."""
+        return row.slow_beside not in self.extensions
+
     def rounding(self, dtype: str) -> str:
         """The instruction that it has to round f32 to a data type: a key of ROUNDING_INSTRUCTIONS,
         or empty."""

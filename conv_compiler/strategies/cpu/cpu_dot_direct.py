@@ -12,12 +12,19 @@ from conv_compiler.problem.canonical import EquivalentWgrad
 from conv_compiler.problem.slides import spaced
 from conv_compiler.problem.weight_steps import channels
 from conv_compiler.strategies.cpu.cost_constants import DIRECT, REGISTER_TILES
-from conv_compiler.strategies.cpu.cpu_direct import CpuDirect, form_rules, product_of
+from conv_compiler.strategies.cpu.cpu_direct import (
+    CpuDirect,
+    direct_tiling,
+    form_rules,
+    product_of,
+)
 from conv_compiler.strategies.cpu.direct_tiles import Direct
+from conv_compiler.targets.host import PAIR_INSTRUCTIONS
 from conv_compiler.targets.limits import UNROLLED, WRITTEN_OUT_PAIRS
 
 if TYPE_CHECKING:
     from conv_compiler.problem.conv_problem import ConvProblem
+    from conv_compiler.strategies.strategy import Strategy
     from conv_compiler.targets import Target
     from conv_compiler.targets.host import PairInstruction
 
@@ -122,6 +129,14 @@ class CpuDotDirect(CpuDirect):
         sources, _ = channels(problem)
         kind, product = (WindowedDirect, "windows") if sources % 2 else (PairedDirect, "pairs")
         return kind(problem=problem, product=product, processor=target.cpu, instruction=row)
+
+    def comes_last(self, wgrad: ConvProblem, target: Target, one: Strategy) -> bool:
+        """As other direct kernels; and pairs of a row of taps where pairs are slow."""
+        assert isinstance(wgrad, EquivalentWgrad)
+        tiling = direct_tiling(one)
+        is_fast = target.cpu.is_fast(PAIR_INSTRUCTIONS[tiling.instruction])
+        slow_windows = tiling.product == "windows" and not is_fast
+        return slow_windows or super().comes_last(wgrad, target, one)
 
     def least_moved(self, problem: ConvProblem) -> int:
         """Products for each element, from which on it pays to move channels."""

@@ -43,11 +43,11 @@ def rounding_of(problem: ConvProblem, target: Target) -> str:
 
 
 def pairs(problem: ConvProblem, target: Target) -> PairInstruction | None:
-    """The instruction that multiplies two source channels at once, where there is one."""
+    """The instruction that multiplies two source channels at once, where there is a fast one."""
     sources, _ = channels(problem)
     if sources % 2 or problem.compute or problem.operand_ops != (None, None):
         return None
-    return target.cpu.pair_instruction(problem.dtype)
+    return target.cpu.fast_pairs(problem.dtype)
 
 
 def vector_schedule(*roles: str, on_stack: bool = False) -> Schedule:

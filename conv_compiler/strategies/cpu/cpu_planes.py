@@ -85,7 +85,8 @@ class CpuPlanes(OnePart):
         sources, results = channels(problem)
         if sources == results == 1:
             return False
-        if sources % 2 and problem.g == 1 and not CPU_DOT_DIRECT.rule(wgrad, target):
+        fast = target.cpu.fast_pairs(problem.dtype)
+        if sources % 2 and problem.g == 1 and fast and not CPU_DOT_DIRECT.rule(wgrad, target):
             return worth_moving(problem, PLANES.least_moved_products)
         width = (problem.out_image if problem.direction == "fwd" else problem.image)[-1]
         full = width / (-(-width // lanes) * lanes)

@@ -67,7 +67,7 @@ class CpuPointwise(OnePart):
         counted = Pointwise(problem=wgrad.of, processor=target.cpu, instruction=None)
         vectors = -(-counted.pixels // counted.lanes)
         is_full = counted.pixels >= POINTWISE.least_full_share * vectors * counted.lanes
-        several = target.cpu.pair_instruction(wgrad.of.dtype)
+        several = target.cpu.fast_pairs(wgrad.of.dtype)
         if several is None:
             return not is_full
         return not is_full or not pairs(wgrad.of, target) or not _tiling(one).on_stack
