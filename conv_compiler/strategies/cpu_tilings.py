@@ -31,10 +31,9 @@ class DirectTiling:
     `product` is what lies in the lanes. A register tile has the sums of `columns` adjacent units of
     result pixels (`problem/slides.py`) for `vectors` of `lanes`. A workgroup has `rows_share` rows
     of result pixels and one of `shares` shares of the result's channels. With `inner_blocks` it
-    computes all channels of some pixels before the next ones. Where several source
-    channels are multiplied at once, that is by `instruction`; a tile register has `tile_rows` of
-    the pixels. Where pixels are rows of no image, but any that lie one behind another, a row has
-    `row_pixels`.
+    computes all channels of some pixels before the next ones. Where several source channels are
+    multiplied at once, that is by `instruction`; a tile register has `tile_rows` of the pixels.
+    Where pixels are rows of no image, but any that lie one behind another, a row has `row_pixels`.
     """
 
     product: str

@@ -257,7 +257,7 @@ def passed_over(problem: Resolved, chosen: Strategy) -> tuple[str, ...]:
         elif not (tilings := kind.candidates(wgrad, target, 0, ())):
             found.append(f"{kind.name}: has no tile for {wgrad.dtype} on {target.name}")
         elif kind.comes_last(wgrad, target, tilings[0]):
-            found.append(f"{kind.name}: {chosen.name} was measured to be faster here")
+            found.append(f"{kind.name}: comes behind {chosen.name} for such a problem")
     return tuple(found)
 
 

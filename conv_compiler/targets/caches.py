@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Data caches of a CPU's core: one row a CPU by name, and those of this host.
 
-Sources: AMD's Software Optimization Guides for Zen 3 (56665), Zen 4 (57647) and Zen 5 (58455),
-Intel's Optimization Reference Manual (248966) for Sapphire Rapids, and Arm's Technical Reference
-Manuals of Neoverse N1, V1 and V2. The second caches of these, which Arm leaves to the maker, are
-those of Graviton 2, 3 and 4.
+Sources:
+
+- Zen 3, 4 and 5: AMD's Software Optimization Guides 56665, 57647 and 58455.
+- Sapphire Rapids: Intel's Optimization Reference Manual, 248966.
+- Neoverse N1, V1 and V2: Arm's Technical Reference Manuals. Arm leaves the second cache to the
+  maker; those here are of Graviton 2, 3 and 4.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from conv_compiler.targets.limits import LINE_BYTES
 
@@ -31,15 +34,17 @@ class Caches:
 
 # Where nothing is known: 32 KiB, and 1 MiB.
 COMMON = Caches()
-CACHES = {
-    "znver3": Caches(second_bytes=512 * KIB),
-    "znver4": COMMON,
-    "znver5": Caches(first_ways=12),
-    "sapphirerapids": Caches(first_ways=12, second_bytes=2048 * KIB),
-    "neoverse-n1": Caches(first_sets=256, first_ways=4),
-    "neoverse-v1": Caches(first_sets=256, first_ways=4),
-    "neoverse-v2": Caches(first_sets=256, first_ways=4, second_bytes=2048 * KIB),
-}
+CACHES = MappingProxyType(
+    {
+        "znver3": Caches(second_bytes=512 * KIB),
+        "znver4": COMMON,
+        "znver5": Caches(first_ways=12),
+        "sapphirerapids": Caches(first_ways=12, second_bytes=2048 * KIB),
+        "neoverse-n1": Caches(first_sets=256, first_ways=4),
+        "neoverse-v1": Caches(first_sets=256, first_ways=4),
+        "neoverse-v2": Caches(first_sets=256, first_ways=4, second_bytes=2048 * KIB),
+    }
+)
 
 _LINUX = Path("/sys/devices/system/cpu/cpu0/cache")
 

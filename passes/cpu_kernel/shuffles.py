@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 from iree.compiler import ir
@@ -30,6 +31,14 @@ def riffled(rows: list[ir.Value]) -> list[ir.Value]:
             for mask in (shuffle[:width], shuffle[width:])
         ]
     return rows
+
+
+def side_by_side(rows: Sequence[ir.Value], element: ir.Type) -> ir.Value:
+    """Two rows riffled, what comes to lie side by side as one element of twice the width."""
+    (width,) = ir.VectorType(rows[0].type).shape
+    riffle = list(chain.from_iterable((i, width + i) for i in range(width)))
+    both = vector.ShuffleOp(*rows, riffle).result
+    return vector.BitCastOp(ir.VectorType.get([width], element), both).result
 
 
 def deinterleaved(rows: list[ir.Value]) -> list[ir.Value]:

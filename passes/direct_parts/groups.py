@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 
 from conv_compiler.passes.cpu_kernel.indices import at_most, constant, plus
-from conv_compiler.passes.direct_parts.lanes import Lanes
+from conv_compiler.passes.direct_parts.lanes import Lanes, TapRow
 from conv_compiler.passes.direct_parts.packing import Axis, Packing, loaded
 
 if TYPE_CHECKING:
-    from conv_compiler.passes.depthwise_parts.operands import Operand
-    from conv_compiler.passes.direct_parts.runs import Run
+    pass
 
 
 class Groups(Lanes):
@@ -63,16 +61,9 @@ class Groups(Lanes):
         """The block's first group."""
         return self.result_channel(block)
 
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
+    def add(self, sums: list[ir.Value], tap_row: TapRow) -> list[ir.Value]:
         """Each vector of the source once, for all taps that it meets."""
-        options, (steps, tensor_, packed) = self.options, operand
+        options, run, packed = self.options, tap_row.run, tap_row.packed
         sums, step = list(sums), options.slides[2].step
         met: dict[int, list[tuple[int, int]]] = {}
         for read, units in run.reads:
@@ -81,11 +72,11 @@ class Groups(Lanes):
         for number in range(options.vectors):
             shift = constant(number * options.lanes)
             factors = {
-                read.tap: loaded(packed, plus(weights(read.tap), shift), options.lanes)
+                read.tap: loaded(packed, plus(tap_row.weights(read.tap), shift), options.lanes)
                 for read, _ in run.reads
             }
             for column in sorted(met):
-                values = self.elements(steps, tensor_, plus(source(column), shift))
+                values = self.elements(tap_row, plus(tap_row.source(column), shift))
                 for unit, tap in met[column]:
                     place = unit * options.vectors + number
                     sums[place] = self.multiply_add(sums[place], values, factors[tap])

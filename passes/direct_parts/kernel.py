@@ -22,6 +22,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
     plus,
     times,
 )
+from conv_compiler.passes.direct_parts.lanes import TapRow
 from conv_compiler.passes.direct_parts.moves import channels_first
 from conv_compiler.passes.direct_parts.packing import loaded, stored
 from conv_compiler.passes.direct_parts.reaches import Reach, by_phase
@@ -188,7 +189,15 @@ class Kernel:
                 def weight(tap: int) -> ir.Value:
                     return plus(row_weights, constant(tap * lanes.tap_size))
 
-                return lanes.add(sums, source, weight, (self.source, self.tensor, self.packed), run)
+                tap_row = TapRow(
+                    run=run,
+                    source=source,
+                    weights=weight,
+                    operand=self.source,
+                    tensor=self.tensor,
+                    packed=self.packed,
+                )
+                return lanes.add(sums, tap_row)
 
             return between(rows.low, rows.high, sums, of_row)
 

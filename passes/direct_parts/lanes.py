@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
@@ -21,6 +21,23 @@ if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
     from conv_compiler.passes.direct_parts.options import DirectOptions
     from conv_compiler.problem.slides import Slide
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapRow:
+    """A row of taps of a register tile of a run.
+
+    `source` gives the address of the pixel that the tile reads so many columns from its first unit
+    on, `weights` that of a column tap. They are addresses in `tensor`, whose elements `operand`
+    makes the source's, and in `packed`.
+    """
+
+    run: Run
+    source: Callable[[int], ir.Value]
+    weights: Callable[[int], ir.Value]
+    operand: Operand
+    tensor: ir.Value
+    packed: ir.Value
 
 
 class Lanes(ABC):
@@ -63,16 +80,8 @@ class Lanes(ABC):
         """The first source channel of a pixel that a block reads."""
 
     @abstractmethod
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
-        """Sums with the products of a row of taps: `source` gives the address of the pixel that a
-        tile reads so many columns from its first unit on, `weights` that of a column tap."""
+    def add(self, sums: list[ir.Value], tap_row: TapRow) -> list[ir.Value]:
+        """Sums with the products of a row of taps."""
 
     def source(self, source: Operand) -> Operand:
         """The source as it is read: itself, or a copy that a kernel of its own makes."""
@@ -110,6 +119,7 @@ class Lanes(ABC):
         product = arith.MulFOp(a, b, fastmath=contract).result
         return arith.AddFOp(product, total, fastmath=contract).result
 
-    def elements(self, operand: Operand, tensor: ir.Value, at: ir.Value) -> ir.Value:
+    def elements(self, tap_row: TapRow, at: ir.Value) -> ir.Value:
         """Adjacent elements of the source, a vector of the sums' type."""
-        return widened(operand.applied(loaded(tensor, at, self.options.lanes)), self.element)
+        values = loaded(tap_row.tensor, at, self.options.lanes)
+        return widened(tap_row.operand.applied(values), self.element)

@@ -21,6 +21,7 @@ from conv_compiler.targets.host import PAIR_INSTRUCTIONS
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
+    from conv_compiler.passes.direct_parts.lanes import TapRow
     from conv_compiler.passes.direct_parts.options import DirectOptions
 
 
@@ -100,9 +101,9 @@ class Paired(Results):
         """Packed weights of all lanes."""
         return self._joined(loaded(packed, at, self.product.factors * self.options.lanes))
 
-    def broadcast(self, operand: Operand, source: ir.Value, at: ir.Value) -> ir.Value:
+    def broadcast(self, tap_row: TapRow, at: ir.Value) -> ir.Value:
         """Adjacent elements of the source, in all lanes."""
-        both = self._joined(loaded(source, at, self.product.factors))
+        both = self._joined(loaded(tap_row.tensor, at, self.product.factors))
         one = vector.ExtractOp(both, [], [0]).result
         lanes = ir.VectorType.get([self.options.lanes], self.product.element)
         return vector.BroadcastOp(lanes, one).result

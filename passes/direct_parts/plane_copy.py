@@ -25,6 +25,7 @@ from conv_compiler.passes.cpu_kernel.indices import (
     times,
 )
 from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
+from conv_compiler.passes.cpu_kernel.shuffles import side_by_side
 from conv_compiler.passes.direct_parts.packing import loaded, stored, widened
 from conv_compiler.targets.host import PAIR_INSTRUCTIONS
 
@@ -211,12 +212,7 @@ class PlaneCopy:
 
     def joined(self, rows: list[ir.Value]) -> ir.Value:
         """The pixels of a step's channels as elements of the copy."""
-        if len(rows) == 1:
-            return rows[0]
-        (lanes,) = ir.VectorType(rows[0].type).shape
-        riffle = [number for lane in range(lanes) for number in (lane, lanes + lane)]
-        both = vector.ShuffleOp(*rows, riffle).result
-        return vector.BitCastOp(ir.VectorType.get([lanes], self.product.element), both).result
+        return rows[0] if len(rows) == 1 else side_by_side(rows, self.product.element)
 
 
 def _mask(places: range, number: int, lanes: int) -> list[int]:

@@ -4,36 +4,23 @@ or packed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.dialects import vector
 
 from conv_compiler.passes.cpu_kernel.indices import constant, plus, times
-from conv_compiler.passes.direct_parts.neighbours import NeighbourPacking
-from conv_compiler.passes.direct_parts.packing import (
-    Axis,
-    Packing,
-    in_all_lanes,
-    loaded,
-    widened,
+from conv_compiler.passes.direct_parts.block_weights import (
+    factor_in_all_lanes,
+    in_lanes,
+    packing_of_blocks,
 )
-from conv_compiler.targets.host import PAIR_INSTRUCTIONS
+from conv_compiler.passes.direct_parts.packing import Axis, Packing, in_all_lanes, widened
 
 if TYPE_CHECKING:
     from conv_compiler.passes.cpu_kernel.products import Product
     from conv_compiler.passes.depthwise_parts.operands import Operand
     from conv_compiler.problem.plane_sizes import PlaneSizes
     from conv_compiler.problem.slides import Read
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Rows:
-    """Weights that lie one behind another: as many as a block has result channels."""
-
-    lanes: int
-    tail: int = 0
 
 
 class PlaneWeights:
@@ -50,20 +37,11 @@ class PlaneWeights:
 
     def packing(self) -> Packing:
         """[group, block | tap, step, row], the source channels of a step together."""
-        options, element = self.options, self.sums.element_type
-        group, result, tap, source = options.weight_steps
-        outer = [
-            Axis(options.groups, group),
-            Axis(options.results // options.block, options.block * result),
-        ]
-        inner = [Axis(options.taps, tap), Axis(options.sources, source), Axis(1, 0)]
-        rows = _Rows(lanes=options.block)
-        if row := PAIR_INSTRUCTIONS.get(options.instruction):
-            multiplied = ir.Type.parse(row.element)
-            return NeighbourPacking(
-                rows, self.weight, multiplied, outer, inner, result, neighbours=options.factors
-            )
-        return Packing(rows, self.weight, element, outer, inner, result)
+        options, (_, _, tap, _) = self.options, self.options.weight_steps
+        taps = [Axis(options.taps, tap)]
+        return packing_of_blocks(
+            options, options.block, options.instruction, self.weight, self.sums.element_type, taps
+        )
 
     def held(self, group: ir.Value) -> dict[int, ir.Value]:
         """The weight of each tap of a depthwise group, in all lanes."""
@@ -74,7 +52,7 @@ class PlaneWeights:
                 tap = self.tap(row, column)
                 at = plus(times(group, step), constant(tap * tap_step))
                 value = self.weight.applied(in_all_lanes(self.packed, at, 1))
-                found[tap] = self.everywhere(widened(value, self.sums.element_type))
+                found[tap] = in_lanes(widened(value, self.sums.element_type), self.options.lanes)
         return found
 
     def base(self, group: ir.Value, channel: ir.Value) -> ir.Value:
@@ -85,23 +63,15 @@ class PlaneWeights:
 
     def of_tap(self, base: ir.Value, step: ir.Value, tap: int) -> list[ir.Value]:
         """The weights of a block for a step of a tap, each in all lanes."""
-        count = self.options.factors
+        options, count = self.options, self.options.factors
         here = plus(base, times(step, self.step_apart), constant(tap * self.tap_apart))
-        found = []
-        for row in range(self.options.block):
-            weight = loaded(self.packed, plus(here, constant(row * count)), count)
-            if count > 1:
-                one = ir.VectorType.get([1], self.product.element)
-                weight = vector.BitCastOp(one, weight).result
-            found.append(self.everywhere(weight))
-        return found
+        return [
+            factor_in_all_lanes(
+                self.packed, plus(here, constant(row * count)), self.product, options.lanes
+            )
+            for row in range(options.block)
+        ]
 
     def tap(self, row: Read, column: Read) -> int:
         """The number of a tap in the filter."""
         return row.tap * self.options.filter[-1] + column.tap
-
-    def everywhere(self, weight: ir.Value) -> ir.Value:
-        """A vector of one element, in all lanes."""
-        scalar = vector.ExtractOp(weight, [], [0]).result
-        lanes = ir.VectorType.get([self.options.lanes], scalar.type)
-        return vector.BroadcastOp(lanes, scalar).result

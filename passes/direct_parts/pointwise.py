@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
@@ -17,10 +16,9 @@ from conv_compiler.passes.cpu_kernel.foralls import Piece, slice_of
 from conv_compiler.passes.cpu_kernel.indices import constant, delinearized, loops, plus, times
 from conv_compiler.passes.cpu_kernel.packed_operands import stack_tensor
 from conv_compiler.passes.cpu_kernel.products import product_of
-from conv_compiler.passes.direct_parts.neighbours import NeighbourPacking
+from conv_compiler.passes.cpu_kernel.shuffles import side_by_side
+from conv_compiler.passes.direct_parts.block_weights import factor_in_all_lanes, packing_of_blocks
 from conv_compiler.passes.direct_parts.packing import (
-    Axis,
-    Packing,
     in_all_lanes,
     loaded,
     stored,
@@ -50,7 +48,9 @@ class PointwiseTiles:
     def value(self, source: Operand, weight: Operand, result: Result) -> ir.Value:
         """The result in the form in which the program has it."""
         options = self.options
-        packed = self.packing(weight).region()
+        packed = packing_of_blocks(
+            options, options.block, options.instruction, weight, self.element
+        ).region()
         self.source, self.flat, self.result = source, source.flat(), result
         self.extra = result.extra()
         grid = [options.batch, options.groups, options.channel_shares, options.pixel_shares]
@@ -75,23 +75,6 @@ class PointwiseTiles:
         made = by_workgroups(shape, element, math.prod(grid), "contraction", workgroup)
         flat = ops.merge_axes(made, 0, len(shape))
         return ops.split_axis(flat, 0, ops.shape_of(result.value))
-
-    def packing(self, weight: Operand) -> Packing:
-        """[group, block | source, row], adjacent source channels of a product together."""
-        options = self.options
-        group, result, _, source = options.weight_steps
-        outer = [
-            Axis(options.groups, group),
-            Axis(options.results // options.block, options.block * result),
-        ]
-        inner = [Axis(options.sources, source), Axis(1, 0)]
-        rows = _Rows(lanes=options.block)
-        if row := PAIR_INSTRUCTIONS.get(options.instruction):
-            element = ir.Type.parse(row.element)
-            return NeighbourPacking(
-                rows, weight, element, outer, inner, result, neighbours=self.product.factors
-            )
-        return Packing(rows, weight, self.element, outer, inner, result)
 
     def workgroup(
         self, piece: ir.Value, base: ir.Value, packed: ir.Value, weights: ir.Value
@@ -202,11 +185,7 @@ class PointwiseTiles:
             return widened(rows[0], self.element)
         element = ir.Type.parse(PAIR_INSTRUCTIONS[options.instruction].element)
         rows = [widened(row, element) for row in rows]
-        lanes = options.lanes
-        riffle = [number for lane in range(lanes) for number in (lane, lanes + lane)]
-        both = vector.ShuffleOp(*rows, riffle).result
-        whole = ir.VectorType.get([lanes], self.product.element)
-        return vector.BitCastOp(whole, both).result
+        return side_by_side(rows, self.product.element)
 
     def summed(
         self,
@@ -219,7 +198,6 @@ class PointwiseTiles:
         block, count = self.options.block, self.product.factors
         together = max(n for n in range(1, UNROLLED + 1) if self.steps % n == 0)
         zero = vector.BroadcastOp(self.sums, ops.zero(self.element)).result
-        whole = ir.VectorType.get([self.options.lanes], self.product.element)
 
         def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             sums = list(sums)
@@ -228,23 +206,12 @@ class PointwiseTiles:
                 vectors = factors(step)
                 here = plus(first, times(step, block * count))
                 for row in range(block):
-                    weight = loaded(packed, plus(here, constant(row * count)), count)
-                    if count > 1:
-                        one = ir.VectorType.get([1], self.product.element)
-                        weight = vector.BitCastOp(one, weight).result
-                    scalar = vector.ExtractOp(weight, [], [0]).result
-                    everywhere = vector.BroadcastOp(whole, scalar).result
+                    everywhere = factor_in_all_lanes(
+                        packed, plus(here, constant(row * count)), self.product, self.options.lanes
+                    )
                     for number, value in enumerate(vectors):
                         at_ = row * size + number
                         sums[at_] = self.product.add(sums[at_], everywhere, value)
             return sums
 
         return loops([self.steps // together], [zero] * (block * size), some)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Rows:
-    """Weights that lie one behind another: as many as a block has result channels."""
-
-    lanes: int
-    tail: int = 0

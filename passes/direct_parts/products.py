@@ -23,14 +23,13 @@ from conv_compiler.passes.cpu_kernel.indices import (
     times,
 )
 from conv_compiler.passes.cpu_kernel.shuffles import part_of
-from conv_compiler.passes.direct_parts.lanes import Lanes
+from conv_compiler.passes.direct_parts.lanes import Lanes, TapRow
 from conv_compiler.passes.direct_parts.moves import in_type
 from conv_compiler.passes.direct_parts.packing import Axis, Packing, loaded, widened
 from conv_compiler.targets.limits import UNROLLED
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
-    from conv_compiler.passes.direct_parts.runs import Run
 
 
 class Results(Lanes):
@@ -108,26 +107,19 @@ class Results(Lanes):
         *found, last = super().results(sums, unit)
         return [*found, part_of(last, 0, self.options.tail) if self.options.tail else last]
 
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
+    def add(self, sums: list[ir.Value], tap_row: TapRow) -> list[ir.Value]:
         """One source element after another in all lanes.
 
         Each tap has a loop of its own. Written out one after another, they would share the source
         elements of adjacent taps, and registers do not hold all of these.
         """
-        options, (steps, tensor_, packed) = self.options, operand
+        options, run, packed = self.options, tap_row.run, tap_row.packed
         deep, size = self.step_channels, options.vectors
         count, step = options.sources // deep, options.slides[2].step
         together = max(n for n in range(1, UNROLLED + 1) if count % n == 0)
 
         def moved(offset: int, column: int, shift: ir.Value | None = None) -> ir.Value:
-            at = source(column + offset)
+            at = tap_row.source(column + offset)
             return at if shift is None else plus(at, shift)
 
         def of_tap(
@@ -146,7 +138,7 @@ class Results(Lanes):
                         for behind in range(size)
                     ]
                     for unit in units:
-                        element = self.broadcast(steps, tensor_, plus(pixel(unit * step), here))
+                        element = self.broadcast(tap_row, plus(pixel(unit * step), here))
                         for number, factor in enumerate(factors):
                             place = unit * size + number
                             sums[place] = self.multiply_add(sums[place], element, factor)
@@ -156,13 +148,15 @@ class Results(Lanes):
 
         if run.taps is None:
             for read, units in run.reads:
-                sums = of_tap(sums, partial(moved, read.offset), weights(read.tap), units)
+                sums = of_tap(sums, partial(moved, read.offset), tap_row.weights(read.tap), units)
             return sums
         taps, (_, units) = run.taps, run.reads[0]
 
         def a_tap(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             shift = times(at[0], taps.step.offset * options.source_pixel)
-            first = plus(weights(taps.first.tap), times(at[0], taps.step.tap * self.tap_size))
+            first = plus(
+                tap_row.weights(taps.first.tap), times(at[0], taps.step.tap * self.tap_size)
+            )
             pixel = partial(moved, taps.first.offset, shift=shift)
             return of_tap(sums, pixel, first, units)
 
@@ -172,9 +166,9 @@ class Results(Lanes):
         """Packed weights of all lanes."""
         return loaded(packed, at, self.options.lanes)
 
-    def broadcast(self, operand: Operand, source: ir.Value, at: ir.Value) -> ir.Value:
+    def broadcast(self, tap_row: TapRow, at: ir.Value) -> ir.Value:
         """An element of the source in all lanes."""
-        element = tensor.ExtractOp(source, [at]).result
+        operand, element = tap_row.operand, tensor.ExtractOp(tap_row.tensor, [at]).result
         if operand.steps or element.type != self.element:
             one = ir.VectorType.get([1], element.type)
             value = widened(operand.applied(vector.BroadcastOp(one, element).result), self.element)

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 from iree.compiler.dialects import vector
 
 from conv_compiler.passes.cpu_kernel.indices import constant, loops, plus, times
-from conv_compiler.passes.direct_parts.lanes import Lanes
+from conv_compiler.passes.direct_parts.lanes import Lanes, TapRow
 from conv_compiler.passes.direct_parts.packing import Axis, Packing, loaded
 
 if TYPE_CHECKING:
-    from conv_compiler.passes.depthwise_parts.operands import Operand
-    from conv_compiler.passes.direct_parts.runs import Run
+    pass
 
 
 class Sources(Lanes):
@@ -52,30 +51,25 @@ class Sources(Lanes):
         """The first one of the group."""
         return times(block, self.options.sources)
 
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
+    def add(self, sums: list[ir.Value], tap_row: TapRow) -> list[ir.Value]:
         """Vectors of source channels one after another."""
-        options, (steps, tensor_, packed) = self.options, operand
+        options, run, packed = self.options, tap_row.run, tap_row.packed
         step = options.slides[2].step
 
         def some(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             sums = list(sums)
             for read, units in run.reads:
-                first = plus(weights(read.tap), times(at[0], options.results * options.lanes))
+                first = plus(
+                    tap_row.weights(read.tap), times(at[0], options.results * options.lanes)
+                )
                 factors = [
                     loaded(packed, plus(first, constant(result * options.lanes)), options.lanes)
                     for result in range(options.results)
                 ]
                 for unit in units:
-                    pixel = source(unit * step + read.offset)
+                    pixel = tap_row.source(unit * step + read.offset)
                     address = plus(pixel, times(at[0], options.lanes))
-                    values = self.elements(steps, tensor_, address)
+                    values = self.elements(tap_row, address)
                     for result, factor in enumerate(factors):
                         place = unit * options.vectors + result
                         sums[place] = self.multiply_add(sums[place], values, factor)

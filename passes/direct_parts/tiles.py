@@ -35,6 +35,7 @@ from conv_compiler.targets.host import TILE_INSTRUCTIONS, TILE_ROWS
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
+    from conv_compiler.passes.direct_parts.lanes import TapRow
     from conv_compiler.passes.direct_parts.options import DirectOptions
     from conv_compiler.problem.slides import Slide
 
@@ -85,16 +86,9 @@ class Tiled(Results):
         """Tiles of zeros."""
         return [self.tiles.zero() for _ in range(self.rows_of_tiles * self.options.vectors)]
 
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
+    def add(self, sums: list[ir.Value], tap_row: TapRow) -> list[ir.Value]:
         """Steps of source channels, of one tap after another."""
-        options, taps, vectors = self.options, run.taps, self.options.vectors
+        options, taps, vectors = self.options, tap_row.run.taps, self.options.vectors
         assert taps is not None
         bytes = self.multiplied.width // 8
         step = options.slides[2].step * options.source_pixel
@@ -103,12 +97,12 @@ class Tiled(Results):
         def a_step(at: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             tap, channel = at[0], times(at[1], deep)
             pixel = plus(
-                source(taps.first.offset),
+                tap_row.source(taps.first.offset),
                 times(tap, taps.step.offset * options.source_pixel),
                 channel,
             )
             weight = plus(
-                weights(taps.first.tap),
+                tap_row.weights(taps.first.tap),
                 times(tap, taps.step.tap * self.tap_size),
                 times(channel, options.block),
             )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from conv_compiler.passes.direct_parts.runs import Progression
 
 # Elements of a pair.
-_SIDE = 2
+SIDE = 2
 
 
 class WindowPacking(Packing):
@@ -60,10 +60,10 @@ class WindowPacking(Packing):
                 first = plus(base, times(number, apart))
                 found = [
                     self.vectors(source, plus(first, self._address(at, half)), full)[0]
-                    for half in range(1 if is_odd else _SIDE)
+                    for half in range(1 if is_odd else SIDE)
                 ]
                 rows = [*found, zero] if is_odd else found
-                to = times(plus(times(at, vectors), number), _SIDE * lanes)
+                to = times(plus(times(at, vectors), number), SIDE * lanes)
                 for half, value in enumerate(riffled(rows)):
                     target = stored(value, target, [plus(to, constant(half * lanes))])
             return target
@@ -72,16 +72,16 @@ class WindowPacking(Packing):
             return [pair(values[0], at[0], at[1], is_odd=False)]
 
         def last(at: list[ir.Value], values: list[ir.Value]) -> list[ir.Value]:
-            return [pair(values[0], constant(window // _SIDE), at[0], is_odd=True)]
+            return [pair(values[0], constant(window // SIDE), at[0], is_odd=True)]
 
         count = 1 if tail else vectors
-        (piece,) = loops([window // _SIDE, count], [piece], some)
-        return loops([count], [piece], last)[0] if window % _SIDE else piece
+        (piece,) = loops([window // SIDE, count], [piece], some)
+        return loops([count], [piece], last)[0] if window % SIDE else piece
 
     def _address(self, pair: ir.Value, half: int) -> ir.Value:
         """Where an element of a pair lies, from the weights of the plane's and the row's tap."""
         _, _, tap, source = self.sizes.weight_steps
-        number = plus(times(pair, _SIDE), constant(half))
+        number = plus(times(pair, SIDE), constant(half))
         read, sources = divided(number, self.sizes.sources), constant(self.sizes.sources)
         channel = arith.RemUIOp(number, sources).result
         tap_number = plus(constant(self.taps.first.tap), times(read, self.taps.step.tap))

@@ -9,7 +9,7 @@ an odd last element, or outside of the image, is zero: not a number that is mult
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,15 +23,13 @@ from conv_compiler.passes.direct_parts.moves import lengthened
 from conv_compiler.passes.direct_parts.neighbours import Paired
 from conv_compiler.passes.direct_parts.packing import Axis, Packing, loaded
 from conv_compiler.passes.direct_parts.runs import Progression, progression
-from conv_compiler.passes.direct_parts.window_packing import WindowPacking
+from conv_compiler.passes.direct_parts.window_packing import SIDE, WindowPacking
 from conv_compiler.targets.limits import UNROLLED, WRITTEN_OUT_PAIRS
 
 if TYPE_CHECKING:
     from conv_compiler.passes.depthwise_parts.operands import Operand
+    from conv_compiler.passes.direct_parts.lanes import TapRow
     from conv_compiler.passes.direct_parts.runs import Run
-
-# Elements of a pair.
-_SIDE = 2
 
 
 class Windows(Paired):
@@ -46,7 +44,7 @@ class Windows(Paired):
     @property
     def pairs(self) -> int:
         """Pairs of a window."""
-        return -(-self.window.length * self.options.sources // _SIDE)
+        return -(-self.window.length * self.options.sources // SIDE)
 
     @property
     def row_taps(self) -> int:
@@ -56,7 +54,7 @@ class Windows(Paired):
     @property
     def tap_size(self) -> int:
         """A block's result channels for each element of the pairs of a window."""
-        return self.pairs * _SIDE * self.options.block
+        return self.pairs * SIDE * self.options.block
 
     def packing(self) -> Packing:
         """[block, plane and row taps | pairs, vector | lanes]."""
@@ -67,7 +65,7 @@ class Windows(Paired):
             Axis(self.of_group, options.block * result, most=self.last_channel * result),
             Axis(math.prod(options.taps[:-1]), across * tap),
         ]
-        inner = [Axis(self.pairs * _SIDE, 0), Axis(options.vectors, options.lanes * result)]
+        inner = [Axis(self.pairs * SIDE, 0), Axis(options.vectors, options.lanes * result)]
         axes = outer, inner, result
         return WindowPacking(options, self.weight, self.multiplied, axes, self.window)
 
@@ -91,25 +89,18 @@ class Windows(Paired):
                 found[unit] = min(low, here), max(high, here + sources)
         return found
 
-    def add(
-        self,
-        sums: list[ir.Value],
-        source: Callable[[int], ir.Value],
-        weights: Callable[[int], ir.Value],
-        operand: tuple[Operand, ir.Value, ir.Value],
-        run: Run,
-    ) -> list[ir.Value]:
+    def add(self, sums: list[ir.Value], tap_row: TapRow) -> list[ir.Value]:
         """One pair after another; many of them by a loop over those that are inside."""
-        options, (steps, tensor, packed) = self.options, operand
+        options, run, packed = self.options, tap_row.run, tap_row.packed
         size, step, offset = options.vectors, options.slides[2].step, self.window.first.offset
         spans = self.spans(run)
 
         def of_pair(
             sums: list[ir.Value], pair: ir.Value, elements: Mapping[int, ir.Value]
         ) -> list[ir.Value]:
-            sums, row = list(sums), plus(weights(0), times(pair, _SIDE * options.block))
+            sums, row = list(sums), plus(tap_row.weights(0), times(pair, SIDE * options.block))
             factors = [
-                self.factor(packed, plus(row, constant(number * options.lanes * _SIDE)))
+                self.factor(packed, plus(row, constant(number * options.lanes * SIDE)))
                 for number in range(size)
             ]
             for unit, element in elements.items():
@@ -119,18 +110,18 @@ class Windows(Paired):
             return sums
 
         def pixel(unit: int) -> ir.Value:
-            return source(unit * step + offset)
+            return tap_row.source(unit * step + offset)
 
         def one(sums: list[ir.Value], pair: int, units: Sequence[int]) -> list[ir.Value]:
             elements = {}
             for unit in units:
                 low, behind = spans[unit]
-                halves = [half for half in range(_SIDE) if low <= pair * _SIDE + half < behind]
-                at = plus(pixel(unit), constant(pair * _SIDE))
-                if len(halves) == _SIDE:
-                    elements[unit] = self.broadcast(steps, tensor, at)
+                halves = [half for half in range(SIDE) if low <= pair * SIDE + half < behind]
+                at = plus(pixel(unit), constant(pair * SIDE))
+                if len(halves) == SIDE:
+                    elements[unit] = self.broadcast(tap_row, at)
                 elif halves:
-                    elements[unit] = self.lone(tensor, at, halves[0])
+                    elements[unit] = self.lone(tap_row.tensor, at, halves[0])
             return of_pair(sums, constant(pair), elements)
 
         if self.pairs <= WRITTEN_OUT_PAIRS:
@@ -139,7 +130,7 @@ class Windows(Paired):
             return sums
         for span in sorted(set(spans.values())):
             units = [unit for unit in spans if spans[unit] == span]
-            low, high = -(-span[0] // _SIDE), span[1] // _SIDE
+            low, high = -(-span[0] // SIDE), span[1] // SIDE
             together = max(n for n in range(1, UNROLLED + 1) if (high - low) % n == 0)
 
             def some(
@@ -151,24 +142,22 @@ class Windows(Paired):
             ) -> list[ir.Value]:
                 for number in range(together):
                     pair = plus(times(at[0], together), constant(low + number))
-                    to = times(pair, _SIDE)
-                    read = {
-                        unit: self.broadcast(steps, tensor, plus(pixel(unit), to)) for unit in units
-                    }
+                    to = times(pair, SIDE)
+                    read = {unit: self.broadcast(tap_row, plus(pixel(unit), to)) for unit in units}
                     sums = of_pair(sums, pair, read)
                 return sums
 
-            if span[0] % _SIDE:
+            if span[0] % SIDE:
                 sums = one(sums, low - 1, units)
             sums = loops([(high - low) // together], sums, some)
-            if span[1] % _SIDE:
+            if span[1] % SIDE:
                 sums = one(sums, high, units)
         return sums
 
     def lone(self, tensor: ir.Value, at: ir.Value, half: int) -> ir.Value:
         """Half of a pair that lies at an address, beside zero, in all lanes."""
         element = self.product.element
-        narrow = ir.IntegerType.get_signless(element.width // _SIDE)
+        narrow = ir.IntegerType.get_signless(element.width // SIDE)
         one = loaded(tensor, plus(at, constant(half)), 1)
         bits = vector.BitCastOp(ir.VectorType.get([1], narrow), one).result
         value = arith.ExtUIOp(element, vector.ExtractOp(bits, [], [0]).result).result

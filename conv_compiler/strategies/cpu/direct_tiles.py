@@ -8,7 +8,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from conv_compiler.problem.batching import divisors
 from conv_compiler.problem.slides import even_sizes
@@ -23,9 +22,6 @@ from conv_compiler.strategies.cpu.direct_lanes import DirectLanes
 from conv_compiler.strategies.cpu.workgroup_shares import in_runs, load_imbalance
 from conv_compiler.strategies.cpu_tilings import DirectTiling
 from conv_compiler.targets.limits import LINE_BYTES, UNROLLED
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)
